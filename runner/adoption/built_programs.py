@@ -159,7 +159,10 @@ class _Rank(IntEnum):
 
 
 def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
-    """Return a sort key: the rank, then the number of folders and of underscores in the name, then the name."""
+    """Return a sort key: the rank, then the number of folders and of underscores in the name, then the name.
+
+    Within a rank, the plainest name comes first: each further word usually names a variant or a helper.
+    """
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):

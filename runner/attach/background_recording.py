@@ -248,14 +248,16 @@ class LiveRecording:
         """Record one in ``period`` faults with its address for some time, or until faults or calls are too many.
 
         Faults are recorded for a moment even if there are too many calls, because calls without faults are useless.
-        Return None if the observation ends before this begins.
+        Return None if the observation ends before perf has attached.
         """
         recorder = self._attach(
             build_live_faults_options(period, error_codes=period == 1 and self._permissions.error_codes)
         )
         if recorder is None:
             return None
-        self._start_calls()  # Only after the perf has attached, which takes long: there may be many calls meanwhile.
+        # Record calls only once this perf has attached, which takes long: there may be many calls meanwhile.
+        self._start_calls()
+        # Read the guard pages below the threads' stacks: perf does not record those that exist when it attaches.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recording = self._begin(recorder)
         end, moment_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS

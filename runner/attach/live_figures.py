@@ -1,4 +1,8 @@
-"""Reads from ``/proc`` what processes have used so far, and what their threads wait for. Needs no permission."""
+"""Reads from ``/proc`` what processes have used so far, and what their threads wait for.
+
+This needs no permission, except for the waits: of a process that this user may not trace, the kernel shows ``wchan`` as
+0, as if its threads did not wait.
+"""
 
 import os
 import re
@@ -21,6 +25,8 @@ _STABLE_SECONDS = 2.0
 """The age in seconds at which a thread is considered permanent."""
 _MAX_THREADS = 256
 """The largest number of threads that are sampled."""
+_MAX_SYMBOL_BYTES = 200
+"""The largest number of bytes that are read of the name of a kernel function."""
 _LOCK_WAIT = re.compile(
     r"rwsem_down_.*|down_(?:read|write)(?:_killable)?|vm_mmap_pgoff|__vm_munmap|do_madvise.*|madvise_.*lock.*|"
     r"lock_mm_and_find_vma|mmap_(?:read|write)_lock.*|do_mprotect_pkey.*|__(?:do|x64|arm64)_sys_(?:brk|munmap|mremap)|"
@@ -160,11 +166,11 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
 
 
 def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
-    """Sample each thread once: whether it waits for the lock of its address space, or for storage."""
+    """Sample each thread once: whether it waits for the lock of its address space (``mmap_lock``), or for storage."""
     samples = lock_waits = storage_waits = 0
     threads = (f"proc/{pid}/task/{name}/wchan" for pid in pids for name in list_threads(tree, pid))
     for file in islice(threads, _MAX_THREADS):
-        wait_channel = tree.read_text(file, 200)
+        wait_channel = tree.read_text(file, _MAX_SYMBOL_BYTES)
         if wait_channel is None:
             continue
         samples += 1

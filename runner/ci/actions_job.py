@@ -33,6 +33,6 @@ def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None
     number_match = queue_match or _PULL_REF.fullmatch(ref)
     server = environment.get("GITHUB_SERVER_URL")
     log_url = f"{server}/{repository}/actions/runs/{run}" if server and run else ""
-    # A job without a number was ordered by the service, and runs on a branch. The service finds the pull request by its
-    # head commit.
+    # A job on a branch has no number, for example one that the service has ordered. The service then finds the pull
+    # request by its head commit.
     return CiJob(forge, repository, int(number_match[1]) if number_match else None, queue_match is not None, log_url)

@@ -55,7 +55,7 @@ def is_repeating(values: Sequence[Number]) -> bool:
 def compute_median_bounds(values: Sequence[Number], alpha: float) -> tuple[Number, Number] | None:
     """Return a distribution-free confidence interval for the true median; None if there are too few values.
 
-    The intervals for all numbers of samples are valid simultaneously: with a probability of at least 1 − ``alpha``,
+    The intervals for all numbers of samples form a confidence sequence: with a probability of at least 1 − ``alpha``,
     the true median is never outside any of them. One may therefore check after each sample, and stop at any time.
 
     Parameters

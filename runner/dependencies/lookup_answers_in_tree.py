@@ -239,7 +239,14 @@ class _AnswerReader:
         return (state.st_mode, *identify_file(state))
 
     def _read_own_answer(self, kind: str, real_path: str) -> Answer:
-        """Return the answer about a file of the build: its content, its link, or its state."""
+        """Return the answer about a file of the build: its content, its link, or its state.
+
+        Parameters
+        ----------
+        kind
+            A :data:`runner.dependencies.recorded_lookups.Kind`: ``c`` asks for the content, ``x`` for the extended
+            attributes.
+        """
         try:
             state = os.lstat(real_path)
             if kind == "x":

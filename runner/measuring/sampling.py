@@ -131,8 +131,9 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
     center = compute_median(values)
     if center is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
         return None
-    median_deviation = compute_median([abs(value - center) for value in values]) or 0
-    max_distance = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * median_deviation
+    median_absolute_deviation = compute_median([abs(value - center) for value in values]) or 0
+    max_distance = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * median_absolute_deviation
+    # The deviation is 0 if most values are equal. It then says nothing about the noise, so no value is an outlier.
     return (center - max_distance, center + max_distance) if max_distance else None
 
 

@@ -37,7 +37,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
         yield
         return
     try:
-        _restore_value(switch, tree)
+        _restore_value(switch, tree)  # A runner that was killed may have left the switch on.
         previous_value = os.pread(switch, _MAX_VALUE_BYTES, 0)
         if not _save_note(previous_value, tree):
             yield

@@ -83,8 +83,9 @@ def find_jfr(files: Iterable[Path]) -> Path | None:
 
 
 def print_allocations(jfr: Path, recording: Path, sandbox_prefix: Sequence[str]) -> str:
-    """Return the allocations in a recording as text; empty if the recording cannot be read."""
-    # -J passes an option to the tool's JVM, which otherwise formats numbers by the user's locale.
+    """Return the output of ``jfr print`` for the allocations in a recording; empty if it fails to start or to end."""
+    # -J passes an option to the tool's own JVM. Its heap is limited because the measured program wrote the recording,
+    # and can make it any size. Without a language and a country, numbers are formatted by the user's locale.
     command = [
         *(*sandbox_prefix, str(jfr), "-J-Xmx512m", "-J-Duser.language=en", "-J-Duser.country=US", "print"),
         *("--stack-depth", str(_MAX_FRAMES), "--events", "jdk.ObjectAllocationSample", str(recording)),

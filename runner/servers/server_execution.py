@@ -130,7 +130,8 @@ class ServerExecution:
     def needs_warm_up(self) -> bool:
         """Whether the next window is a warm-up."""
         finished_windows = len(self.windows)
-        # After the first measured window, no window is a warm-up, whatever was counted.
+        # An order with a number of windows asks for no warm-up. After the first measured window, no window is a
+        # warm-up, whatever was counted.
         if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":

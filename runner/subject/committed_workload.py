@@ -118,7 +118,7 @@ class _CommitTree(Struct, frozen=True):
         workload = self._load_workload(path)
         if not workload.uses_own_folder:
             return workload
-        # If the work tree has the same folder, nothing has to be written.
+        # If the work tree has the same folder, the workload can use it there, and nothing has to be written.
         if path == requested_workload.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": requested_workload.workload.path})
         return load_workload(self._read_folder() / path)

@@ -54,12 +54,14 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
     """
     needs = []
     for tool in tools:
-        if "/" in tool:  # It is a file of the tree.
+        if "/" in tool:  # It is a path, normally of a file of the tree, and is not searched for in PATH.
             continue
         file = shutil.which(tool, path=environment["PATH"])
         if file:
             needs.append(Need(_find_installation(Path(file).parent), tool))
     for name, text in environment.items():
+        # Only variables that name a single folder count. HOME is the build's own folder, the tools of PATH are listed
+        # above, and Go can do without its build cache.
         if not text.startswith("/") or ":" in text or name in {*GO_CACHE_VARIABLES, "HOME", "PATH"}:
             continue
         manager = _MANAGER_BY_VARIABLE.get(name)

@@ -60,12 +60,13 @@ def provide_own_folder(workload: Workload) -> Path | None:
     Raises
     ------
     FaultwatchError
-        A file of the folder must not be copied, or has changed since the definition was read.
+        The folder has a file that is not allowed in it, such as a socket, or has changed since the definition was read.
     """
     if not workload.uses_own_folder:
         return None
     digest = workload.own_digest
     settings = load_settings()
+    # The path has the same length in every data folder: programs keep it on their heap, so it affects their faults.
     copy = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
     if not copy.is_dir():
         _remove_unused(copy.parent)
@@ -95,7 +96,7 @@ def _replace_placeholders(text: str, workload: Workload) -> str:
 
 
 def _make_readable(tree: Path) -> None:
-    """Make a tree readable for all users, because programs in a sandbox may run as another user, but not writable."""
+    """Let all users read a tree, because programs in a sandbox may run as another user; let nobody write its files."""
     for entry in walk_tree(tree):
         mode = entry.stat(follow_symlinks=False).st_mode
         new_mode = 0o555 if mode & stat.S_IXUSR else 0o444

@@ -1,1 +1,1 @@
-"""Use cases: each reads from the store, decides by a rule, and writes."""
+"""Use cases: each reads from the store, decides with rules, and writes to the store."""

@@ -1,4 +1,4 @@
-"""Marks the drifts of merged pull requests as expected where somebody accepted them: their levels become baselines."""
+"""Marks accepted drifts of merged pull requests as expected, so that their levels become baselines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.store.engine.database import Database
 from service.store.models import Case, Event, EventDriftRow, ForgeGate, Revision, Series, Subject
 
 MAX_WAIT_AFTER_MERGE = timedelta(days=30)
-"""How long after a merge its drifts are expected to show up."""
+"""Accepted drifts are looked for until this long after the merge."""
 SeriesKey = tuple[str, str, str]
 """Subject, case and metric."""
 
@@ -25,7 +25,7 @@ SeriesKey = tuple[str, str, str]
 def expect_accepted_drifts(database: Database, now: datetime) -> bool:
     """Mark the accepted drifts of merged pull requests as expected; return whether there were any.
 
-    An event is left alone if somebody has decided about it, or if the gate did not report all of its drifts.
+    An event is not changed if somebody has decided about it, or if the gate did not report all of its drifts.
     """
     with database.reading() as session:
         if not any(_find_accepted_events(session, gate) for gate in _list_accepted_gates(session, now)):
@@ -48,7 +48,7 @@ def _list_accepted_gates(session: Session, now: datetime) -> list[ForgeGate]:
 
 
 def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
-    """Return the new events at the merge commit, or at the head, of which every drift was accepted."""
+    """Return the new events at the merge commit or at the head whose drifts were all accepted."""
     events_at_merge = (
         select(EventDriftRow.event_id)
         .join(Revision, EventDriftRow.last_revision_id == Revision.id)
@@ -58,7 +58,7 @@ def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
         select(Event).where(Event.state == State.NEW, Event.still_detected, Event.id.in_(events_at_merge))
     ).all()
     accepted_changes = _list_accepted_changes(gate) if events else set()
-    # A gate reports no shift of a whole suite, so that an event with one (None) is never accepted.
+    # A gate never reports a shift of a whole suite (None), so an event with such a shift is never accepted.
     return [event for event in events if _list_series(session, event) <= accepted_changes]
 
 

@@ -37,11 +37,11 @@ class BisectProgress:
     """The runs of the commits of the range, in the order of arrival."""
     titles: dict[str, str]
     failures: dict[UUID, str]
-    """Why runs measured nothing."""
+    """For each run without a level, the reason."""
 
 
 def read_progress(session: Session, job: Job) -> BisectProgress | None:
-    """Return the progress of a job that bisects; None if nothing was measured for it yet."""
+    """Return the progress of a bisect; None if nothing has been measured for it yet."""
     result = bisect_results.read_result(job)
     request = _find_request(session, job, result)
     question = None if request is None else bisect_inputs.read_question(session, request)
@@ -52,7 +52,7 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     question = apply_noise_rules_if_varying(question, observations)
     search = result or (decide_bisect_step.search_commits(session, request) if question.exact else None)
     if search is None:
-        # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
+        # Computing the state of a noisy search takes seconds, and only its runner needs it.
         measure = Measure(commits=(), runs_left=job.runs_left or 0)
         search = Search(commits=len(question.commits), stored_runs=len(observations), answer=measure)
     return BisectProgress(
@@ -66,11 +66,11 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
 
 
 def _find_request(session: Session, job: Job, search: Search | None) -> SearchRequest | None:
-    """Return the request of the search: from its result, or before that from the first run measured for it."""
+    """Return the request of the search, from its result, or while there is none, from its first run."""
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question
-    # A search that has ended states its request.
+    # The result of an ended search contains its request.
     request = search.request if search else None
     if request is not None:
         settings = environments.find_settings(session, [request.environment])
@@ -86,7 +86,7 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
             bad=request.bad,
             min_difference=request.min_difference,
         )
-    # One that goes on: the request follows from its first run.
+    # For a running search, the request follows from its first run.
     report = runs.find_report(session, job.runs[0]) if job.runs else None
     ends = [_find_commit(session, question.subject, end) for end in (question.good, question.bad)]
     if report is None or ends[0] is None or ends[1] is None:
@@ -104,7 +104,7 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
 
 
 def _find_commit(session: Session, subject: str, name: str) -> str | None:
-    """Return the commit with a hash or a unique prefix of one. Only git can resolve other names, such as tags."""
+    """Return the commit with a hash or a unique prefix of it; None for other names, which only git can resolve."""
     commits = session.scalars(
         select(Revision.commit)
         .join(Subject, Revision.subject_id == Subject.id)
@@ -115,7 +115,7 @@ def _find_commit(session: Session, subject: str, name: str) -> str | None:
 
 
 def _read_titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str, str]:
-    """Return the titles of some commits of a subject, by hash."""
+    """Return the titles of the given commits of a subject, by hash."""
     titles: dict[str, str] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
         rows = session.execute(
@@ -123,12 +123,12 @@ def _read_titles(session: Session, subject: str, commits: Iterable[str]) -> dict
             .join(Subject, Revision.subject_id == Subject.id)
             .where(Subject.name == subject, Revision.commit.in_(chunk))
         )
-        titles |= {commit: title for commit, title in rows}  # noqa: C416 - the rows are no pairs to mypy
+        titles |= {commit: title for commit, title in rows}  # noqa: C416 - mypy does not know that rows are pairs
     return titles
 
 
 def _read_failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return why some runs have no level of the metric, by the run's id."""
+    """Return why runs have no level of the metric, by the run's id."""
     failures: dict[UUID, str] = {}
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(

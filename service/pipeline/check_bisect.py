@@ -1,4 +1,4 @@
-"""Checks a bisect that a person orders by a form, before anything is queued: every name has to be stored."""
+"""Checks a bisect that a person orders with a form, before it is queued: every name in it has to be stored."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from service.store.models import Case, Environment, Host, RefRow, Run, Series, S
 from service.store.revisions import refs, revisions
 
 _MAX_LISTED_NAMES = 5
-"""Names that a sentence lists."""
+"""A sentence lists at most this many names."""
 _MIN_SIMILARITY = 0.5
-"""Similarity, from 0 to 1, from which on a name can be what was meant: half of the letters of both are the same."""
+"""A name is suggested if its similarity, from 0 to 1, is at least this: half of the letters of both are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class CheckedBisect:
     values
         The values of the form, with the full hashes of its commits.
     objections
-        By field: what is wrong with it and what to write instead, in a sentence.
+        By field: a sentence on what is wrong with it and what to write instead.
     range
-        The commits that ``bad`` contains and ``good`` does not; empty if something is wrong.
+        The commits that ``bad`` contains, but not ``good``; empty if something is wrong.
     """
 
     values: Mapping[str, str]
@@ -44,7 +44,7 @@ class CheckedBisect:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """What a form can be completed with."""
+    """The names that a form offers as completions."""
 
     subjects: Sequence[str]
     cases: Sequence[str]
@@ -55,7 +55,7 @@ class KnownNames:
 
 
 def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
-    """Return the names to complete a form with: those of the subject if it exists, otherwise those of all subjects."""
+    """Return the completions of a form: the names of the subject if it exists, otherwise those of all subjects."""
     series = select(Series).join(Series.subject).join(Series.case).join(Series.host)
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     if subject in subjects:
@@ -64,7 +64,7 @@ def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
     def list_names(column: InstrumentedAttribute[str]) -> list[str]:
         return list(session.scalars(series.with_only_columns(column).distinct().order_by(column).limit(limit)))
 
-    subject_of_commits = None  # Commits of several subjects would be of no use together.
+    subject_of_commits = None  # commits of several subjects are of no use together
     if subject in subjects:
         subject_of_commits = subject
     elif len(subjects) == 1:
@@ -86,13 +86,13 @@ def list_known_commits(session: Session, subject: str, limit: int) -> list[Candi
 
 def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     """Check the fields of a form: subject, case, metric, host, and both ends of the range."""
-    # Subject.
+    # Check the subject.
     values, objections = dict(form), {}
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     subject = values.get("subject", "")
     if subject not in subjects:
         return CheckedBisect(values, {"subject": _describe_unknown_name("subject", subject, subjects)})
-    # Case, metric and host: each has to have a series.
+    # Check case, metric and host: each has to have a series.
     rows = session.execute(
         select(Case.name, Series.metric, Host.name)
         .select_from(Series)
@@ -114,7 +114,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
             objections["host"] = _describe_unknown_name(f"host that has measured {case}", host, hosts)
         elif _has_only_imported_runs(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
-    # Both ends: the bad one has to descend from the good one.
+    # Check both ends: the bad end has to descend from the good end.
     good = _check_commit(session, subject, values.get("good", ""), "good", objections)
     bad = _check_commit(session, subject, values.get("bad", ""), "bad", objections)
     commits_in_range: frozenset[str] = frozenset()
@@ -133,7 +133,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    """Return the commit that the field of an end names; add an objection and return None if there is none."""
+    """Return the commit that the field of an end names; if there is none, add an objection and return None."""
     entry, reason = resolve_commit_name(session, text, subject)
     if entry is None:
         objections[end] = reason
@@ -142,11 +142,11 @@ def _check_commit(session: Session, subject: str, text: str, end: str, objection
 
 
 def _has_only_imported_runs(session: Session, subject: str, case: str, host: str) -> bool:
-    """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them.
+    """Return whether all runs of a case on a host were imported, so that no bisect can measure further runs.
 
-    Without a host, the runs on all hosts count.
+    If the host is empty, the runs on all hosts count.
     """
-    # One look into the index of runs for each environment, instead of a walk through all runs of the case.
+    # One lookup in the index of runs for each environment, instead of a scan of all runs of the case.
     runs_in_environment = (
         select(Run.number)
         .join(Run.subject)
@@ -162,7 +162,7 @@ def _has_only_imported_runs(session: Session, subject: str, case: str, host: str
 
 
 def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
-    """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
+    """Return a sentence saying that there is no item with a name, with the most similar names."""
     if not names:
         return f"There is no {kind} “{text}”: nothing has been stored yet."
     similar_names = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=_MIN_SIMILARITY)

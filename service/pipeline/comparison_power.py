@@ -1,4 +1,4 @@
-"""Says of a series how many interleaved pairs would prove a rise, from the samples of its newest runs."""
+"""Computes how many interleaved pairs would prove a rise in a series, from the samples of its newest runs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from service.schemas.history import SeriesHead
 from service.store.series import points
 
 RUNS_FOR_POWER = 6
-"""Newest runs whose samples show how a count varies."""
+"""The samples of so many of the newest runs show how a count varies."""
 MAX_LEVEL_DIFFERENCE = 0.25
-"""Share of the newest level by which samples may differ from it: others are of another level."""
+"""Samples that differ from the newest level by more than this share of it belong to another level."""
 
 
 def read_powers(session: Session, measured_series: Sequence[tuple[SeriesHead, Points]]) -> list[Power]:
-    """Return what comparisons of cases can find, and how long they take; none for what is not counted exactly.
+    """Return the power and the duration of comparisons of cases, for each series of an exact count.
 
     The durations of all cases are read at once.
 
     Parameters
     ----------
     measured_series
-        The series with their points on the path that were measured, oldest first.
+        Series, each with its measured points on the path, oldest first.
     """
     exact_series = [(head, path[-RUNS_FOR_POWER:]) for head, path in measured_series if is_exact_count(head) and path]
     seconds = points.map_durations(session, {newest_points[-1].run_id for _, newest_points in exact_series})
@@ -41,12 +41,12 @@ def read_powers(session: Session, measured_series: Sequence[tuple[SeriesHead, Po
 
 
 def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Power | None:
-    """Return what comparisons of a case can find, by the samples at its newest level; None if these are too few.
+    """Return the power of comparisons of a case, from the samples at its newest level; None if there are too few.
 
     Parameters
     ----------
     seconds
-        How long its newest run took; 0 if that is not known.
+        How many seconds its newest run took; 0 if it is unknown.
     """
     newest_level = newest_points[-1].value
     samples = [

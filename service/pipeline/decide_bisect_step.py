@@ -18,11 +18,11 @@ from service.store.bisects import bisect_inputs
 from service.store.runs import runs
 
 MAX_COMMITS = 5000
-"""The largest number of commits in a noisy search: its tables grow with the square of that number."""
+"""Maximum number of commits in a noisy search, whose tables grow with the square of this number."""
 
 
 def search_commits(session: Session, request: SearchRequest) -> Search | None:
-    """Return the state of a search; None if the subject does not have one of its ends."""
+    """Return the state of a search; None if one of its ends is not a commit of the subject."""
     question = bisect_inputs.read_question(session, request)
     if question is None:
         return None
@@ -32,7 +32,7 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
     answer = _decide_next_step(session, request, question, observations)
     return Search(
         commits=len(question.commits),
-        # The stored runs that the search can use.
+        # Only stored runs of commits in the range are useful to the search.
         stored_runs=sum(run.commit in commits_of_range for run in observations),
         answer=answer,
         request=RequestSummary(
@@ -48,7 +48,7 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
 
 
 def search_settings(session: Session, request: SettingSearchRequest) -> SettingSearch:
-    """Return the state of a search for the settings that moved a metric: what to measure next, or these settings."""
+    """Return the state of a search for the settings that moved a metric: the next measurement, or these settings."""
     # Each mixture is a stored run with some of the settings changed.
     mixtures = bisect_inputs.read_mixtures(session, request)
     question = SettingQuestion(
@@ -68,12 +68,12 @@ def _decide_next_step(
     *,
     refuted_commits: frozenset[str] = frozenset(),
 ) -> Answer:
-    """Return the next step.
+    """Return the next step of a search.
 
     Parameters
     ----------
     refuted_commits
-        The culprits of a noisy metric that a proof has refuted, in the steps that this one repeats without them.
+        For a noisy metric: culprits that proofs have refuted. The function calls itself without them.
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
         return Refused(
@@ -92,7 +92,7 @@ def _decide_next_step(
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
     }
     if newly_refuted_commits and not question.exact:
-        # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
+        # An exact search uses the levels of a failed proof directly; a noisy search has to be told what they refute.
         refuted_commits |= newly_refuted_commits
         remaining_culprits = [culprit for culprit in culprits if culprit.commit not in refuted_commits]
         question_without_refuted = question.model_copy(update={"cleared": question.cleared | newly_refuted_commits})

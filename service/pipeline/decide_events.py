@@ -1,4 +1,4 @@
-"""Adds decisions to the logs of events, and updates the state of each event by its log."""
+"""Adds decisions to the logs of events, and updates the states of the events from their logs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
     Raises
     ------
     DecisionNotAllowedError
-        The event's state does not allow the decision.
+        If the event's state does not allow the decision.
     """
     if request.action not in list_allowed_actions(event.state, Direction(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
@@ -58,7 +58,7 @@ def add_entry(session: Session, event: Event, entry: LogEntry, author: str, deci
 
 
 def copy_log(session: Session, origin: str, event: Event) -> None:
-    """Copy the log of one event to another, which continues it or was split from it."""
+    """Copy the log of one event to another event, which continues it or was split off from it."""
     copied_ids = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
     for row in decisions.read_log(session, origin):
         original_id = row.original_id or row.id
@@ -81,7 +81,7 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
 
 
 def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
-    """Set the state that follows from an event's log, and mark its series stale if their baseline changes with it."""
+    """Set an event's state from its log; if this changes the baseline of its series, mark them stale."""
     previous_state = event.state
     event.state = find_state_after(row.action for row in decisions.read_log(session, event.id))
     if event.state is previous_state:
@@ -89,13 +89,13 @@ def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     event.changed_at = changed_at
     assignees_and_snoozes.wake_event(event)
     if event.state is State.REOPENED:
-        event.found_at = changed_at  # Lists of what is new show the event once more.
+        event.found_at = changed_at  # lists of new events show the event once more
     if State.EXPECTED in {previous_state, event.state}:
         _mark_series_stale(session, event)
 
 
 def _mark_series_stale(session: Session, event: Event) -> None:
-    """Mark the series of an event to be judged again: its decision adds or removes their baseline."""
+    """Mark the series of an event to be judged again, because a decision adds or removes their baseline."""
     series_of_event = select(EventDriftRow.series_id).where(
         EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)
     )

@@ -29,12 +29,12 @@ from service.store.series.series import SeriesFilter
 _JUDGED_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
 _MAX_REVISIONS = MAX_HISTORY_POINTS + 32
-"""Newest revisions of which points are read: some more than are judged, for not each case is measured at each."""
+"""How many of the newest revisions are read: more than are judged, because not every case is measured at each one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One revision as a host measured it, and the one before."""
+    """A revision that a host measured, and the measured revision before it."""
 
     subject: Subject
     host: Host
@@ -43,10 +43,10 @@ class Suite:
 
 
 def detect_shifts(database: Database) -> None:
-    """Check the newest revision of each subject on each host, once, when all its cases are measured and judged."""
+    """Check the newest revision of each subject on each host once, when all its cases are measured and judged."""
     with database.reading() as session:
         due_suites = list(_select_due(session))
-    # A series that is not judged yet may have a drift of its own, which would leave it out.
+    # Judge the series first, because a series with a drift of its own is left out.
     subjects = {suite.subject.name for suite, _ in due_suites}
     judged_subjects = {name for name in subjects if are_all_judged(database, [SeriesFilter(subject=name)])}
     due_suites = [(suite, metric) for suite, metric in due_suites if suite.subject.name in judged_subjects]
@@ -60,7 +60,7 @@ def detect_shifts(database: Database) -> None:
 
 
 def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
-    """Return the complete suites with each metric in which they are to be checked."""
+    """Yield each complete suite with each metric for which it has to be checked."""
     for suite in _list_suites(session):
         metrics = _list_unchecked_metrics(session, suite)
         if metrics and _is_complete(session, suite):
@@ -68,7 +68,7 @@ def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
 
 
 def _list_suites(session: Session) -> Iterator[Suite]:
-    """Return the two newest revisions of each subject that each host measured."""
+    """Yield the two newest revisions of each subject that each host has measured."""
     subject_hosts = select(EnvironmentCount.subject_id, EnvironmentCount.host_id).distinct()
     for subject_id, host_id in session.execute(subject_hosts.order_by("subject_id", "host_id")).all():
         subject, host = session.get_one(Subject, subject_id), session.get_one(Host, host_id)
@@ -80,7 +80,7 @@ def _list_suites(session: Session) -> Iterator[Suite]:
 
 
 def _is_complete(session: Session, suite: Suite) -> bool:
-    """Return whether all cases of the revision before were run at the newest one."""
+    """Return whether all cases of the previous revision were run at the newest one."""
     return _list_cases(session, suite.previous_revision, suite.host) <= _list_cases(
         session, suite.newest_revision, suite.host
     )
@@ -92,7 +92,7 @@ def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
 
 
 def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
-    """Return the metrics in which the newest revision of a suite was not checked for a shift yet."""
+    """Return the metrics for which the newest revision of a suite has not been checked for a shift yet."""
     checked_query = select(SuiteLook.metric).where(
         SuiteLook.subject_id == suite.subject.id,
         SuiteLook.host_id == suite.host.id,
@@ -103,7 +103,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
 
 
 def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
-    """Return the shift of a suite between its two newest revisions, as a drift without a series."""
+    """Return the shift of a suite between its two newest revisions as a drift without a series; None if none."""
     paths = _list_paths(session, suite, metric)
     earlier_values = []
     newest_values = []
@@ -114,7 +114,7 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     shift = detect.find_pooled_shift(earlier_values, newest_values)
     if shift is None:
         return None
-    # All paths end with runs of the same commits in the same environments: any of them can stand for the suite.
+    # All paths end with runs of the same commits in the same environments, so any of them represents the suite.
     path, _ = paths[0]
     settings_before = points.find_settings(session, path[-2].environment)
     settings_after = points.find_settings(session, path[-1].environment)
@@ -132,10 +132,10 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
 def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, int]]:
     """Return the paths that end with the two revisions, each with the position of its last drift, or -1 without one.
 
-    A series with its own drift at the newest revision is left out. All paths have the environments that most
-    series have, so that they share one cause.
+    A series with its own drift at the newest revision is left out. All paths end in the most common pair of
+    environments, so that they share one cause.
     """
-    # The series of the suite that have no drift of their own at the newest revision.
+    # Select the series of the suite without a drift of their own at the newest revision.
     newest_revision, drift_rows = aliased(Revision), aliased(DriftRow)
     has_own_drift = (
         select(drift_rows.id)
@@ -146,7 +146,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
     series_query = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~has_own_drift
     )
-    # Their paths: of a window first, in full where that does not decide.
+    # Read the end of each path; if it is not enough to decide, read the whole path.
     window_start = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
@@ -175,7 +175,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
 
 
 def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
-    """Return the commits that could have caused a shift of a suite."""
+    """Return the candidates of a shift of a suite."""
     parents = revisions.map_parents(session, suite.subject.id)
     contained = list_commits_between(parents, path[-2].revision, path[-1].revision)
     return revisions.list_candidates(session, suite.subject.id, contained)
@@ -190,7 +190,7 @@ def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift
         "revision_id": suite.newest_revision.id,
     }
     if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
-        return  # Another process has stored it meanwhile.
+        return  # another process has stored it in the meantime
     shift_id = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit])
     document = None if shift is None else shift.model_dump(mode="json")
     session.add(SuiteLook(id=shift_id, **key, document=document))

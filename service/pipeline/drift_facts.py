@@ -1,4 +1,4 @@
-"""Reads what a drift is blamed on and described with: files, settings, commits, other metrics, the cost of a fault."""
+"""Reads the facts for the cause and the description of a drift: files, settings, commits, metrics, fault costs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from service.store.runs import runs
 from service.store.series import points
 
 _NEAREST_RUNS = 5
-"""Runs on each side of a drift whose other metrics are shown with it: one run says little about a noisy metric."""
+"""How many runs on each side of a drift show the other metrics, because one run says little about a noisy metric."""
 
 
 class DriftFacts:
-    """Reads the facts for the descriptions of drifts, each once: a change shows in many metrics of the same runs."""
+    """Reads the facts about drifts, each only once, because a change shows in many metrics of the same runs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -37,11 +37,11 @@ class DriftFacts:
         self._find_report = cache(partial(runs.find_report, session))
 
     def blame_upgrades(self, drift: SeriesDrift) -> SeriesDrift:
-        """Blame a drift on the configuration too, if a file of the host that both sides mapped was upgraded between.
+        """Add the configuration to the cause of a drift if a system file that both sides mapped was upgraded.
 
-        That the programs map different files is no upgrade: a commit can link another library.
+        If the programs map different files, this is no upgrade, because a commit can link another library.
         """
-        # Of the files of the host that a program mapped; empty if they were not recorded.
+        # Digests of the system files that a program mapped; empty if they were not recorded.
         system_digests = {drift.before.program_bytes.system, drift.after.program_bytes.system}
         if drift.cause is not Cause.COMMIT or "" in system_digests or len(system_digests) == 1:
             return drift
@@ -69,15 +69,15 @@ class DriftFacts:
         )
 
     def _read_system_files(self, point: PathPoint) -> dict[str, str]:
-        """Return the files of the host that the program of a run mapped."""
+        """Return the system files that the program of a run mapped, as settings."""
         report = self._find_report(point.run_id)
         return list_system_file_settings(report) if report else {}
 
     def _read_settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
         """Return the settings before and after a drift.
 
-        If the configuration is blamed although both sides have the same environment, what differs are files of the
-        host: they are added as settings. If the commit is blamed too, only the upgraded ones are, for a commit can make
+        If the configuration is a cause although both sides have the same environment, system files differ: these files
+        are added as settings. If the commit is also a cause, only upgraded files are added, because a commit can make
         the program map other files.
         """
         settings_before = self._find_settings(drift.before.environment)
@@ -92,7 +92,7 @@ class DriftFacts:
         return [{**settings_before, **files_before}, {**settings_after, **files_after}]
 
     def _read_fault_costs(self, series: Series, drift: SeriesDrift) -> FaultCosts:
-        """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
+        """Return the cost of a fault on both sides, according to profiles and the host's canary."""
         if series.metric not in PRICED_METRICS:
             return FaultCosts()
 

@@ -1,4 +1,4 @@
-"""Whether further runs can be expected that confirm a drift, or that a bisect would need."""
+"""Decides whether further runs, which would confirm a drift or which a bisect needs, can be expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.store import environments, hosts
 
 @dataclass(slots=True)
 class FurtherRuns:
-    """Answers for many drifts: each host and each environment is read once."""
+    """Answers these questions for many drifts; each host and each environment is read only once."""
 
     session: Session
     now: datetime
@@ -22,11 +22,11 @@ class FurtherRuns:
     _imported: dict[str, bool] = field(default_factory=dict)
 
     def are_expected(self, drift: Drift) -> bool:
-        """Return whether the host of a drift can be expected to measure its case: it is alive, and measured it."""
+        """Return whether the host of a drift is expected to measure its case: it still reports, and has measured it."""
         return self._find_case_on_host(drift).expects_runs(self.now)
 
     def describe_end_of_doubt(self, drift: Drift) -> str:
-        """Return what ends the doubt about a drift that is not confirmed, or why nothing does; empty for others."""
+        """Return what ends the doubt about an unconfirmed drift, or why nothing does; empty for confirmed drifts."""
         return describe_end_of_doubt(self._find_case_on_host(drift), self.now) if drift.evidence.wants_rerun else ""
 
     def find_last_seen(self, host: str) -> datetime | None:
@@ -36,7 +36,7 @@ class FurtherRuns:
         return self._last_seen[host]
 
     def _find_case_on_host(self, drift: Drift) -> CaseOnHost:
-        """Return what decides whether further runs of a drift's case can come; the answers are cached."""
+        """Return the facts that decide whether further runs of a drift's case can come; they are cached."""
         hashes = {drift.environment_before, drift.environment_after}
         unread_hashes = hashes - self._imported.keys()
         if unread_hashes:

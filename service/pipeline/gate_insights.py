@@ -1,4 +1,4 @@
-"""Explains the cases that a gate found changed, by their profiles."""
+"""Explains the changed cases of a gate with their profiles."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from service.rules.gate.verdict import GateOutcome
 from service.store import profiles
 
 MAX_CASES = 3
-"""The largest number of cases that are explained."""
+"""At most this many cases are explained."""
 
 
 def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
-    """Return what profiles show of the cases that changed most, as far as they were profiled."""
+    """Return the explanations of the cases that changed most, if they were profiled."""
     changed_cases = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
     by_name = {case.name: case.case for case in outcome.cases}
     insights = []

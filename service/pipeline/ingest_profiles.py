@@ -14,12 +14,12 @@ from service.store.series import series
 
 
 def ingest_profile(database: Database, profile: Profile) -> StoreResult:
-    """Store a profile. If it is new, judge the fault counts of its case again: it may show what a fault costs."""
+    """Store a profile; if it is new, judge the fault counts of its case again: it may show the cost of a fault."""
     prepared = profiles.prepare_profile(profile)
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
 
     def store(session: Session) -> tuple[StoreResult, list[int]]:
-        """Store the profile; return the result, and the series that a new profile may price differently."""
+        """Store the profile; return the result, and the series whose drifts may get another price."""
         result = profiles.store_profile(session, prepared)
         if result is not StoreResult.CREATED:
             return result, []

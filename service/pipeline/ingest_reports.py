@@ -1,7 +1,7 @@
-"""Ingests reports: many at once, each stored once and never changed.
+"""Ingests batches of reports; each is stored once and never changed.
 
-:func:`prepare_reports` does the slow part before the database is touched, so that other writers wait only as long as
-it takes to write the rows.
+:func:`prepare_reports` does the slow part before the database is accessed, so that other writers wait only while rows
+are written.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from service.store.series.points import encode_samples
 _COUNTED_STATUS = Status.COUNTED.value
 _IDS_PER_QUERY = 500
 _POINTS_PER_TRANSACTION = 5_000
-"""Storing as many takes some 40 ms."""
+"""Storing this many points takes about 40 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of a batch of reports."""
+    """The result of ingesting a batch of reports."""
 
     created_ids: frozenset[UUID]
     conflicting_ids: tuple[UUID, ...]
-    """Ids that other reports already have. Those reports stay: a run never changes."""
+    """Ids that different reports already have; the stored reports are kept, because a run never changes."""
 
 
 def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) -> IngestResult:
-    """Store reports, a large batch in several transactions, so that no other writer waits for all of it."""
+    """Store reports, a large batch in several transactions, so that no other writer has to wait for the whole batch."""
     created_ids: set[UUID] = set()
     conflicting_ids: list[UUID] = []
     with database.ingesting():
@@ -58,7 +58,7 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
 
 def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
     """Compute the rows of reports."""
-    # Many reports share few cases and environments, whose hashes are slow to compute.
+    # Hashes are computed once for each case and environment, because they are slow and many reports share them.
     case_keys: dict[tuple[str, str, str], str] = {}
     previous_settings: dict[str, str] | None = None
     prepared_reports = []
@@ -77,7 +77,7 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
 def split_into_parts(
     reports: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
 ) -> Iterator[list[PreparedReport]]:
-    """Split a batch into parts of about ``max_points`` points, case by case: a series lies together on disk."""
+    """Split a batch into parts of about ``max_points`` points, case by case, because a series is adjacent on disk."""
     batch: list[PreparedReport] = []
     n_points = 0
     for report in sorted(reports, key=attrgetter("case")):
@@ -85,16 +85,16 @@ def split_into_parts(
             yield batch
             batch, n_points = [], 0
         batch.append(report)
-        n_points += len(report.points) + 1  # a report without points takes time to store, too
+        n_points += len(report.points) + 1  # storing a report without points also takes time
     if batch:
         yield batch
 
 
 def store_reports(session: Session, reports: Sequence[PreparedReport]) -> IngestResult:
-    """Store the reports that are new, with their points. A stored report is never replaced."""
+    """Store the reports that are new, with their points; a stored report is never replaced."""
     new_reports: dict[UUID, PreparedReport] = {}
     conflicting_ids: list[UUID] = []
-    # Reports of one request can have the same id: the first one counts.
+    # If reports of one request have the same id, the first one counts.
     for report in reports:
         first_report = new_reports.setdefault(report.report.run_id, report)
         if not is_same_report(report.document, first_report.document):
@@ -105,7 +105,7 @@ def store_reports(session: Session, reports: Sequence[PreparedReport]) -> Ingest
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
-        # A report whose id is stored is not new: it is the same as the stored one, or conflicts with it.
+        # A report with a stored id is not new: it is equal to the stored report, or conflicts with it.
         for run_id, document, thinned, reduced in session.execute(stored_query):
             if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting_ids.append(run_id)

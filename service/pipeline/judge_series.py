@@ -1,4 +1,4 @@
-"""Judges series: detects their drifts again, draws their sparklines, and finds which former drifts no longer stand."""
+"""Judges series: detects their drifts again, draws their sparklines, and finds which former drifts are withdrawn."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """The result of judging a series: its drifts, and what became of the former ones.
+    """The result of judging a series.
 
     Attributes
     ----------
     subject, series_id
         The series.
     version, judged_version
-        The version that was judged, and the version that was judged before.
+        The version that was judged, and the version of the previous judging.
     drifts
         Its drifts in their stored form.
     has_changed_drifts
-        Whether they differ from the stored drifts of the version that was judged before.
+        Whether they differ from the stored drifts of the previous judging.
     sparkline
-        Its sparkline; None without any point.
+        Its sparkline; None if it has no points.
     withdrawal_reasons
-        Why former drifts no longer stand, by their ids.
+        Why former drifts are withdrawn, by their ids.
     """
 
     subject: str
@@ -56,21 +56,21 @@ class JudgedSeries:
 
 
 class _FixedFacts(NamedTuple):
-    """What else than its runs decides about a series: expected levels, and proofs by interleaved pairs."""
+    """The facts besides its runs that decide about a series: expected levels, and proofs by interleaved pairs."""
 
     baselines: Baselines
     proofs: Sequence[Proof]
 
 
 def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
-    """Judge the series that have changed since they were last judged, among some series.
+    """Judge those of the given series that have changed since they were last judged.
 
-    They are judged together, so that shared data is read once. If that fails, each is judged separately.
+    They are judged together, so that shared data is read once. If this fails, each is judged separately.
 
     Returns
     -------
     tuple
-        The results, and the ids of the series that cannot be judged, which must not keep the others from it.
+        The results, and the ids of the series that cannot be judged, which must not prevent judging the others.
     """
     try:
         return _judge_batch(session, series_ids), set()
@@ -84,7 +84,7 @@ def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[Ju
 
 
 def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
-    """Detect the drifts of the series that are stale among these; what they share is read once."""
+    """Judge those of the given series that are stale; shared data is read once."""
     stale_rows = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale_rows]
     trends = points.arrange_trends(session, ids)
@@ -110,7 +110,7 @@ def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSe
 def _judge_one_series(
     facts: DriftFacts, row: Series, trend: Trend, fixed_facts: _FixedFacts, former_rows: Sequence[DriftRow]
 ) -> JudgedSeries:
-    """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
+    """Detect the drifts of one series, apply proofs to them, and compare the result with the former drifts."""
     head, measured_points = series.read_head(row), trend.measured
     changes: list[SeriesDrift] = []
     if row.judged:

@@ -1,7 +1,6 @@
-"""Decides when series are judged, and how many at once: those that have changed, at once or in the background.
+"""Decides when changed series are judged, immediately or in the background, and in which batches.
 
-To judge a series is to detect its drifts again, which :mod:`service.pipeline.judge_series` does. The results are stored
-here.
+:mod:`service.pipeline.judge_series` judges them, that is, detects their drifts again. The results are stored here.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ from service.store.series import drifts, series, sparklines
 from service.store.series.series import SeriesFilter, StaleSeries
 
 MAX_SERIES_AT_ONCE = 64
-"""The largest number of series that are judged before a report is answered."""
+"""At most this many series are judged before the request with a report is answered."""
 MAX_POINTS = 10_000
-"""The largest number of points that they have. Judging as many takes a fifth of a second."""
+"""At most this many points are judged before the request is answered, which takes a fifth of a second."""
 _SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
-"""How many series, of how many points, are judged between one transaction and the next: enough to share what they
-have in common, few enough that nobody waits for the write."""
+"""How many series, with how many points, are judged between two transactions: enough to share data, and few enough that
+nobody has to wait long for the write."""
 _failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
 """The versions of series that could not be judged. This process does not try them again: the result would be the same,
-and as long as they counted as work to do, the others would wait with them."""
+and while they counted as stale, no caller could see all series as judged."""
 
 _ALL_SERIES = (SeriesFilter(),)
 
 
 def judge_or_defer_series(database: Database, *, busy: bool = False) -> None:
-    """Judge the series that have changed: at once if they are few, otherwise in the background.
+    """Judge the series that have changed: immediately if there are few, otherwise in the background.
 
     Parameters
     ----------
     busy
-        Whether other requests wait: then all series are judged in the background.
+        Whether other requests are waiting, so that all series are judged in the background.
     """
     if busy or not _may_judge_at_once(_find_stale_series(database)):
         database.defer(judge_all_series)
         return
     _judge_stale_series_until(inf, database, _ALL_SERIES)
-    if update_events.update_events(database):  # The events have given series another baseline.
+    if update_events.update_events(database):  # events have given some series another baseline
         judge_or_defer_series(database)
 
 
@@ -62,41 +61,41 @@ def judge_all_series(database: Database) -> None:
 def judge_stale_series(
     database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES, seconds: float = inf
 ) -> bool:
-    """Judge the series that have changed since they were judged: all, or those that some filter selects.
+    """Judge the series selected by any of the filters that have changed since they were judged.
 
-    A series that cannot be judged does not change. Series that change in the meantime are left to the request that
+    A series that cannot be judged keeps its drifts. Series that change in the meantime are left to the request that
     changed them, so this function ends even if runs keep arriving.
 
     Returns
     -------
     bool
-        Whether all are judged and have their events; False if the time limit was exceeded.
+        Whether all are judged and their events are up to date; False if the time limit was exceeded.
     """
     deadline = time.monotonic() + seconds
     was_quiet = False
     while _judge_stale_series_until(deadline, database, filters):
         has_marked_series = update_events.update_events(database, _list_subjects(filters))
         if has_marked_series:
-            database.defer(judge_all_series)  # also series that nobody asked for
+            database.defer(judge_all_series)  # including series that no filter selects
         elif was_quiet:
             return True
-        # Another process may have updated events just now, and have marked series: all are judged only after two
-        # rounds in a row that marked none.
+        # Another process may have just updated events and marked series stale, so all series are judged only after two
+        # successive rounds that marked none.
         was_quiet = not has_marked_series
     return False
 
 
 def are_all_judged(database: Database, filters: Collection[SeriesFilter]) -> bool:
-    """Return whether all series that some filter selects are judged, and have their events."""
-    # In this order: a process that updates the events marks series stale in the same transaction, so that the second
-    # query finds what changed after the first one.
+    """Return whether all series selected by any of the filters are judged, and their events are up to date."""
+    # The order matters: a process that updates events marks series stale in the same transaction, so the second query
+    # finds changes made after the first one.
     return not update_events.have_drifts_changed(database, _list_subjects(filters)) and not _find_stale_series(
         database, filters
     )
 
 
 def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
-    """Return the subjects of some filters; None if a filter selects all."""
+    """Return the subjects of the filters; None if any filter selects all."""
     subjects = {filter_.subject for filter_ in filters if filter_.subject is not None}
     return None if any(filter_.subject is None for filter_ in filters) else subjects
 
@@ -104,8 +103,8 @@ def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
 def _judge_stale_series_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:
     """Judge the series that are stale now; return whether all were judged before the deadline.
 
-    Judging can take long, so it happens outside of the write lock. If a series changes meanwhile, the result is
-    dropped and the series is judged again.
+    Judging can take long, so it is done outside of the write lock. If a series changes in the meantime, the result is
+    discarded and the series is judged again.
     """
     stale_series = stale_at_start = _find_stale_series(database, filters)
     while stale_series:
@@ -118,7 +117,7 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
             if results:  # otherwise another process was faster
                 with database.writing({entry.subject for entry in results}) as session:
                     _store_results(session, results)
-        # Series that have changed only since the start are left out: whoever changed them has them judged.
+        # Series that changed after the start are left out: the request that changed them has them judged.
         stale_series = {
             series_id: entry
             for series_id, entry in _find_stale_series(database, filters).items()
@@ -143,10 +142,10 @@ def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _
 
 
 def _split_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
-    """Split series into batches. Neighbours are often metrics of one case."""
+    """Split series into batches in the order of their ids, because neighbours are often metrics of one case."""
     sorted_ids = sorted(stale_series)
-    # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
-    start = random.randrange(len(sorted_ids))  # noqa: S311 - guards nothing
+    # Several processes may do this at the same time: each begins at a random series, and skips what is already judged.
+    start = random.randrange(len(sorted_ids))  # noqa: S311 - not used for security
     batch: list[int] = []
     remaining_points = _POINTS_AT_ONCE
     for series_id in sorted_ids[start:] + sorted_ids[:start]:

@@ -17,11 +17,11 @@ from service.store.jobs import move_to_next_state
 from service.store.models import Host, Job, Run, Subject
 
 _LEASE_BYTES = 24
-"""Random bytes of a lease, so that nobody can guess it."""
+"""Number of random bytes of a lease's secret, so that nobody can guess it."""
 
 
 class BusyError(Exception):
-    """A host cannot claim a job: it has another one, or another host has this one."""
+    """A host cannot claim a job, because it has another job, or another host has this job."""
 
     def __init__(self, detail: str, until: datetime) -> None:
         super().__init__(detail)
@@ -33,19 +33,19 @@ class WrongHostError(Exception):
 
 
 class LeaseLostError(Exception):
-    """The lease does not hold: another runner has the job, or none."""
+    """The lease is not valid: another runner has the job, or no runner has it."""
 
 
 def claim_job(
     session: Session, row: Job, request: Claim, lease: timedelta, now: datetime, *, holder: str | None = None
 ) -> str:
-    """Lease a job to a runner; return the secret that the runner shows with each report.
+    """Lease a job to a runner; return the secret that the runner presents with each report.
 
     Parameters
     ----------
     holder
-        Who claims it, as far as a token tells: a host name alone proves nothing. Only the holder may report about the
-        lease, or claim the job again while it lasts.
+        The claimant according to its token, because a host name proves nothing; None without tokens. While the lease
+        lasts, only the holder may report about it or claim the job once more.
 
     Raises
     ------
@@ -56,13 +56,13 @@ def claim_job(
     JobTransitionError
         If the job's state does not allow a claim.
     """
-    # The job has to be for this host, and free.
+    # Check that the job is for this host, and free.
     host = row.question.get("host")
     if host not in {None, request.host}:
         raise WrongHostError(f"job {row.id} is for the host {host}, but this is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
-    # The host has to be free.
+    # Check that the host is free.
     open_job = session.scalar(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
     )
@@ -73,8 +73,8 @@ def claim_job(
             f"{suggest_command_to_go_first(open_job.id)}",
             open_job.leased_until,
         )
-    # The lease.
-    if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
+    # Start the lease.
+    if row.state is not State.DISPATCHED:  # otherwise the attempt was counted at the dispatch
         row.attempts += 1
         row.fruitless += 1
     move_to_next_state(row, Action.CLAIM, request.host, "", now)
@@ -91,7 +91,7 @@ def require_lease(row: Job, lease: str, holder: str | None) -> None:
     Raises
     ------
     LeaseLostError
-        If it does not.
+        If the runner does not hold it.
     """
     if (
         row.lease is None
@@ -106,6 +106,13 @@ def record_progress(
 ) -> Orders:
     """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
 
+    Parameters
+    ----------
+    lease
+        The new duration of the lease, from now. The secret of the lease is ``report.lease``.
+    holder
+        See :func:`claim_job`.
+
     Raises
     ------
     LeaseLostError
@@ -113,7 +120,7 @@ def record_progress(
     """
     require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
-    if row.state.open:
+    if row.state.open:  # A job that has ended keeps its last figures, and the sentence that says why it ended.
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
         row.sentence = report.sentence or row.sentence
     row.leased_until = now + lease
@@ -123,7 +130,7 @@ def record_progress(
 
 
 def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
-    """Record the end of a runner's work. A runner may report the same end twice.
+    """Record the end of a runner's work; reporting the same end twice is allowed (idempotent).
 
     Raises
     ------
@@ -136,11 +143,11 @@ def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, hol
     if job_states.is_possible(row.state, action):
         row.result = report.result if report.result is not None else row.result
         move_to_next_state(row, action, row.host or SERVICE, report.sentence, now)
-    row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
+    row.leased_until = now  # the host is free, but the secret stays valid, so that the runner can repeat its report
 
 
 def _add_runs(session: Session, row: Job, runs: tuple[UUID, ...]) -> None:
-    """Add the runs of the lease's host; those that another host or another subject has stored are not the job's."""
+    """Add runs to a job, except runs of other hosts or subjects than those of the lease."""
     foreign_runs = (
         select(Run.id)
         .join(Host, Host.id == Run.host_id)

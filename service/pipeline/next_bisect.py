@@ -1,4 +1,4 @@
-"""The next bisect of an event or of a subject: which drift it would explain, by the policy of the subject."""
+"""Finds the next bisect of an event or a subject: which drift it would explain, according to the subject's policy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from service.text import commands_to_copy
 
 _EVENTS_PER_QUERY = 50
 _MAX_EVENTS = 500
-"""The largest number of important events of a subject among which the next one to bisect is looked for."""
+"""The next event to bisect is looked for among so many of the subject's most important events at a time."""
 
 
 def read_event_with_next_step(session: Session, event_id: str, now: datetime) -> EventDetail | None:
@@ -47,12 +47,12 @@ def find_next_steps(
     now: datetime,
     known_drifts: Mapping[str, Sequence[Drift]] = MappingProxyType({}),
 ) -> dict[str, NextStep]:
-    """Return the bisect that each event needs, by the event's id. Most events need none.
+    """Return the bisect that each event needs, by the event's id; most events need none.
 
     Parameters
     ----------
     known_drifts
-        Drifts that the caller has read, by the id of their event.
+        Drifts that the caller has already read, by the id of their event.
     """
     policies = subjects.map_bisect_policies(session, (event.subject for event in summaries))
     events_without_culprit = [
@@ -84,7 +84,7 @@ def _needs_culprit(event: EventSummary) -> bool:
 def choose_drift_to_order(
     session: Session, subject: str, now: datetime, *, runs_a_day: int, min_idle_time: timedelta
 ) -> tuple[Drift | None, int]:
-    """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
+    """Return the drift for which the service should order a bisect, and how many runs the bisect may take.
 
     The drift is None if the policy, the day's runs or the hosts do not allow a bisect, or if no measurement would make
     the commit of an open event more certain.
@@ -96,11 +96,11 @@ def choose_drift_to_order(
     if not n_allowed_runs:
         return None, 0
     further_runs = FurtherRuns(session, now)
-    # None stands for an open job without a host: any host may be about to start it.
+    # None stands for an open job without a host, which any host may be about to start.
     busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
     def is_measurable_now(drift: Drift) -> bool:
-        """Return whether the drift's host is idle and can measure its commits, all of which are merged."""
+        """Return whether the drift's host is idle and can measure its commits, and all of them are merged."""
         return (
             not busy_hosts & {None, drift.host}
             and is_idle(further_runs.find_last_seen(drift.host), now, min_idle_time)
@@ -108,7 +108,7 @@ def choose_drift_to_order(
             and not _needs_unmerged_commits(session, drift)
         )
 
-    # What may be one of several commits is narrowed down before only candidates are proven and suspicions settled.
+    # Events with several candidates are narrowed down first; then single candidates are proven, and suspicions settled.
     events_in_turn = chain.from_iterable(
         _list_open_events(session, subject, certainty)
         for certainty in (Certainty.RANGE, Certainty.SINGLE, Certainty.PROVISIONAL)
@@ -118,12 +118,12 @@ def choose_drift_to_order(
 
 
 def is_idle(last_seen: datetime | None, now: datetime, min_idle_time: timedelta) -> bool:
-    """Return whether a host is not measuring now, as far as its newest run shows."""
+    """Return whether a host is not measuring now, according to the end of its newest run."""
     return last_seen is None or last_seen < now - min_idle_time
 
 
 def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
-    """Return why a drift no longer needs a bisect, empty if it does; and whether its runs no longer show it."""
+    """Return why a drift no longer needs a bisect (empty if it does), and whether its runs no longer show it."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:
@@ -135,16 +135,17 @@ def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
 
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
-    """Yield the open events of a subject with this certainty, the most important first.
+    """Yield the open events of a subject with the given certainty, most important first.
 
-    Nobody wants a bisect of a snoozed event, and no bisect can explain a change below the floor: both are left out.
+    Snoozed events, for which nobody wants a bisect, and events below the floor, which no bisect can explain, are left
+    out.
     """
     filter_ = events.EventFilter(
         subject=subject, open=True, still_detected=True, certainty=certainty, below_floor=False, snoozed=False
     )
     bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
-        # Page by page: the caller mostly takes one of the first events.
+        # Page by page, because the caller usually takes one of the first events.
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisects_of_event.get(event.id, ()))
@@ -166,7 +167,7 @@ def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) ->
 
 
 def _needs_unmerged_commits(session: Session, drift: Drift) -> bool:
-    """Return whether a bisect would build the commits of a pull request that nobody has merged."""
+    """Return whether a bisect would build commits of an unmerged pull request."""
     commits = {drift.good, drift.bad, *(candidate.commit for candidate in drift.candidates)}
     return bool(forge_queue.select_unmerged_heads(session, commits))
 

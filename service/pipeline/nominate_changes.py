@@ -21,21 +21,21 @@ from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
 
 MAX_NOMINATIONS = 1000
-"""The largest number of nominations in one answer."""
+"""Maximum number of nominations in an answer."""
 MAX_EXACT_STEPS = 10
-"""The largest number of steps between neighbours that are worth a comparison."""
+"""At most this many steps between neighbouring points are worth a comparison."""
 MAX_LIKELY_POINTS = 256
-"""Newest points of a series in which a page looks for likely changes: more than are judged for one."""
+"""A page looks for likely changes among so many of the newest points of a series: more than a nomination reads."""
 
 
 class _RankedNomination(NamedTuple):
     rank: tuple[bool, float]
-    """Likely ones first, then by their size."""
+    """The sort key: likely changes come first, then larger changes."""
     nomination: Nomination
 
 
 def list_nominations(session: Session, series_filter: SeriesFilter) -> NominationList:
-    """Return the nominations of the judged series that a filter selects, the most likely and largest first."""
+    """Return the nominations of the judged series that a filter selects: likely ones first, then the largest."""
     heads = [series.read_head(row) for row in series.list_judged(session, series_filter)]
     ids = [head.id for head in heads]
     stored_drifts = {
@@ -48,7 +48,7 @@ def list_nominations(session: Session, series_filter: SeriesFilter) -> Nominatio
 
 
 def list_likely_changes(session: Session, judged_series: SeriesDetail) -> NominationList:
-    """Return those nominations that are likelier than not, among the newest points of a series; and its power."""
+    """Return the nominations among the newest points of a series that are likelier than not, and its power."""
     window = points.find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
     ranked, paths = _rank_nominations(
         session,
@@ -66,7 +66,7 @@ def _rank_nominations(
     trends: Mapping[int, Trend],
     stored_drifts: Mapping[int, Sequence[Drift]],
 ) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
-    """Return all nominations by rank, and the measured points of each series."""
+    """Return all nominations in the order of their rank, and the measured points of each series."""
     proofs_of_series = proofs.map_by_series(session, [head.id for head in heads])
     ranked_nominations: list[_RankedNomination] = []
     paths: list[tuple[SeriesHead, Points]] = []
@@ -81,10 +81,10 @@ def _rank_nominations(
 
 
 def _list_exact_steps(level: Points) -> list[tuple[int, int]]:
-    """Return the pairs of adjacent points with exact but different counts, by index, the largest step first.
+    """Return the index pairs of adjacent points with exact, but different counts, largest step first.
 
-    If several successive commits each move an exact count, the series looks noisy, so that no drift is found. These
-    steps are therefore nominated here.
+    If several successive commits each move an exact count, the series looks noisy, so that no drift is found. Therefore
+    these steps are nominated here.
     """
     steps: list[tuple[float, int]] = []
     for index, (before, after) in enumerate(pairwise(level)):
@@ -104,9 +104,9 @@ def _list_unproven_drifts(
 ) -> Iterator[_RankedNomination]:
     """Yield the drifts of a series that pairs can settle.
 
-    Likely are those that are not certain, and those that more than one commit could have caused. A drift of a noisy
-    series that is certain by its runs alone is worth a comparison too: pairs prove that it was the commit and not the
-    host. A count that repeats needs none.
+    Drifts that are not certain, and drifts with several candidates, count as likely. A drift of a noisy series that is
+    certain only from its runs is also worth a comparison, because pairs prove that the commit caused it and not the
+    host. A certain drift of a count that repeats needs no comparison.
     """
     compared_commits = {(proof.base, proof.head) for proof in known_proofs}
     for drift in drifts:
@@ -123,7 +123,7 @@ def _list_worthwhile_changes(
 ) -> Iterator[_RankedNomination]:
     """Yield the pairs of commits on the newest level of a noisy series that are worth an interleaved comparison.
 
-    These are the exact steps, the most likely change, and the two ends of the level, unless proofs cover them already.
+    These are the exact steps, the most likely change, and the two ends of the level, unless proofs already cover them.
     """
     first_runs = {str(drift.run_after) for drift in drifts}
     level_begin = max(
@@ -133,7 +133,7 @@ def _list_worthwhile_changes(
     if len(level) < 2 or level[0].environment != level[-1].environment:
         return
     if len({value for point in level for value in point.samples}) == 1:
-        return  # every sample is the same
+        return  # all samples are equal
     nomination = nominate_newest(level)
     exact_steps = _list_exact_steps(level)
     index_pairs = [*exact_steps]
@@ -151,7 +151,7 @@ def _list_worthwhile_changes(
 
 
 def _is_final_step(level: Points, index: int) -> bool:
-    """Return whether no value after a step was there before it: the step is no outlier, and no second mode."""
+    """Return whether no value after a step occurs before it, so that it is neither an outlier nor a second mode."""
     values_before = {value for point in level[: index + 1] for value in point.samples}
     values_after = {value for point in level[index + 1 :] for value in point.samples}
     return values_before.isdisjoint(values_after)
@@ -160,7 +160,7 @@ def _is_final_step(level: Points, index: int) -> bool:
 def _build_ranked_nomination(
     head: SeriesHead, base_commit: str, head_commit: str, before: int | float, after: int | float, *, likely: bool
 ) -> _RankedNomination:
-    """Return the nomination of two commits with its sort key: likely changes first, then by size in percent."""
+    """Return the nomination of two commits with its sort key: likely changes first, then larger ones, in percent."""
     percent = compute_percent_change(after - before, before)
     nomination = Nomination(
         case=_build_case(head),

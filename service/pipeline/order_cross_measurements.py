@@ -13,14 +13,14 @@ from service.store.models import CrossMeasurementRow, Environment, Revision
 
 
 def order_cross_measurements(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
-    """Order a cross-measurement, once, for each of these drifts at which commit and configuration changed together."""
+    """Order one cross-measurement for each of the given drifts at which commit and configuration changed together."""
     for drift in event_drifts.read_drifts(session, sorted(drifts), Cause.BOTH):
         if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:
             _store_order(session, subject_id, drift)
 
 
 def _store_order(session: Session, subject_id: int, drift: Drift) -> None:
-    """Store the order of a drift's cross-measurement, unless it is stored already."""
+    """Store the order of a drift's cross-measurement, unless it is already stored."""
 
     def find_revision_id(commit: str) -> int:
         return session.scalars(

@@ -1,4 +1,4 @@
-"""Shows what a bisect will search and what it will cost, before it is ordered."""
+"""Computes what a bisect will search and what it will cost, before it is ordered."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class BisectPreview:
     levels
         The newest level at each end; None if the end was not measured.
     commits
-        The number of commits that ``bad`` contains but ``good`` does not.
+        The number of commits that ``bad`` contains, but not ``good``.
     measured
-        How many of them were measured on the host before. Runs in its present environment are not measured again.
+        How many of these commits the host has measured before; runs in its current environment are not repeated.
     host
-        The host that the form names, else the one that measured the case last.
+        The host that the form names; if none, the host that measured the case last.
     half_range, remedy
-        By how much a count varies in the newest runs there, and what makes it repeat; None if it repeats.
+        By how much a count varies in the newest runs on the host, and how to make it repeat; None if it repeats.
     """
 
     good: Candidate
@@ -54,7 +54,7 @@ class BisectPreview:
     remedy: str = ""
 
     patience: int = MAX_RUNS_PER_END
-    """Runs of each end after which a search for a varying count gives up."""
+    """A search for a varying count gives up after this many runs of each end."""
 
     @property
     def is_futile(self) -> bool:
@@ -67,7 +67,7 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
 
     None if no run of the case can be measured again.
     """
-    # The host that measured the case last.
+    # Find the host that measured the case last.
     values = checked_bisect.values
     subject, metric_name = values["subject"], values["metric"]
     case = CaseOnHost(subject, values["case"], values.get("host", ""))
@@ -76,16 +76,17 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
         return None
     host = reports[0].host.name
     reports = [report for report in reports if report.host.name == host]
-    # Both ends with their levels.
+    # Read the levels of both ends.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
     (good,) = revisions.list_candidates(session, subject_id, [values["good"]])
     (bad,) = revisions.list_candidates(session, subject_id, [values["bad"]])
     case = case._replace(host=host)
     levels = range_runs.read_levels(session, case, metric_name, [good.commit, bad.commit])
-    # How long a run takes, and whether the count repeats.
+    # Find out how long a run takes, and whether the count repeats.
     durations = range_runs.read_durations(reports)
     runs = [_build_observation(report, metric_name) for report in reports]
-    # The search will find the same: a case whose count varies in the newest runs varies at other commits, too.
+    # Expect the search to treat the count in the same way: if it varies in the newest runs, it also varies at other
+    # commits.
     is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("min_difference") or 0))
     return BisectPreview(
         good=good,

@@ -1,4 +1,4 @@
-"""Resolves the name of a commit: finds the one that a text names, or explains in a sentence why there is none."""
+"""Resolves the name of a commit: finds the commit that a text names, or explains in a sentence why there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from service.store.revisions.named_commits import NamedCommit
 
 _SHORT_HASH_DIGITS = 12
 _FURTHER_DIGITS = 4
-"""Digits that are shown beyond an ambiguous beginning of a hash, so that the commits can be told apart."""
+"""How many digits are shown after an ambiguous prefix of a hash, so that the commits can be distinguished."""
 NAMING_ADVICE = (
     "Enter a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash. Append ~20 to go back "
     "twenty commits."
@@ -17,8 +17,8 @@ NAMING_ADVICE = (
 
 
 def resolve_commit_name(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
-    """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
-    # A tag and a branch, for instance, can name the same commit: it counts once.
+    """Return the commit that a text uniquely names; otherwise None, and sentences on why and what to write instead."""
+    # If a tag and a branch, for instance, name the same commit, it counts once.
     named = named_commits.find_commits(session, text, subject)
     commits = list({(entry.subject, entry.commit): entry for entry in named}.values())
     if len(commits) == 1:

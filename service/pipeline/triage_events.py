@@ -23,14 +23,14 @@ from service.store.series import series
 
 
 def triage_events(session: Session, request: TriageRequest, author: str, now: datetime) -> TriageReceipt:
-    """Decide about each event. Events that do not allow the decision do not change, and the receipt says why.
+    """Apply the request to each event; events that do not allow it do not change, and the receipt says why.
 
     Parameters
     ----------
     author
         The author of the decisions.
     now
-        The present time; a snooze must end later.
+        The current time; a snooze must end later.
     """
     decided_ids: list[str] = []
     refusals: list[Refusal] = []
@@ -47,7 +47,7 @@ def triage_events(session: Session, request: TriageRequest, author: str, now: da
 
 
 def _decide_event(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
-    """Decide about one event; return why it does not allow the decision, or an empty text."""
+    """Apply the request to one event; return why the event does not allow it; empty if it does."""
     event = events.find_event(session, event_id)
     if event is None:
         return "There is no such event."
@@ -64,7 +64,7 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
 
 
 def _mark_event(session: Session, event: Event, request: TriageRequest, now: datetime) -> str:
-    """Assign, snooze or wake an event; return why that is impossible, or an empty text."""
+    """Assign, snooze or wake an event; return why this is impossible; empty if it is done."""
     if request.action is TriageAction.ASSIGN:
         assignees_and_snoozes.assign_event(event, request.assignee or "")
     elif request.action is TriageAction.WAKE:
@@ -72,7 +72,7 @@ def _mark_event(session: Session, event: Event, request: TriageRequest, now: dat
     elif request.until is not None and request.until <= now:
         return f"The {request.action} would end in the past."
     elif request.action is TriageAction.SILENCE:
-        # The series of all events are silenced together, afterwards.
+        # The series of all events are silenced together at the end.
         return "" if event_drifts.list_series_of_events(session, [event.id]) else "The event has no series to silence."
     else:
         assignees_and_snoozes.snooze_event(session, event, request.until)
@@ -82,7 +82,7 @@ def _mark_event(session: Session, event: Event, request: TriageRequest, now: dat
 def _silence_series(
     session: Session, event_ids: Sequence[str], request: TriageRequest, author: str, now: datetime
 ) -> list[Silence]:
-    """Silence the series of some events, except those that are silenced for at least as long."""
+    """Silence the series of the given events, except series that are already silenced for at least as long."""
     assert request.until is not None
     active_patterns = [
         pattern for pattern in silences.list_active_silences(session, now) if pattern.until >= request.until

@@ -1,4 +1,4 @@
-"""Finds what is shown instead of an unmeasured commit: the nearest measured ones, and how to measure it."""
+"""Finds what to show for an unmeasured commit: the nearest measured commits, and how to measure it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from service.store.runs.range_runs import CaseOnHost
 from service.text import commands_to_copy
 
 _MAX_NEAREST_COMMITS = 20
-"""Measured commits on each side, among which an ancestor or a descendant is looked for."""
+"""An ancestor or a descendant is looked for among so many measured commits on each side."""
 _MAX_CASES = 100
-"""The largest number of cases that are offered for a measurement."""
+"""At most this many cases are offered for a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCommit:
-    """A measured commit, and by how many commits the history leads from it to the other one, or back.
+    """A measured commit near an unmeasured one, and the number of commits between the two.
 
-    The distance is None if the service does not know how the two are connected: an import may not say.
+    The distance is None if the service does not know how they are connected, for example after an import.
     """
 
     commit: str
@@ -45,17 +45,17 @@ class UnmeasuredCommit:
     Attributes
     ----------
     scope_clause
-        On which host, and of which workload, it has none; empty for any.
+        A clause on the host and the workload to which this is restricted; empty for any.
     failed_run_id
-        Its newest run, which has no result; None if there is none.
+        Its newest run, which failed; None if it has no run.
     reason
-        Why that one has none.
+        Why this run failed.
     before, after
         The nearest measured ancestor and descendant; None if there is none.
     cases
-        The cases that a host can measure; none if all results of the subject were imported.
+        The cases that a host can measure; empty if all results of the subject were imported.
     command
-        Measures the first of them.
+        The command that measures the first of these cases.
     """
 
     commit: NamedCommit
@@ -71,14 +71,14 @@ class UnmeasuredCommit:
 def find_unmeasured_commit(
     session: Session, commit: NamedCommit, host: str = "", workload: str = ""
 ) -> UnmeasuredCommit | None:
-    """Return the measured neighbours of a commit without a measured run; None if it has one, or no commit has.
+    """Return a commit without a measured run, with its measured neighbours; None if it has one, or no commit has.
 
     Parameters
     ----------
     host, workload
-        Count only the runs on this host, or of this workload.
+        Only runs on this host and of this workload count; empty for any.
     """
-    # The nearest measured commits on both sides.
+    # Find the nearest measured commits on both sides.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == commit.subject)).one()
     measured_query = _select_measured_commits(subject_id, host, workload)
     position = session.scalars(
@@ -104,7 +104,7 @@ def find_unmeasured_commit(
     nearest_commits = [side.commit for side in (before, after) if side is not None]
     if not nearest_commits:
         return None
-    # Why it has no measured run, and what can measure it.
+    # Find out why it has no measured run, and how it can be measured.
     failed_runs_query = (
         select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     )
@@ -125,7 +125,7 @@ def find_unmeasured_commit(
 
 
 def find_measure_question(session: Session, commit: NamedCommit, case: str) -> MeasureQuestion | None:
-    """Return the question that has a case measured at a commit, where and as it was measured last.
+    """Return the question of a job that measures a case at a commit, on the host and in the way of its newest run.
 
     None if no run of the case can be repeated.
     """
@@ -147,14 +147,14 @@ def _select_measured_commits(subject_id: int, host: str, workload: str) -> Selec
 def _find_nearest(
     session: Session, candidates: Select[int, str, str], count_distance: Callable[[str], int | None]
 ) -> MeasuredCommit | None:
-    """Return the first measured commit that is connected; where none is, the first one in the order of the history.
+    """Return the first candidate that is connected with the unmeasured commit; if none is, the first candidate.
 
     Parameters
     ----------
     candidates
-        The measured commits of one side, the nearest in the order of the history first.
+        The measured commits of one side, nearest in the order of the history first.
     count_distance
-        Counts the commits between one of them and the commit in question; None if they are not connected.
+        Returns the number of commits between a candidate and the unmeasured commit; None if they are not connected.
     """
     commits = [MeasuredCommit(row.commit, row.title, count_distance(row.commit)) for row in session.execute(candidates)]
     for commit in commits:
@@ -164,15 +164,15 @@ def _find_nearest(
 
 
 def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
-    """Return how many commits ``newer`` contains and ``older`` does not; None if it does not contain that one."""
-    contained = list_commits_between(parents, "", newer)  # from no commit on: the whole history
+    """Return how many commits ``newer`` contains, but not ``older``; None if it does not contain ``older``."""
+    contained = list_commits_between(parents, "", newer)  # without a lower end: the whole history
     if older not in contained:
         return None
     return len(contained - list_commits_between(parents, "", older))
 
 
 def _map_cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
-    """Return the cases that were measured at some commits, by name."""
+    """Return the cases that were measured at the given commits, sorted by name."""
     query = select(Case.name).join(Run, Run.case_id == Case.id)
     query = query.join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit.in_(commits))
     if host:

@@ -1,4 +1,4 @@
-"""Updates the events after drifts have changed, and adds the service's own decisions about them."""
+"""Updates events after drifts have changed, and adds the service's own decisions about them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _EVENTS_PER_TRANSACTION = 200
 
 
 def update_events(database: Database, subjects: Collection[str] | None = None) -> bool:
-    """Update the events of the subjects whose drifts have changed: of all subjects, or of some.
+    """Update the events of the subjects whose drifts have changed, among all subjects or the given ones.
 
-    Returns whether there are series to judge again: an event that becomes expected, because it was split from or merged
-    with an expected one, gives its series another baseline.
+    Return whether there are series to judge again: an event that becomes expected, because it was split from or merged
+    with an expected event, gives its series another baseline.
     """
     is_stale = False
     for subject_id, name in _find_changed_subjects(database, subjects):
@@ -47,7 +47,7 @@ def update_events(database: Database, subjects: Collection[str] | None = None) -
 
 
 def have_drifts_changed(database: Database, subjects: Collection[str] | None = None) -> bool:
-    """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
+    """Return whether the drifts of any subject have changed, among all subjects or the given ones."""
     return bool(_find_changed_subjects(database, subjects))
 
 
@@ -61,7 +61,7 @@ def _find_changed_subjects(database: Database, subjects: Collection[str] | None)
 
 
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
-    """Write the prices of the events of some series again: a profile has shown what a fault costs."""
+    """Update the prices of the events of the given series, after a profile has shown the cost of a fault."""
     in_series = EventDriftRow.series_id.in_(list(series_ids))
     event_ids = list(
         session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.still_detected).distinct())
@@ -74,9 +74,9 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
 
 
 def _read_drifts_of_event(session: Session, event: Event) -> tuple[list[Drift], list[Drift]]:
-    """Return the drifts that made an event, and those with which it came back.
+    """Return the original drifts of an event, and the drifts with which it came back.
 
-    If only the latter are found, they are also returned as those that made it.
+    If only the latter are still detected, they are also returned as the original drifts.
     """
     conditions = EventDriftRow.event_id == event.id, EventDriftRow.still_detected
     has_returned = dict(
@@ -98,7 +98,7 @@ def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
 
 
 def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetime) -> None:
-    """Write the culprits of the event of a drift again: a bisect of the drift has ended."""
+    """Update the culprits of the event of a drift, after a bisect of the drift has ended."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = session.get(Event, event_id) if event_id else None
     if event is None or not event.document:
@@ -106,7 +106,7 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     founding_drifts, returned_drifts = _read_drifts_of_event(session, event)
     if not founding_drifts:
         return
-    # The summary is made again from the drifts, so that nothing of an earlier bisect contradicts this one.
+    # The summary is rebuilt from the drifts, so that no part from an earlier bisect contradicts this one.
     document = narrowing.narrow_event(
         headline.summarise_drifts(founding_drifts, returned_drifts),
         bisect_results.map_results_by_event(session, subject).get(event.id),
@@ -120,7 +120,7 @@ def _assign_unchanged_drifts(database: Database, subject_id: int, subject_name: 
     """Assign to their events the drifts that were detected again unchanged.
 
     Most drifts are unchanged, and comparing them takes long. So they are compared outside of the write lock; the result
-    holds while the version of the subject's drifts stays the same.
+    is valid while the version of the subject's drifts stays the same.
     """
     version_query = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
@@ -129,7 +129,7 @@ def _assign_unchanged_drifts(database: Database, subject_id: int, subject_name: 
     for chunk in bulk.split_into_chunks(event_of_drift.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([subject_name]) as session:
             if session.scalar(version_query) != version_before:
-                return  # The other drifts are compared in the transaction that updates the events.
+                return  # the transaction that updates the events compares the other drifts
             _store_event_of_drifts(session, dict(chunk))
 
 
@@ -152,7 +152,7 @@ def _update_subject(session: Session, subject_id: int) -> bool:
 def _rebuild_events(
     session: Session, subject: Subject, drift_update: event_drifts.DriftUpdate
 ) -> tuple[bool, set[str]]:
-    """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
+    """Rebuild the events; return whether there are series to judge again, and the drifts whose event has changed."""
     now, subject_id = datetime.now(UTC), subject.id
     new_rows = {row.drift_id: row for row in drift_update.new_rows}
     stored_drifts = event_drifts.list_located_drifts(session, subject_id)
@@ -199,9 +199,9 @@ def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[st
 def _add_new_events(
     session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
-    """Add a row for each event that was not stored before, and number them after the last one.
+    """Add a row for each new event; its number follows those of the stored events.
 
-    What follows from their drifts gets a placeholder here, which :func:`_summarise_events` replaces.
+    The fields that depend on its drifts get placeholders, which :func:`_summarise_events` replaces.
     """
     last_number = max((event.number for event in events.values()), default=0)
     for number, event_id in enumerate(assembled.new_events, start=last_number + 1):
@@ -234,7 +234,7 @@ def _assign_drifts(
 ) -> set[str]:
     """Assign each drift to its event, and move the drifts of merged events.
 
-    Returns the drifts that belong to a different event than before, or to one for the first time.
+    Return the drifts that belong to another event than before, or to an event for the first time.
     """
     previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored_drifts}
     reassigned_drifts: set[str] = set()
@@ -257,7 +257,7 @@ def _assign_drifts(
 
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
-    """Write the event of each drift to the drift."""
+    """Store the event of each drift in the row of the detected drift."""
     _store_event_of_drifts(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
 
 
@@ -272,7 +272,7 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
 
 def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mapping[str, Event]) -> bool:
     """Copy the logs of events that were split or merged; return whether any event is expected now."""
-    # From each event to the one that continues it.
+    # Pairs of an event and the event that continues it.
     copies = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
     copies += assembled.merged_into.items()
     for origin, name in copies:
@@ -290,7 +290,17 @@ def _summarise_events(
     refreshed: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
-    """Update the summaries of the events of which a drift is new, changed or gone."""
+    """Update the summaries of the events with a drift that is new, has changed, or has disappeared.
+
+    Parameters
+    ----------
+    stored_drifts
+        The drifts of all events before this update.
+    refreshed
+        The ids of the drifts that were detected again, or for the first time.
+    results
+        The results of bisects, by the event's id.
+    """
     previous_drifts: dict[str | None, set[str]] = defaultdict(set)
     for drift in stored_drifts:
         previous_drifts[drift.event].add(drift.drift_id)
@@ -301,9 +311,10 @@ def _summarise_events(
             event.still_detected, event.changed_at = bool(members), now
         is_unchanged = event.document and ids == previous_drifts[name] and not ids & refreshed
         if not members or is_unchanged:
-            continue  # An event without drifts keeps its last summary.
+            continue  # an event without drifts keeps its last summary
         drifts = event_drifts.read_drifts(session, sorted(ids))
         returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
+        # If only drifts with which the event came back are left, they describe it.
         founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
@@ -328,7 +339,7 @@ def _decide_automatically(
 
 
 def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain: Set[str], now: datetime) -> None:
-    """Log which events are no longer certain, with the reason, and which are certain again."""
+    """Log that events are no longer certain, with the reason, or are certain again."""
     is_certain = {name for name, event in events.items() if event.still_detected and event.confirmed}
     candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}

@@ -1,1 +1,1 @@
-"""Publishes the pages as static files, for a web server that runs no program, or to be opened from a disk."""
+"""Publishes the pages as static files, for a static web server or for opening from a disk."""

@@ -1,6 +1,6 @@
-"""Joins a script of ours with the modules that it imports: browsers load no modules from a disk.
+"""Joins one of our scripts with the modules that it imports, because browsers load no modules from a disk.
 
-Our modules import and export by name, one statement a line, and each becomes a function that returns what it exports.
+Our modules import and export by name, with one statement per line. Each becomes a function that returns its exports.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _UNSUPPORTED_STATEMENT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 
 class UnknownModuleSyntaxError(Exception):
-    """A module of ours imports or exports in a way that cannot be joined."""
+    """One of our modules imports or exports in a way that cannot be joined."""
 
 
 def join_modules(file: str, read_file: Callable[[str], str]) -> str:
-    """Return one script that does what a module and its imports do.
+    """Return one classic script that does the same as a module and its imports.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def join_modules(file: str, read_file: Callable[[str], str]) -> str:
     Raises
     ------
     UnknownModuleSyntaxError
-        A module imports or exports differently.
+        If a module imports or exports in another way.
     """
     functions: dict[str, str] = {}
     _add_module(file, read_file, functions, ())
@@ -41,7 +41,7 @@ def join_modules(file: str, read_file: Callable[[str], str]) -> str:
 def _add_module(
     file: str, read_file: Callable[[str], str], functions: dict[str, str], importers: tuple[str, ...]
 ) -> None:
-    """Add a module after those that it imports; ``importers`` are the modules that are being added because of it."""
+    """Add a module after the modules that it imports; ``importers`` is the chain of modules that lead to it."""
     if file in functions:
         return
     if file in importers:

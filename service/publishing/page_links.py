@@ -1,4 +1,4 @@
-"""Rewrites a page for a site: links lead to its files, and what needs a service is left out."""
+"""Rewrites a page for a site: links lead to files of the site, and elements that need a service are left out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _EXTERNAL_PREFIXES = ("http://", "https://", "mailto:")
 
 
 class PageRewriter(HTMLParser):
-    """Rewrites one page. Everything that is not changed stays letter by letter.
+    """Rewrites one page; everything else stays the same, character by character.
 
     Attributes
     ----------
     linked_places
-        The places that the page leads to or loads.
+        The places to which the page links or which it loads.
     """
 
     def __init__(self, page_place: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
@@ -39,13 +39,13 @@ class PageRewriter(HTMLParser):
         """The open elements that are left out, outermost first."""
 
     def rewrite(self, page: str) -> str:
-        """Return the page as the site has it."""
+        """Return the page in its form for the site."""
         self.feed(page)
         self.close()
         return "".join(self._output)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Write a start tag; leave out what needs a service."""
+        """Write a start tag, unless its element needs a service."""
         values = dict(attrs)
         if self._omitted_elements or self._needs_service(tag, values):
             if tag not in _VOID_ELEMENTS:
@@ -59,7 +59,7 @@ class PageRewriter(HTMLParser):
         self._output.append(text)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Write a tag that has no content, such as those of a picture."""
+        """Write a self-closing tag, such as those within an SVG picture."""
         if not self._omitted_elements:
             self.handle_starttag(tag, attrs)
             if self._omitted_elements:
@@ -70,7 +70,7 @@ class PageRewriter(HTMLParser):
         if not self._omitted_elements:
             self._output.append(f"</{tag}>")
         elif tag in self._omitted_elements:
-            while self._omitted_elements.pop() != tag:  # an element that was not closed ends with the one around it
+            while self._omitted_elements.pop() != tag:  # an unclosed element ends with the element around it
                 pass
 
     def handle_data(self, data: str) -> None:
@@ -79,15 +79,15 @@ class PageRewriter(HTMLParser):
         self._is_data = False
 
     def handle_entityref(self, name: str) -> None:
-        """Write a character that is named."""
+        """Write a named character reference, such as ``&amp;``."""
         self._write(f"&{name};")
 
     def handle_charref(self, name: str) -> None:
-        """Write a character that is numbered."""
+        """Write a numeric character reference, such as ``&#38;``."""
         self._write(f"&#{name};")
 
     def handle_decl(self, decl: str) -> None:
-        """Write the type of the document."""
+        """Write the document type declaration."""
         self._write(f"<!{decl}>")
 
     def _write(self, text: str) -> None:
@@ -95,7 +95,7 @@ class PageRewriter(HTMLParser):
             self._output.append(text)
 
     def _needs_service(self, tag: str, values: dict[str, str | None]) -> bool:
-        """Return whether an element is of no use without a service."""
+        """Return whether an element is useless without a service."""
         if tag == "form" or "data-pick" in values or "data-decide" in values:
             return True
         is_action = tag == "a" and "button" in (values.get("class") or "").split()
@@ -110,23 +110,23 @@ class PageRewriter(HTMLParser):
         )
 
     def _change_attributes(self, tag: str, values: dict[str, str | None]) -> dict[str, str | None]:
-        """Return the attributes of a tag with addresses of the site, and without those that ask a service."""
+        """Return the attributes of a tag with addresses of the site, without attributes that send requests."""
         attributes = {name: value for name, value in values.items() if not name.startswith("hx-")}
         name = _LINK_ATTRIBUTES.get(tag, "")
         address = attributes.get(name)
         if address is not None and not address.startswith(("#", *_EXTERNAL_PREFIXES)):
             attributes[name] = self._build_link(address)
             if attributes[name] is None:
-                del attributes[name]  # the text stays, and leads nowhere
+                del attributes[name]  # the text is kept, without a link
         if tag == "script" and attributes.get("type") == "module":
-            # A browser loads no modules from a disk. A module waits for the page by itself, any other script if it has
-            # the attribute `defer`.
+            # A browser loads no modules from a disk. A module waits until the page is parsed; a classic script does so
+            # only with the attribute `defer`.
             del attributes["type"]
             attributes = {"defer": None, **attributes}
         return attributes
 
     def _build_link(self, address: str) -> str | None:
-        """Return the link to an address of the service, and follow it later; None if the site does not have it."""
+        """Return the link to an address of the service, and record its place; None if the site does not contain it."""
         place = self._find_target(address)
         if place is None:
             return None

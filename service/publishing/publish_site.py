@@ -1,4 +1,4 @@
-"""Writes the pages of a database into a folder: asks the application for the first page, and follows its links."""
+"""Writes the pages of a database into a folder: requests the first page from the application, and follows its links."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from service.web import app_resources
 
 _STATIC_FOLDER = "static/"
 _READER = Caller("reader", frozenset({Scope.READ}))
-"""Who sees everything, and decides nothing."""
+"""A caller who may read everything and change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSite:
-    """What was written."""
+    """The numbers of what was written."""
 
     pages: int
     bytes: int
@@ -49,14 +49,14 @@ def publish_site(
     Parameters
     ----------
     report_progress
-        Called with how many files are written, and how many are known.
+        Called with the number of files written and the number of files known so far.
     with_details
-        Whether it shows what a public dashboard hides: the values of settings, the messages of failed builds.
+        Whether the site shows what a public dashboard hides: the values of settings, the messages of failed builds.
 
     Raises
     ------
     ServiceError
-        The folder cannot be replaced, or a page cannot be made.
+        If the folder cannot be replaced, or a page cannot be rendered.
     """
     app = _create_app(config, with_details=with_details)
     with app.app_context():
@@ -76,7 +76,7 @@ def publish_site(
 
 
 class _SiteWriter:
-    """Writes the first page, and all that it leads to."""
+    """Writes the first page, and all pages to which it leads."""
 
     def __init__(self, client: FlaskClient, addresses: SiteAddresses, folder: Path) -> None:
         self._client = client
@@ -87,13 +87,13 @@ class _SiteWriter:
         self._written_files: set[str] = set()
 
     def write(self, report_progress: Callable[[int, int], None]) -> PublishedSite:
-        """Write the files until no page leads to another one; return how much was written."""
+        """Write files until no page leads to a further one; return how much was written."""
         n_pages = n_bytes = 0
         while self._pending_places:
             file, place = next(iter(self._pending_places.items()))
             del self._pending_places[file]
             self._written_files.add(file)
-            if file != COMMITS_FILE:  # which is written last: each chart can add commits
+            if file != COMMITS_FILE:  # written last, because each chart can add commits
                 n_bytes += self._write_file(file, self._make_content(place))
                 if file.endswith(".html"):
                     n_pages += 1
@@ -108,7 +108,7 @@ class _SiteWriter:
         return target.write_bytes(content)
 
     def _make_content(self, place: Place) -> bytes:
-        """Return what a file of the site has, and follow its links."""
+        """Return the content of a file of the site, and follow its links."""
         if place.file.startswith(_STATIC_FOLDER) and place.file.endswith(".js"):
             return join_modules(place.file, lambda file: self._request_page(f"/{file}").decode()).encode()
         content = self._request_page(place.path)
@@ -125,7 +125,7 @@ class _SiteWriter:
                 self._pending_places.setdefault(place.file, place)
 
     def _request_page(self, path: str) -> bytes:
-        """Return what the application answers; end the publication if that is an error."""
+        """Return the answer of the application; raise an error, which ends the publication, if it is an error."""
         response = self._client.get(path, headers={"Accept": "text/html,*/*"})
         if response.status_code != 200:
             raise ServiceError("A page cannot be published", f"{path} ({response.status})", "Please report this.")
@@ -134,15 +134,15 @@ class _SiteWriter:
 
 
 def _is_shown(item: SeriesSummary) -> bool:
-    """Return whether a site has the page of a series: of judged metrics, and of the metrics that views show first.
+    """Return whether a site has the page of a series, which is so for judged metrics and metrics that views show first.
 
-    Most series have other metrics; they are left out so that the site stays small.
+    Most series have other metrics, and are left out so that the site stays small.
     """
     return item.judged or bool(metric(item.metric).views)
 
 
 def _create_app(config: Config, *, with_details: bool) -> Flask:
-    """Return the application whose pages are published: as everybody may see them, and without what needs a service."""
+    """Return the application whose pages are published: public, and without elements that need a service."""
     app = create_app(
         config.copy_with(
             access=Access.TOKENS, anonymous_read=True, jobs_here=False, forges={}, jobs=None, provider=None
@@ -158,11 +158,11 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
     }
 
     def grant_read_access() -> None:
-        """Let the page that is made show everything, if it contains nothing that the site shall hide."""
+        """Let the current page show everything, if it contains nothing that the site must hide."""
         # The pages of releases show only the names of settings, which are public, but need a caller who may read.
         if with_details or request.blueprint == "releases":
             g.caller = _READER
 
-    # First, as the authorization determines the caller before any other function of the application.
+    # Insert it as the first function, because it must run before the authorization that determines the caller.
     app.before_request_funcs.setdefault(None, []).insert(0, grant_read_access)
     return app

@@ -1,7 +1,7 @@
-"""Which pages a site has, and the file of each.
+"""Decides which pages a site contains, and names the file of each.
 
-A site is read-only, so it has the pages that tell results. Where a page has a query, only those that choose a part of a
-list are published: filters have too many combinations.
+A site is read-only, so it contains the pages with results. Of a page with a query, only the queries that select a page
+of a list are published, because filters have too many combinations.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _PUBLISHED_ENDPOINTS: Mapping[str, frozenset[str]] = {
     "static": frozenset(),
     "vendor.file": frozenset(),
 }
-"""The endpoints of a site, each with the parameters of the queries that are published."""
+"""The endpoints of a site, each with the query parameters that are published."""
 _ALL_TIME = ("since", "all")
-"""The parameter that turns the filter by time off: a site does not know when its reader was last there."""
+"""The parameter that disables the filter by time, because a site does not know the last visit of its reader."""
 _PLAIN_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
 _MAX_NAME_CHARACTERS = 60
 _DIGEST_DIGITS = 12
-"""Hexadecimal digits of the digest in a name, by which different texts have different names."""
+"""Number of hexadecimal digits of the digest in a file name, which makes the names of different texts differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address of the service, and the file of the site that has its content."""
+    """An address of the service, and the file of the site with its content."""
 
     path: str
-    """What to ask the application for: the path, perhaps with a query."""
+    """The request to the application: the path, possibly with a query."""
     file: str
-    """The file, relative to the folder of the site."""
+    """The path of the file, relative to the folder of the site."""
 
     def link_to(self, target: Place, fragment: str = "") -> str:
         """Return the relative address of another file."""
@@ -63,14 +63,14 @@ HOME = Place("/?since=all", "index.html")
 
 
 class SiteAddresses:
-    """Finds the place of each address that a site has.
+    """Finds the place of each address that a site contains.
 
     Parameters
     ----------
     routes
         The routes of the application.
     find_series_key
-        Returns a key that identifies a series in all databases: its id differs between them.
+        Returns a key that identifies a series across databases, in which its id differs; None if the site lacks it.
     """
 
     def __init__(self, routes: MapAdapter, find_series_key: Callable[[int], str | None]) -> None:
@@ -78,18 +78,18 @@ class SiteAddresses:
         self._find_series_key = find_series_key
 
     def has_endpoint(self, endpoint: str) -> bool:
-        """Return whether a site has the pages of an endpoint."""
+        """Return whether a site contains the pages of an endpoint."""
         return endpoint in _PUBLISHED_ENDPOINTS
 
     def find_place(self, address: str) -> Place | None:
-        """Return the place of an address, relative to the root; None if the site does not have it."""
+        """Return the place of an address, relative to the root; None if the site does not contain it."""
         parts = urlsplit(address)
         if parts.scheme or parts.netloc or not parts.path.startswith("/"):
             return None
         try:
             endpoint, arguments = self._routes.match(unquote(parts.path), method="GET")
         except HTTPException:
-            return None  # The application has no such page either.
+            return None  # the application has no such page either
         if endpoint not in _PUBLISHED_ENDPOINTS:
             return None
         query = sorted(pair for pair in parse_qsl(parts.query) if pair != _ALL_TIME)
@@ -123,6 +123,6 @@ def make_file_name(text: str) -> str:
 
 
 def _build_request(endpoint: str, parts: SplitResult, query: list[tuple[str, str]]) -> str:
-    """Return what to ask the application for: lists of events are asked for without their filter by time."""
+    """Return the request to the application; lists of events are requested without their filter by time."""
     pairs = [*query, _ALL_TIME] if endpoint in {"overview.show", "event.index"} else query
     return parts.path + (f"?{urlencode(pairs)}" if pairs else "")

@@ -1,4 +1,4 @@
-"""The folder of a site: replaced as a whole, and only if a site is in it."""
+"""The folder of a site, which is replaced as a whole, and only if it contains a site."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MARKER_TEXT = "faultwatch publish wrote this folder, and replaces all of it the
 
 @contextmanager
 def replace_site(site: Path) -> Iterator[Path]:
-    """Yield an empty folder; give it the name of the site once it is complete.
+    """Yield an empty folder for a new site; let it take the place of ``site`` once it is complete.
 
     Raises
     ------
     ServiceError
-        The folder has other files, which would be lost, or cannot be written.
+        If the folder contains other files, which would be lost, or cannot be written.
     """
     with explain_write_errors(site):
         _refuse_other_files(site)
@@ -30,7 +30,7 @@ def replace_site(site: Path) -> Iterator[Path]:
         old_folder = site.with_name(f".{site.name}.{os.getpid()}.old")
         new_folder.mkdir()
         try:
-            # GitHub Pages leaves out files that begin with an underscore, unless it is told not to.
+            # Without this file, GitHub Pages leaves out files whose names begin with an underscore.
             (new_folder / ".nojekyll").touch()
             (new_folder / _MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
             yield new_folder
@@ -43,7 +43,7 @@ def replace_site(site: Path) -> Iterator[Path]:
 
 
 def _refuse_other_files(site: Path) -> None:
-    """Refuse a folder that exists, is not empty, and is not an earlier site."""
+    """Raise an error if a folder exists, is not empty, and does not contain an earlier site."""
     if not site.exists():
         return
     if site.is_dir() and ((site / _MARKER).is_file() or not any(site.iterdir())):

@@ -1,1 +1,1 @@
-"""Releases: what changed between two of them, and the drifts and commits that made it."""
+"""Releases: what changed between two of them, and the drifts and commits that caused it."""

@@ -1,4 +1,4 @@
-"""What changed between two releases: each case's net change, and the drifts and commits that it is made of."""
+"""The page of what changed between two releases: each case's net change, with the drifts and commits behind it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_ROWS = 200
 
 @page(bp, "/releases")
 def index() -> Page:
-    """List tags and branches, to choose two of them."""
+    """Show the tags and branches, of which the reader chooses two."""
     with get_database().reading() as session:
         names = [row._asdict() for row in refs.list_refs_by_subject(session, request.args.get("subject"), _MAX_REFS)]
     return Page(
@@ -65,10 +65,10 @@ def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str], str
 
 @bp.get("/releases/between")
 def choose() -> ResponseReturnValue:
-    """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
+    """Redirect a completed form to the page of its releases; if a field is wrong, say so next to the field."""
     form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
     with get_database().reading() as session:
-        # Without a subject, base is looked for among the commits of the subject of head.
+        # If the form has no subject, base is looked for in the subject of head.
         head, head_problem = _resolve_requested_release(session, form["head"], form["subject"])
         base, base_problem = _resolve_requested_release(
             session, form["base"], form["subject"] or (head.subject if head else "")

@@ -1,4 +1,4 @@
-"""What lies between two commits of a subject: the levels of its series at both, and the drifts in between."""
+"""Reads what changed between two commits of a subject: the levels of its series at both, and the drifts in between."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from service.store.revisions.named_commits import NamedCommit
 from service.store.series.points import SERIES_OF_RUN
 
 _MAX_NEAREST_COMMITS = 20
-"""Measured commits before a release among which a case's newest level is looked for: not each measures all cases."""
+"""A level is looked for among so many measured commits up to a release, because not each measures all cases."""
 _MAX_EARLIER_COMMITS = 5 * _MAX_NEAREST_COMMITS
-"""Measured commits with an earlier position among which these are looked for: some are of other branches."""
+"""These commits are looked for among so many measured ones in the order of the history: some are on other branches."""
 _DRIFTS_PER_QUERY = 500
 
 
 def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tuple[str, NamedCommit]) -> Releases:
-    """Return what changed between two commits of one subject, each given by its name in the address and its commit."""
-    # The commits between the two, and the levels of the series at both.
+    """Return what changed between two commits of a subject, each given by its name in the address and its commit."""
+    # Read the commits between the two, and the levels of the series at both.
     base_name, base_commit = base
     head_name, head_commit = head
     subject_id = session.scalars(select(Subject.id).where(Subject.name == head_commit.subject)).one()
@@ -39,7 +39,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
     commits_between = list_commits_between(parents, base_commit.commit, head_commit.commit)
     base_levels, measured_base = _read_levels(session, subject_id, parents, base_commit.commit, newest=False)
     head_levels, measured_head = _read_levels(session, subject_id, parents, head_commit.commit, newest=True)
-    # The drifts between the two, by series.
+    # Read the drifts between the two, by series.
     drifts = [
         drift for drift in _read_drifts(session, subject_id) if is_between(drift, commits_between, base_commit.commit)
     ]
@@ -64,7 +64,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
 
 
 def _map_previous_commits(session: Session, subject_id: int) -> dict[str, list[str]]:
-    """Return each commit with the one before it in the order of the history, as if that were its only parent."""
+    """Return a linear history: for each commit, the one before it in the order of the history as its only parent."""
     query = select(Revision.commit).where(Revision.subject_id == subject_id).order_by(Revision.position)
     commits = session.scalars(query).all()
     return {commit: [before] if before else [] for before, commit in pairwise(["", *commits])}
@@ -78,15 +78,17 @@ def _rank_change(change: ReleaseChange) -> tuple[float, str, str, str]:
 def _read_levels(
     session: Session, subject_id: int, parents: Mapping[str, Sequence[str]], commit: str, *, newest: bool
 ) -> tuple[dict[int, Number], str | None]:
-    """Return the level of each judged series at a commit or the newest measured one before it, and that commit.
+    """Return the level of each judged series at a commit, and the newest measured commit that it contains.
+
+    A series without a level at the commit has that of its nearest measured ancestor.
 
     Parameters
     ----------
     newest
-        Of several runs of a commit, whether the newest or the oldest is taken: a configuration change that was
-        measured at one of the releases belongs between them.
+        Whether the newest or the oldest of several runs of a commit counts. So a configuration change that was measured
+        at one of the releases lies between them.
     """
-    contained_commits = list_commits_between(parents, "", commit)  # from no commit on: the whole history
+    contained_commits = list_commits_between(parents, "", commit)  # without a lower end: the whole history
     position = select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit)
     measured_revisions = session.execute(
         select(Revision.id, Revision.commit)
@@ -104,7 +106,7 @@ def _read_levels(
         .where(Run.revision_id.in_([row.id for row in nearest_revisions]), Run.quarantine.is_(None), Series.judged)
         .order_by(Run.started_at if newest else Run.started_at.desc())
     ).all()
-    # The nearest commit counts; of its runs the last one in the order of the rows.
+    # The nearest commit counts, and of its runs the last one in the order of the rows.
     distance_of_revision = {row.id: index for index, row in enumerate(nearest_revisions)}
     levels: dict[int, Number] = {}
     distance_of_level: dict[int, int] = {}
@@ -128,7 +130,7 @@ def _read_drifts(session: Session, subject_id: int) -> list[Drift]:
 
 
 def _map_events(session: Session, drift_ids: Sequence[str]) -> dict[str, EventOfDrift]:
-    """Return the event of each drift with the commits that a bisect has proven, by the drift's id."""
+    """Return the event of each drift, with the commits that a bisect has proven, by the drift's id."""
     events: dict[str, EventOfDrift] = {}
     for chunk in bulk.split_into_chunks(drift_ids, _DRIFTS_PER_QUERY):
         rows = session.execute(

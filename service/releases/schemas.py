@@ -62,7 +62,7 @@ class Releases(View):
     base: ReleaseSide
     head: ReleaseSide
     commits: int
-    """The number of commits that the head contains and the base does not."""
+    """The number of commits that the head contains, but not the base."""
     connected: bool
     """False if no known history connects the two commits, as in an import without the repository. The commits between
     them then follow the order in which they were first measured."""

@@ -12,20 +12,20 @@ from service.config.notifications import DAYS, ChannelSettings, QuietHours
 FIRST_WAIT = timedelta(minutes=1)
 """How long a channel waits after its first failed attempt."""
 MAX_WAIT = timedelta(hours=6)
-"""The longest that a channel waits after any number of failed attempts."""
+"""The longest wait of a channel, however many attempts have failed."""
 MAX_SINGLE = 5
-"""Up to this many new events get a message each; more of them share one message."""
+"""If there are at most this many new events, each gets its own message; if there are more, all share one."""
 
 Event = TypeVar("Event")
 
 
 def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
-    """Decide whether a channel sends its pending events now.
+    """Return whether a channel sends its pending events now.
 
     Parameters
     ----------
     last_digest
-        When the channel's last digest was due, or when the channel was set up.
+        When the channel's last digest was due, or if there was none, when the channel was set up.
     """
     local_time = now.astimezone(ZoneInfo(channel.zone))
     if channel.quiet is not None and is_quiet(channel.quiet, local_time):
@@ -44,7 +44,7 @@ def is_quiet(quiet: QuietHours, local_time: datetime) -> bool:
 
 
 def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
-    """Return the latest time at or before now at which a digest was due."""
+    """Return the latest time, at or before ``now``, at which a digest was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local_time = now.astimezone(zone)
@@ -61,10 +61,10 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
 
 
 def group_into_messages(channel: ChannelSettings, new_events: Sequence[Event]) -> list[Sequence[Event]]:
-    """Return new events by the message that reports them.
+    """Return new events, grouped into the messages that report them.
 
-    A digest reports all of them in one message. So does a channel with quiet hours, because several events may have
-    waited for the end of these hours, and any channel that has too many events to report.
+    There is one message for a digest, for a channel with quiet hours, at whose end several events may be waiting, and
+    if there are too many events. Otherwise there is one message for each event.
     """
     is_shared = (
         channel.digest is not None
@@ -77,6 +77,6 @@ def group_into_messages(channel: ChannelSettings, new_events: Sequence[Event]) -
 
 
 def choose_wait(attempts: int) -> timedelta:
-    """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
-    # The power is limited so that it does not overflow; the wait reaches its maximum long before.
+    """Return how long to wait after a number of failed attempts: exponential backoff up to a limit."""
+    # The exponent is limited so that the product cannot overflow; the wait reaches its maximum long before.
     return min(MAX_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

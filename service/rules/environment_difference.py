@@ -17,9 +17,9 @@ class NamedEnvironment(NamedTuple):
     Attributes
     ----------
     name
-        What people know it by; empty if none of that is known.
+        Its name for people; empty if none of the settings in it is known.
     change
-        What changed since the environment before it; empty for the first of a host.
+        The settings that changed since the previous environment of a host; empty for the first one.
     """
 
     entry: EnvironmentEntry
@@ -28,7 +28,7 @@ class NamedEnvironment(NamedTuple):
 
 
 def name_environments(entries: Sequence[EnvironmentEntry]) -> list[NamedEnvironment]:
-    """Return the environments of a list, the last seen first, with their names and what changed before each."""
+    """Return the environments of a list, most recently seen first, each with its name and what changed."""
     return [
         NamedEnvironment(entry, name_environment(entry.settings), _describe_change(entry, entries[index + 1 :]))
         for index, entry in enumerate(entries)
@@ -36,6 +36,6 @@ def name_environments(entries: Sequence[EnvironmentEntry]) -> list[NamedEnvironm
 
 
 def _describe_change(entry: EnvironmentEntry, earlier: Sequence[EnvironmentEntry]) -> str:
-    """Return which settings changed since the last earlier environment that one of the same hosts had."""
+    """Return the settings that changed since the latest earlier environment of one of the same hosts."""
     before = next((other for other in earlier if not set(other.hosts).isdisjoint(entry.hosts)), None)
     return describe_setting_changes(list_setting_changes(before.settings, entry.settings)) if before else ""

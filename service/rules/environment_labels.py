@@ -1,7 +1,7 @@
 """Describes in a few words how the environments of adjacent columns differ.
 
-An environment holds a hundred settings. A reader of a table needs only the few that differ between its columns. Of a
-tool, the label says that it is another one, not where its file is or how large it is.
+An environment has a hundred settings, of which a reader of a table needs only the few that differ between its columns.
+For a tool, the label says that it is another one, not where its file is or how large it is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MAX_NAMED = 2
-"""Differences that are named; the rest is only counted."""
+"""At most this many differences are named; the others are only counted."""
 _MAX_CHARACTERS = 40
-"""Characters of a value."""
+"""Maximum number of characters of a value."""
 _KINDS_IN_ORDER = ("parameter", "build", "variable", "process", "kernel", "compiler", "program", "library", "tool")
-"""Kinds of settings, those that people choose before those that come with an upgrade."""
+"""Kinds of settings: those that people choose come before those that come with an upgrade."""
 _FILE = re.compile(r"(?P<place>/.*), (?P<size>\d+) bytes of (?P<day>[\d-]{10}) (?P<time>[\d:]{8})")
 _LIBRARY = re.compile(r"(?P<name>[^,]*), sha256 (?P<digits>[0-9a-f]+)")
 _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
@@ -38,7 +38,7 @@ class ColumnLabel:
 
 
 def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
-    """Return for each of some environments, given by their settings, how it differs from the others."""
+    """Return, for each environment, given by its settings, how it differs from the others."""
     names = {name for settings in columns for name in settings}
     values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank_setting)}
     differing_values = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
@@ -52,23 +52,23 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
 
 
 def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
-    """Return the label of a column from the texts of its environments, at most a few of them."""
+    """Return the label of a column from the texts of its differences, of which at most a few are named."""
     distinct_texts = list(dict.fromkeys(texts_of_column))
     n_more = len(distinct_texts) - MAX_NAMED
-    # If only one more is left, it is named: "1 more" takes as much room.
+    # A single remaining text is also named, because "1 more" takes as much space.
     texts = distinct_texts if n_more <= 1 else [*distinct_texts[:MAX_NAMED], f"{n_more} more"]
     return ColumnLabel(", ".join(texts), names)
 
 
 def _rank_setting(name: str) -> tuple[int, str]:
-    """Return the sort key of a setting: the most informative kinds first. Unknown kinds rank like the kernel's."""
+    """Return the sort key of a setting: the most informative kinds come first; unknown kinds rank like the kernel's."""
     kind = name.partition(".")[0]
     ranked_kind = kind if kind in _KINDS_IN_ORDER else "kernel"
     return _KINDS_IN_ORDER.index(ranked_kind), name
 
 
 def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
-    """Return the words for each value of one setting, of which at least two differ."""
+    """Return the words for each value of a setting, given at least two different values."""
     kind, _, name_in_kind = name.partition(".")
     if kind == "variable":
         return [f"no {name_in_kind}" if value is None else f"{name_in_kind}={_shorten_path(value)}" for value in values]
@@ -80,10 +80,10 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
 
 
 def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
-    """Return the shortest texts that tell some files, or some versions of a program, apart; None for no value.
+    """Return the shortest texts that distinguish files or versions of a program; None for a missing value.
 
-    The functions are tried in the order of how short their texts are. Each returns an empty text for a value to which
-    it does not apply.
+    The functions are tried in ascending order of the length of their texts. Each returns an empty text if it does not
+    apply to a value.
     """
     for shorten in (_read_version, _read_digits, _read_day, _read_time, _read_folder):
         texts = [None if value is None else shorten(value) for value in values]
@@ -93,7 +93,7 @@ def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
 
 
 def _read_version(value: str) -> str:
-    """Return the last version number in the output of a program."""
+    """Return the last version number in a program's output; empty if there is none."""
     numbers = _VERSION.findall(value)
     return str(numbers[-1]) if numbers and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
 
@@ -105,13 +105,13 @@ def _read_digits(value: str) -> str:
 
 
 def _read_day(value: str) -> str:
-    """Return the day of a file."""
+    """Return the date of a file."""
     match = _FILE.fullmatch(value)
     return f"of {match['day']}" if match else ""
 
 
 def _read_time(value: str) -> str:
-    """Return the day and the time of a file, to the minute."""
+    """Return the date and time of a file, to the minute."""
     match = _FILE.fullmatch(value)
     return f"of {match['day']} {match['time'][:5]}" if match else ""
 

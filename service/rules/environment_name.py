@@ -1,4 +1,4 @@
-"""Names an environment by the few of its settings that people know it by: kernel, C library, huge pages."""
+"""Names an environment by the few settings by which people know it: kernel, C library, huge pages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from service.text.numbers import format_amount
 
 _USUAL_PAGE = "4096"
 _MAX_CHARACTERS = 40
-"""Characters of a value: a host may call its kernel anything."""
+"""Maximum number of characters of a value, because a host may give its kernel any name."""
 
 
 def name_environment(settings: Mapping[str, str]) -> str:
     """Return a name such as ``Linux 6.1.0-18-amd64, glibc 2.36, huge pages madvise``; empty if nothing is known.
 
-    What most hosts have in common is named only where it differs: an allocator other than the C library's, pages that
-    are not 4 KiB.
+    Settings that most hosts share are named only if they differ: an allocator other than the C library's, and a page
+    size other than 4 KiB.
     """
     libc = _shorten(settings.get("libc.version", "").partition(" (")[0])
     allocator = _shorten(settings.get("allocator", ""))
@@ -30,7 +30,7 @@ def name_environment(settings: Mapping[str, str]) -> str:
 
 
 def _find_huge_pages(settings: Mapping[str, str]) -> str | None:
-    """Return the policy of the process if it has one of its own, otherwise that of the host."""
+    """Return the huge page policy of the process if it has its own, otherwise that of the host."""
     process_policy = settings.get("process.huge_pages", "host")
     return settings.get("thp.enabled") if process_policy == "host" else process_policy
 

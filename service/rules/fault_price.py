@@ -1,4 +1,4 @@
-"""Computes what a change of a fault count is worth in CPU time, at the measured cost of a fault."""
+"""Computes the price of a change of a fault count: its CPU time, at the measured cost of a fault."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from service.schemas.history import FaultPrice, Number
 from service.text.numbers import format_difference, format_percent, format_quantity
 
 PRICED_METRICS = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
-"""The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
+"""The counts of faults that only take CPU time; the cost of a major fault depends on the storage."""
 UNMEASURED_FAULT_SECONDS = 0.5e-6
-"""CPU time of a minor fault where nobody measured it: about what the canary measures on current hosts."""
+"""CPU time of a minor fault if it was not measured: about what the canary measures on current hosts."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
 _MIN_CPU_SHARE = 0.01
-"""The share of the CPU time from which a change is worth anybody's time."""
+"""A change that takes a smaller share of the CPU time is not worth anybody's time."""
 _COST_UNCERTAINTY = 0.25
-"""How far the cost of a fault by two profiles of the same program differs, relatively: two standard deviations.
+"""Relative uncertainty of the cost of a fault according to one profile: two standard deviations.
 
-Eight profiles of a program with 260 recorded stacks of CPU time deviated by 12 %, of one with 1,600 stacks by 4 %."""
+Among eight profiles of one program, the standard deviation was 12 % with 260 recorded stacks of CPU time, and 4 % with
+1,600 stacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class FaultCosts:
     Attributes
     ----------
     before, after
-        On each side of the change, by a profile: CPU time within the kernel's fault handler over faults.
+        According to a profile of each side: CPU time within the kernel's fault handler, divided by its faults.
     host
-        The first touch of a page on this host, by its canary.
+        According to the host's canary: the first touch of a page.
     """
 
     before: float | None = None
@@ -54,20 +55,20 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
 
     It is None if no cost was measured, if the price is within its noise, or if it cannot be true.
 
-    Faults of one kind have one cost, so that their price has the sign of the change: the difference between two
-    profiles of one cost is noise, and times all faults it would be larger than a small change. A fault that brings a
-    huge page costs a hundred times as much as any other. If the sides use huge pages differently, each must have a cost
-    of its own, and the price is ``after.faults · cost after - before.faults · cost before``.
+    Both sides normally share one cost, so that the price has the sign of the change. Two profiles measure it slightly
+    differently; multiplied by all faults, this noise could exceed the price of a small change. But a fault that brings
+    a huge page costs a hundred times as much as any other. So if the sides may use huge pages differently, each must
+    have its own cost, and the price is ``after.faults · cost after - before.faults · cost before``.
 
     Parameters
     ----------
     spread
-        By how many faults executions on one side differ, where the count varies. Each side may then lie off its level
-        by half of that, so the change may be off by all of it.
+        By how many faults executions of one side differ; 0 if the count repeats. Each side may be off its level by half
+        of this, so the change may be off by all of it.
     """
     if metric not in PRICED_METRICS:
         return None
-    # The cost of a fault on both sides: each by its profile, or one cost for both.
+    # The cost of a fault on each side: according to its own profile, or one cost for both.
     may_differ = _may_differ_in_huge_pages(before, after)
     uncertainty = 0.0
     if costs.before and costs.after:
@@ -83,7 +84,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         if not cost or may_differ:
             return None
         cost_before = cost_after = cost
-    # With one cost the difference of the counts is exact, however large they are.
+    # With one cost, the integer counts are subtracted first, so that their difference is exact however large they are.
     if cost_before == cost_after:
         seconds = float((after.faults - before.faults) * cost_before)
     else:
@@ -94,7 +95,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         return None
     cpu_seconds = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
     share = seconds / cpu_seconds if cpu_seconds else None
-    if share is not None and share < -1:  # More than all of the CPU time: the cost is not that of these faults.
+    if share is not None and share < -1:  # no change can save more than all of the CPU time: the cost is wrong
         return None
     return FaultPrice(
         seconds=seconds,
@@ -108,13 +109,13 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
 
 
 def _compute_common_cost(before: Side, after: Side, costs: tuple[float, float]) -> float:
-    """Return the cost of a fault on both sides together: the side with more faults says more of it."""
+    """Return the mean cost of a fault on both sides, weighted by their numbers of faults."""
     faults = float(before.faults + after.faults)
     return float(before.faults * costs[0] + after.faults * costs[1]) / faults if faults else sum(costs) / 2
 
 
 def _may_differ_in_huge_pages(before: Side, after: Side) -> bool:
-    """Return whether huge pages may differ between the sides."""
+    """Return whether the sides may use huge pages differently."""
     return any(before.levels.get(name) != after.levels.get(name) for name in _HUGE_PAGES) or any(
         before.settings.get(name) != after.settings.get(name) for name in _HUGE_PAGE_SETTINGS
     )

@@ -1,4 +1,4 @@
-"""Decides whether further runs of a case can be expected from a host, and says so about a drift in doubt."""
+"""Decides whether further runs of a case can be expected from a host, and describes what ends a drift's doubt."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from runner.contract import Report
 from runner.contract.report import IMPORT_FORMAT
 
 MAX_HOST_SILENCE = timedelta(days=14)
-"""A host that has not reported for so long cannot be expected to measure anything."""
+"""A host that has not reported for longer than this is not expected to measure anything."""
 
 
 def is_imported(settings: Mapping[str, str]) -> bool:
-    """Return whether an environment is that of imported runs: no host can measure them again."""
+    """Return whether an environment belongs to imported runs, which no host can measure again."""
     return IMPORT_FORMAT in settings
 
 
 def has_imported(*reports: Report | None) -> bool:
-    """Return whether any of some stored runs was imported."""
+    """Return whether any of the stored runs was imported."""
     return any(is_imported(report.environment.settings) for report in reports if report is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class CaseOnHost:
-    """A case on a host, as far as it decides whether further runs can come.
+    """The facts about a case on a host that decide whether further runs can come.
 
     Attributes
     ----------
     imported
-        Whether its results were imported: no host measures them.
+        Whether its results were imported, so that no host measures them.
     last_seen
         When the host ended its newest run; None if it has none.
     """

@@ -7,11 +7,11 @@ from math import isfinite
 from runner.contract.level import Number
 
 _MAX_SYMMETRIC_PERCENT = 199.9
-"""A change in percent of the mean of both values beyond which the first one is practically zero."""
+"""If a change exceeds this many percent of the mean of both values, the first value is practically zero."""
 
 
 def compute_percent_change(change: Number | None, level: Number | None) -> float | None:
-    """Return a change in percent of the level it starts from.
+    """Return a change in percent of the level before it.
 
     None if either is unknown, if the level is zero, or if it is so small that the quotient overflows.
     """
@@ -22,18 +22,18 @@ def compute_percent_change(change: Number | None, level: Number | None) -> float
 
 
 def compute_symmetric_percent_change(before: Number, after: Number) -> float:
-    """Return the difference in percent of the mean size of both values; 0 if both are zero.
+    """Return the difference in percent of the mean of both absolute values; 0 if both are zero.
 
-    It is defined at a zero baseline and changes only its sign when the two are swapped. Each value is halved before
-    they are added, so that the sum cannot overflow.
+    It is defined even if ``before`` is zero, and only changes its sign when the two are swapped. The values are halved
+    before they are added, so that the sum cannot overflow.
     """
     mean_size = abs(before) / 2 + abs(after) / 2
     return 100 * ((after - before) / mean_size) if mean_size else 0.0
 
 
 def convert_to_percent_of_base(symmetric: float) -> float | None:
-    """Convert percent of the mean of both values to percent of the first one; None if that is or may be zero.
+    """Convert percent of the mean of both values to percent of the first value; None if the latter is about zero.
 
-    Of (b - a) / ((a + b) / 2) = s follows (b - a) / a = s / (1 - s / 2).
+    From (b - a) / ((a + b) / 2) = s follows (b - a) / a = s / (1 - s / 2).
     """
     return None if symmetric >= _MAX_SYMMETRIC_PERCENT else 200 * symmetric / (200 - symmetric)

@@ -1,4 +1,4 @@
-"""Decides what remains of a report or a profile once it is old."""
+"""Decides which parts of an old report or profile are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MERGED_STACKS_FRAME = Frame(function="[lighter stacks, merged by retention]")
 def thin_report(report: Report) -> Report:
     """Return a report without perf's output, the readings of single processes, and logs.
 
-    Everything that levels, drifts and the numbers on pages are computed from stays.
+    All data from which levels, drifts and the numbers on pages are computed is kept.
     """
     samples = tuple(sample.model_copy(update={"perf_output": "", "processes": ()}) for sample in report.samples)
     build = None if report.build is None else report.build.model_copy(update={"log": ""})
@@ -28,18 +28,19 @@ def thin_report(report: Report) -> Report:
 
 
 def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
-    """Return a thinned report in which some metrics keep only some samples, and these samples by metric.
+    """Return a thinned report in which some metrics keep only some samples, and the kept samples of these metrics.
 
-    A noisy metric that is judged keeps the lowest sample, the level and the highest; one that nothing judges, the
-    level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
-    Points that are computed from the report have the same levels, and the same drifts are detected in them.
+    A noisy metric that is judged keeps the lowest sample, the level, and the highest sample; a metric that is not
+    judged keeps only the level. Metrics for whose drifts every sample matters keep all samples, and so do metrics whose
+    samples are all equal. The points computed from the report keep their levels, and the same drifts are detected in
+    them.
     """
     thinned_report = thin_report(report)
     kept_readings = dict(_list_reduced_readings(report))
     samples = []
     for index, sample in enumerate(thinned_report.samples):
         sample_readings = {name: reading for name, reading in sample.readings.items() if name not in kept_readings}
-        # The first samples carry what a metric keeps.
+        # The readings that a metric keeps are moved to the first samples.
         sample_readings |= {name: readings[index] for name, readings in kept_readings.items() if index < len(readings)}
         if sample_readings:
             samples.append(sample.model_copy(update={"readings": sample_readings}))
@@ -54,7 +55,7 @@ def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]
         status, level, samples = compute_run_level(readings)
         remaining_samples = _select_samples(samples, level, _find_use(name, report.judging))
         if len(remaining_samples) < len(samples) and len(set(samples)) > 1:
-            # A reading with the status of the level, so that the level of what remains has this status as well.
+            # A reading with the status of the level, so that the level of the kept readings also has this status.
             template_reading = next(reading for reading in readings if reading.status is status)
             kept_readings = [
                 template_reading.model_copy(update={"value": value, "outlier": False}) for value in remaining_samples
@@ -63,7 +64,7 @@ def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]
 
 
 class _Use(Enum):
-    """What of a run's samples of a metric is read after a while."""
+    """The use of a metric's samples in old runs."""
 
     ALL = auto()
     EXTREMES = auto()
@@ -71,21 +72,21 @@ class _Use(Enum):
 
 
 def _find_use(name: str, judging: Judging) -> _Use:
-    """Return what is still read of a metric's samples after a while."""
+    """Return the use of a metric's samples in old runs."""
     if metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
-        return _Use.ALL  # Detection reads each sample of a count, to see whether it repeats.
+        return _Use.ALL  # detection reads every sample of a count, to see whether it repeats
     return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
 
 
 def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
-    """Return the samples that remain: all, the level, or the level and the extremes."""
+    """Return the samples that are kept: all, the level, or the level and the extremes."""
     if level is None or use is _Use.ALL:
         return samples
     return (level,) if use is _Use.LEVEL else (min(samples), level, max(samples))
 
 
 def thin_profile(profile: Profile) -> Profile:
-    """Return a profile with its heaviest stacks; the others are merged into one, so that every sum stays the same."""
+    """Return a profile with only its heaviest stacks; the others are merged into one, so that all sums are kept."""
     frames = (*profile.frames, _MERGED_STACKS_FRAME)
     merged_frame = len(profile.frames)
     stack_profiles: dict[str, StackProfile | None] = {
@@ -98,7 +99,7 @@ def thin_profile(profile: Profile) -> Profile:
         for name, stacks in stack_profiles.items()
         if stacks is not None
     }
-    # Drop the frames that no remaining stack has.
+    # Drop the frames that no remaining stack contains.
     used_frames = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
     new_indices = {old_index: new_index for new_index, old_index in enumerate(used_frames)}
     renumbered = {name: _renumber_frames(stacks, new_indices) for name, stacks in thinned.items()}
@@ -106,7 +107,7 @@ def thin_profile(profile: Profile) -> Profile:
 
 
 def _keep_heaviest_stacks(profile: StackProfile, merged_frame: int) -> StackProfile:
-    """Return a stack profile with its heaviest stacks; the others are merged into one, with the frame of this index."""
+    """Return a stack profile with only its heaviest stacks; the others become one stack of ``merged_frame``."""
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
     kept_stacks = by_weight[:_MAX_STACKS]
     merged_stacks = by_weight[_MAX_STACKS:]

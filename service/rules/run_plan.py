@@ -10,14 +10,14 @@ from types import MappingProxyType
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
 MAX_RERUNS = 8
-"""How many times, at most, a revision is measured again while a drift is in doubt. After that, the runs of the next
-commits decide. A series without outliers needs 3 to 8 runs at the new level, fewer the longer the old one is known.
+"""How often a revision is measured again at most while a drift is in doubt. After that, the runs of the next commits
+decide. A series without outliers needs 3 to 8 runs at the new level: the longer the old level is known, the fewer.
 """
 
 
 MAX_ATTEMPTS = 3
-"""How many times a run that fails for a temporary reason is planned; after that, only if the request says so. A program
-that hangs, for example, must not cost its deadline in each plan."""
+"""How often a run that fails for a temporary reason is planned; after that, only if the request says so. A program that
+hangs, for example, must not use up its deadline in every plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,12 @@ class Orders:
     Attributes
     ----------
     cross_measured_revisions
-        Revisions to measure in the environment of the request, for a cross-measurement.
+        Revisions to measure in the environment of the request for a cross-measurement.
     in_doubt
-        Whether the level of the newest runs in that environment is uncertain.
+        Whether the level of the newest runs in this environment is in doubt.
     revision_before
-        The newest revision on the previous level, if fewer runs show that level than the new one; else None.
+        The newest revision on the previous level if fewer runs show the previous level than the new one; otherwise
+        None.
     measured_elsewhere
         Revisions that other hosts have measured.
     """
@@ -47,15 +48,15 @@ _NO_ORDERS = Orders()
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run of the subject on the host, reduced to what a plan depends on."""
+    """A run of the subject on the host, with the fields on which a plan depends."""
 
     revision: str
     environment: str
     outcome: Outcome
     temporary: bool = False
-    """It failed for a reason that may have passed."""
+    """Whether it failed for a reason that may have passed."""
     reused: bool = False
-    """Its counts are those of a run with the same bytes."""
+    """Whether its counts are reused from a run with the same bytes."""
 
 
 def make_plan(
@@ -71,28 +72,28 @@ def make_plan(
     request
         The revisions and cases that the runner offers to measure.
     positions
-        Position of each revision in the subject's history; holds every revision of the request and of the runs.
+        Position in the subject's history of every revision of the request and of the runs.
     runs_of_case
-        Runs of each case on the host, by the case's index in the request.
+        Runs of each case on the host, by the index of the case in the request.
     orders
-        Additional orders of the service, by the case's index.
+        Additional orders of the service, by the index of the case.
 
     Notes
     -----
-    A stored failure is not tried again, unless its reason was temporary or the request says so. All cases of a revision
-    follow each other, so that it is built once.
+    A failed run is not tried again, unless its reason was temporary or the request says so. All cases of a revision
+    follow each other, so that it is built only once.
     """
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
     planned_runs: list[tuple[int, int, PlannedRun]] = []
     n_stored = 0
     for index, case in _remove_repeated_cases(request.cases):
-        # Missing revisions.
+        # Plan the missing revisions.
         runs = [run for run in runs_of_case.get(index, ()) if not (request.measure_all and run.reused)]
         settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.retry_failed)
         missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
         n_stored += len(revisions) - len(missing_revisions)
         requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]
-        # The anchor, cross-measurements, and a rerun.
+        # Plan the anchor, cross-measurements, and a rerun.
         if missing_revisions:
             anchor = _choose_anchor(missing_revisions[0], runs, settled_revisions, request.environment.hash, positions)
             if anchor is not None:
@@ -110,12 +111,12 @@ def make_plan(
 
 
 def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry_failures: bool = False) -> set[str]:
-    """Return the revisions that need no other run in an environment: measured, or failed for good.
+    """Return the revisions that need no further run in an environment: measured, or failed permanently.
 
     Parameters
     ----------
     retry_failures
-        Whether to try every failure again.
+        Whether every failed run is tried again.
     """
     runs_here = [run for run in runs if run.environment == environment]
     measured_revisions = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
@@ -129,7 +130,7 @@ def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     """Return each case once, with the index of its first occurrence.
 
-    A case is compared as text, since its parameters are a dict and not hashable.
+    Cases are compared as text, because their parameters are a dict, which is not hashable.
     """
     first_of_text = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
     return sorted(first_of_text.values(), key=lambda entry: entry[0])
@@ -142,13 +143,13 @@ def _choose_anchor(
     environment: str,
     positions: Mapping[str, int],
 ) -> str | None:
-    """Return the anchor: the revision that links the missing ones to another environment; None if none is needed.
+    """Return the anchor: a revision that links the missing ones to another environment; None if none is needed.
 
-    It is the nearest measured revision before them, if that was measured in other environments only. A revision that
+    It is the nearest measured revision before them, if it was measured only in other environments. A revision that
     failed in this environment cannot be the anchor. A missing revision that was measured elsewhere is its own anchor.
     """
     end = positions[first_missing]
-    # Of a revision that was measured here and elsewhere, the run here sorts last.
+    # If a revision was measured in this environment and in others, its run in this one sorts last.
     nearest_run = max(
         (
             (positions[run.revision], run.environment == environment, run.revision)
@@ -177,8 +178,8 @@ def _choose_cross_measured(
 ) -> _Ordered:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
 
-    On a host that has never measured the case, this includes the newest earlier revision that another host has
-    measured: the host probably replaces that one.
+    If the host has never measured the case, they include the newest earlier revision that another host has measured,
+    because the host probably replaces the other one.
     """
     revisions = set(order.cross_measured_revisions)
     missing_positions = [positions[revision] for revision, reason in requested_runs if reason is Reason.MISSING]
@@ -202,7 +203,7 @@ def _choose_rerun(
 
     The newest measured revision is measured again, or a revision on the previous level if fewer runs show the previous
     level than the new one. A level that a single run shows may be an outlier, however many runs follow. Failed attempts
-    count too: otherwise a program that has begun to fail would be run again for ever.
+    count too: otherwise a program that has begun to fail would be run again forever.
 
     Parameters
     ----------
@@ -225,18 +226,18 @@ def _choose_rerun(
 
 @dataclass(frozen=True, slots=True)
 class DriftEnd:
-    """The end of a stored drift, reduced to what a plan depends on.
+    """The end of a stored drift, with the fields on which a plan depends.
 
     Attributes
     ----------
     series, environment
-        Of the first run at the new level.
+        Series and environment of the first run at the new level.
     position
-        Of its revision in the subject's history.
+        Position of its revision in the subject's history.
     in_doubt
         Whether the drift is in doubt.
     revision_before
-        As :attr:`Orders.revision_before`.
+        See :attr:`Orders.revision_before`.
     """
 
     series: int
@@ -247,9 +248,9 @@ class DriftEnd:
 
 
 def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
-    """Return the newest drift of each series in each environment, if it is in doubt: more runs can end that doubt.
+    """Return the newest drift of each series in each environment if it is in doubt, so that more runs can settle it.
 
-    More runs of the newest revision say nothing about a drift after which the level has changed again.
+    If the level has changed again after a drift, more runs of the newest revision say nothing about this drift.
     """
     newest_drifts: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
@@ -261,7 +262,7 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
 
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:
-    """Return why a plan has runs besides those of missing revisions; empty if it has none."""
+    """Return why a plan contains runs other than those of missing revisions; empty if it does not."""
     reasons = {run.reason for run in planned}
     return " ".join(text for reason, text in _REASON_NOTES.items() if reason in reasons)
 

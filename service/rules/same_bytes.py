@@ -1,8 +1,8 @@
-"""Compares the bytes of two programs: of the program itself, and of the files that it looked up.
+"""Compares the bytes of two programs: of the programs themselves, and of the files that they looked up.
 
-Two programs with the same answers have no reason to count differently. This may save a measurement or point at a
-suspect, but never changes a measured result. Faults in unprepared files depend on the page cache; the extent was
-measured while its state was renewed.
+Two programs that got the same answers about their files have no reason to count differently. This can save a
+measurement or point at a suspect, but it never changes a measured result. The number of faults in unprepared files
+depends on the page cache; the range of this number was measured with the page cache renewed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class ProgramBytes(NamedTuple):
     Attributes
     ----------
     own
-        Digest of what it asked about its revision's build, and was answered; empty if it is unknown.
+        Digest of the program's lookups in its revision's build and of their answers; empty if it is unknown.
     system
-        Digest of the files that it mapped from elsewhere; empty if it is unknown.
+        Digest of the files that the program mapped from outside of the build; empty if it is unknown.
     min_uncertain_faults, max_uncertain_faults
-        The range of the number of its faults in unprepared files, while the state of these was renewed.
+        The range of the number of its faults in unprepared files, while their page cache was renewed.
     """
 
     own: str = ""
@@ -34,13 +34,13 @@ class ProgramBytes(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A key that is equal for the same bytes; empty if some of them are unknown."""
+        """A key that two programs share if they have the same bytes; empty if some bytes are unknown."""
         return f"{self.own} {self.system}" if self.own and self.system else ""
 
 
 UNKNOWN = ProgramBytes()
 _MAX_NAME_CHARACTERS = 200
-"""The length to which the names of settings that stand for files are cut: paths can be longer."""
+"""Maximum length of the name of a setting that stands for a file, because paths can be longer."""
 
 
 def read_program_bytes(report: Report) -> ProgramBytes:
@@ -53,7 +53,7 @@ def read_program_bytes(report: Report) -> ProgramBytes:
 
 
 def list_system_file_settings(report: Report) -> dict[str, str]:
-    """Return the files that a program mapped from outside of its build, as settings: the digest of each by its name."""
+    """Return the files that a program mapped from outside of its build as settings: their digests by name."""
     mapped = report.files.mapped if report.files else ()
     return {
         f"file.{file.path}"[:_MAX_NAME_CHARACTERS]: file.digest or "not known" for file in mapped if not file.in_build
@@ -61,26 +61,26 @@ def list_system_file_settings(report: Report) -> dict[str, str]:
 
 
 def list_upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the files that both sides have, with other content; see :func:`list_system_file_settings`."""
+    """Return the names of files that both sides have with different content: see :func:`list_system_file_settings`."""
     return frozenset(name for name in before.keys() & after.keys() if before[name] != after[name])
 
 
 def have_same_own_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
-    """Return whether two runs were answered the same about their revisions' builds."""
+    """Return whether the programs of two runs got the same answers about the files of their revisions' builds."""
     return bool(first.own) and first.own == second.own
 
 
 def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
-    """Return whether two runs were answered the same, about their revisions' builds and from elsewhere."""
+    """Return whether the programs of two runs got the same answers about all files, inside and outside the builds."""
     return bool(first.key) and first.key == second.key
 
 
 def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
-    """Return whether a change is small enough to come from the page cache alone, through faults on unprepared files.
+    """Return whether the page cache may be the only cause of a change, through faults in unprepared files.
 
-    A change is certain if it exceeds the range of these faults, or if one of the range's bounds differs between the two
-    sides by at least half of the change: the bounds were counted with the page cache renewed on both sides, so their
-    difference comes from the program, and then leaves at most half of the change to the page cache.
+    It cannot be if the change exceeds the range of the number of these faults, or if a bound of this range differs
+    between the two sides by at least half of the change. The bounds were counted with the page cache renewed on both
+    sides, so their difference comes from the program, and leaves at most half of the change to the page cache.
     """
     widest_range = max(side.max_uncertain_faults - side.min_uncertain_faults for side in (before, after))
     min_change = after.min_uncertain_faults - before.min_uncertain_faults

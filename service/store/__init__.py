@@ -1,1 +1,1 @@
-"""The database: its tables, its engine, and the queries of the core by noun, in a module or a package each."""
+"""The database: its tables, its engine, and the core's queries, with a module or a package for each noun."""

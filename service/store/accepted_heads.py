@@ -15,7 +15,7 @@ _MAX_AUTHOR_CHARACTERS = 100
 
 
 def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
-    """Accept the change of a head, and publish that."""
+    """Accept the change of a head, and schedule the publication of this decision."""
     if (gate.accepted_by, gate.accepted_reason) != (author, reason):
         gate.accepted_by = author[:_MAX_AUTHOR_CHARACTERS]
         gate.accepted_reason = reason
@@ -23,7 +23,7 @@ def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> Non
 
 
 def accept_merge_queue_commit(session: Session, gate: ForgeGate) -> None:
-    """Accept a commit of a merge queue if the newest head of its pull request is accepted: it has the same change."""
+    """Accept a commit of a merge queue if the newest head of its pull request, with the same change, is accepted."""
     query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
     for gate_of_pull in session.scalars(query.order_by(ForgeGate.id.desc())):
         if gate_of_pull.document is not None and read_report(gate_of_pull).merge_group:

@@ -23,7 +23,7 @@ from service.store.models import AuditRow
 
 _UNPRINTABLE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MAX_DETAIL_CHARACTERS = 4000
-"""The length to which a text among the details is cut."""
+"""Maximum length of a text among the details."""
 _MAX_AUTHOR_CHARACTERS, _MAX_ADDRESS_CHARACTERS, _MAX_TARGET_CHARACTERS = 140, 64, 200
 """The widths of these columns."""
 
@@ -54,7 +54,7 @@ def record_entry(
     *,
     now: datetime,
 ) -> None:
-    """Add an entry. Whatever looks like a token in it is left out, wherever it comes from."""
+    """Add an entry, without anything in it that looks like a token, wherever it comes from."""
     session.add(
         AuditRow(
             at=now,
@@ -69,7 +69,7 @@ def record_entry(
 
 
 def list_page(session: Session, action: AuditAction | None, limit: int, offset: int = 0) -> AuditLog:
-    """Return a page of entries, of all actions (None) or one, the newest first."""
+    """Return a page of entries, of one action or of all (None), newest first."""
     query = select(AuditRow)
     if action is not None:
         query = query.where(AuditRow.action == action.value)

@@ -1,4 +1,4 @@
-"""The cases of workloads that runs were reported for."""
+"""The cases of workloads for which runs were reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the drift map shows: the commits of its columns, the drifts of its cells, and what is said of their events."""
+"""The data of the drift map: the commits of its columns, the drifts of its cells, and descriptions of their events."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from service.store.engine import bulk
 from service.store.models import Case, DecisionRow, Event, EventDriftRow, Revision, Run, Series, Subject
 
 _WHOLE_SUITE_ROW = "all cases together"
-"""The row of a shift that no single case shows."""
+"""The row for shifts of a whole suite."""
 _IDS_PER_QUERY = 500
-"""Ids that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many ids per query, because SQLite limits the number of parameters."""
 _MAX_CONFIG_EVENTS = 200
-"""The most events of changes of settings for which there is room."""
+"""At most this many events of changes of settings fit."""
 _IS_SHOWN = (
     Event.still_detected.is_(True),
     Event.merged_into.is_(None),
@@ -35,7 +35,7 @@ _EVENTS = select(Event, Subject.name).join(Subject, Event.subject_id == Subject.
 
 @dataclass(frozen=True, slots=True)
 class MapEvent:
-    """What the map says of an event."""
+    """The description of an event on the map."""
 
     id: str
     subject: str
@@ -55,28 +55,28 @@ class MapEvent:
 
 
 def read_map_version(session: Session) -> tuple[int, int]:
-    """Return two numbers: at least one of them increases when drifts appear or disappear, or an event is decided."""
+    """Return two numbers, at least one of which increases when drifts appear or disappear, or an event is decided."""
     versions = session.scalar(select(func.sum(Subject.events_version)))
     return versions or 0, session.scalar(select(func.max(DecisionRow.id))) or 0
 
 
 def list_measured_commits(session: Session, subject_id: int | None) -> list[MapCommit]:
     """Return the measured commits of a subject in the order of its history; of all subjects, by time."""
-    # With a limit instead of EXISTS, PostgreSQL looks for one run of each commit and never reads all runs.
+    # With LIMIT instead of EXISTS, PostgreSQL looks up one run of each commit, and never reads all runs.
     run = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).limit(1)
     columns = select(Revision.id, Revision.commit, Revision.committed_at).where(run.scalar_subquery().is_not(None))
     if subject_id is None:
         query = columns.order_by(Revision.committed_at, Revision.subject_id, Revision.position)
     else:
         query = columns.where(Revision.subject_id == subject_id).order_by(Revision.position)
-    # All rows at once: iterating over a result fetches each by itself, which takes three times as long.
+    # Fetch all rows at once: iterating over a result fetches them one by one, which takes three times as long.
     return list(starmap(MapCommit, session.connection().execute(query).all()))
 
 
 def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) -> list[MapDrift]:
-    """Return the drifts of a subject, or of all, that the map shows: those of events that are still found.
+    """Return the drifts of a subject, or of all, that the map shows: drifts of events that are still detected.
 
-    What they share is read once and joined here, not once for each drift.
+    Data that drifts share is read once and joined here, not once for each drift.
     """
     conditions: list[ColumnElement[bool]] = [EventDriftRow.still_detected.is_(True)]
     if subject_id is not None:
@@ -92,7 +92,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         for series_id, metric, subject, workload, case, key in session.connection().execute(series_query).all()
     }
     events_query = select(Event.id, Event.importance, Subject.name).join(Subject, Event.subject_id == Subject.id)
-    # Of each event its importance, and what stands for a series if the drift is a shift of the whole suite.
+    # The importance of each event, and for shifts of whole suites the values that replace those of a series.
     events = {
         event_id: (importance, ((subject, "", _WHOLE_SUITE_ROW), "", ""))
         for event_id, importance, subject in session.connection().execute(events_query.where(*_IS_SHOWN)).all()
@@ -103,7 +103,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         EventDriftRow.event_id,
         cast(EventDriftRow.before, Float),
         cast(EventDriftRow.after, Float),
-        # Flags as they are stored: SQLAlchemy's conversion of three columns takes a third of the time.
+        # Read flags as they are stored: SQLAlchemy's conversion of three columns would take a third of the time.
         type_coerce(EventDriftRow.worse, Integer),
         type_coerce(EventDriftRow.unsure, Integer),
         type_coerce(EventDriftRow.returned, Integer),
@@ -117,13 +117,13 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
             continue
         importance, whole_suite = event_facts
         map_row, key, metric = whole_suite if series_id is None else rows_by_series[series_id]
-        # The levels of a shift of a whole suite count from zero.
+        # The levels of a shift of a whole suite are relative to zero.
         move = 0.0 if series_id is None else compute_move(before, after)
         weight = move * SUSPECTED_WEIGHT if is_unsure else move
         is_certain = not is_unsure
         column = column_of[commit_id]
         drifts.append(
-            MapDrift(  # by position: with names it takes twice as long
+            MapDrift(  # positional arguments: keyword arguments take twice as long
                 map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
                 bool(has_returned), event_id, importance,
             )
@@ -132,7 +132,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
 
 
 def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Mapping[int, int]:
-    """Return the column of each commit, by id; including commits that were not measured, but are blamed for a drift."""
+    """Return the column of each commit, by id, including unmeasured commits that are candidates of a drift."""
     column_of_commit = dict(columns.column_of)
     for chunk in bulk.split_into_chunks(sorted(commit_ids - column_of_commit.keys()), _IDS_PER_QUERY):
         times = session.execute(select(Revision.id, Revision.committed_at).where(Revision.id.in_(chunk)))
@@ -141,7 +141,7 @@ def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Ma
 
 
 def read_map_events(session: Session, event_ids: Iterable[str]) -> dict[str, MapEvent]:
-    """Return what the map says of some events, by id."""
+    """Return the descriptions of events on the map, by id."""
     events: dict[str, MapEvent] = {}
     for chunk in bulk.split_into_chunks(sorted(set(event_ids)), _IDS_PER_QUERY):
         events |= {event.id: event for event in _read_events(session, _EVENTS.where(Event.id.in_(chunk)))}
@@ -154,7 +154,7 @@ def list_important_events(session: Session, subject_id: int | None, limit: int) 
 
 
 def list_config_events(session: Session, subject_id: int | None) -> list[MapEvent]:
-    """Return the events that changes of settings caused or could have caused, the most important first."""
+    """Return the events that changes of settings caused or may have caused, most important first."""
     of_settings = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.BOTH)))
     return _read_events(session, of_settings.limit(_MAX_CONFIG_EVENTS))
 

@@ -11,11 +11,11 @@ from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, EnvironmentCount, Host, Run
 
 _MAX_LISTED = 200
-"""The most environments of a list, the newest ones."""
+"""A list contains at most this many environments: the newest."""
 
 
 def list_environments(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
-    """Return the environments of all runs, or of those of one host, the last seen first."""
+    """Return the environments of all runs or of one host's runs, most recently seen first."""
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()
@@ -38,11 +38,11 @@ def find_environment(session: Session, prefix: str) -> EnvironmentEntry | None:
 def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the settings of environments, by hash."""
     rows = session.execute(select(Environment.hash, Environment.settings).where(Environment.hash.in_(hashes)))
-    return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return {environment: settings for environment, settings in rows}  # noqa: C416 - mypy does not know that rows are pairs
 
 
 def find_environment_before(session: Session, environment: EnvironmentEntry) -> str | None:
-    """Return the hash of the environment that was seen last on the same hosts before this one."""
+    """Return the hash of the latest environment on the same hosts before this one; None if there is none."""
     host = select(Host.id).where(Host.name.in_(environment.hosts))
     return session.scalar(
         select(Environment.hash)

@@ -1,6 +1,6 @@
 """Webhooks received from forges, and gates to publish there.
 
-Each row is worked off at least once, by one worker at a time. A worker takes a row by moving its due time on. If the
+Each row is processed at least once, by one worker at a time. A worker leases a row by postponing its due time. If the
 worker is killed, the row falls due again.
 """
 
@@ -19,9 +19,9 @@ from service.store.engine import bulk
 from service.store.models import ForgeDelivery, ForgeGate, ForgePull
 
 LEASE = timedelta(minutes=3)
-"""How long a taken row belongs to its worker: longer than any work takes, as each call of GitHub times out."""
+"""The duration of a worker's lease of a row: longer than any work takes, because each call to GitHub times out."""
 _HEADS_PER_QUERY = 500
-"""Commits that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many commits per query, because SQLite limits the number of parameters."""
 WITH_PULL = joinedload(ForgeGate.pull)
 """Loads the pull request of a gate together with the gate."""
 
@@ -38,7 +38,7 @@ def store_delivery(session: Session, delivery: ForgeDelivery) -> bool:
 
 
 def take_delivery(session: Session, now: datetime) -> ForgeDelivery | None:
-    """Take the oldest delivery that is due."""
+    """Lease the oldest delivery that is due; None if there is none."""
     delivery = session.scalar(
         select(ForgeDelivery).where(ForgeDelivery.due_at <= now).order_by(ForgeDelivery.received_at).limit(1)
     )
@@ -49,7 +49,7 @@ def take_delivery(session: Session, now: datetime) -> ForgeDelivery | None:
 
 
 def take_gate(session: Session, now: datetime) -> ForgeGate | None:
-    """Take a gate that is due for publication, and its pull request."""
+    """Lease a gate that is due for publication, and its pull request; None if there is none."""
     gate = session.scalar(
         select(ForgeGate)
         .join(ForgeGate.pull)
@@ -72,16 +72,16 @@ def find_next_due(session: Session) -> datetime | None:
         select(ForgeGate.due_at, ForgePull.busy_until).join(ForgeGate.pull).where(ForgeGate.due_at.is_not(None))
     )
     times = [delivery] if delivery else []
-    # A gate waits until no worker is busy with its pull request.
+    # A gate has to wait while a worker is busy with its pull request.
     times += [max(due, busy or due) for due, busy in gates if due]
     return min(times, default=None)
 
 
 def postpone_all_of_forge(session: Session, time: datetime, forge: ForgeKind) -> None:
-    """Postpone all rows of a forge that limits the rate until a time."""
+    """Postpone all rows of a rate-limiting forge until a time."""
 
     def belongs_to_forge(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-        """Return the condition that a name is one of the forge: those of other forges than GitHub begin with theirs."""
+        """Return the condition that a name belongs to the forge: except for GitHub's, names begin with the forge."""
         return not_(name.contains(":")) if forge is ForgeKind.GITHUB else name.startswith(f"{forge}:")
 
     pulls = select(ForgePull.id).where(belongs_to_forge(ForgePull.repository))
@@ -108,14 +108,14 @@ def get_or_create_gate(session: Session, repository: str, number: int, head: str
 
 
 def find_gate(session: Session, repository: str, number: int, head: str) -> ForgeGate | None:
-    """Return the gate of a head of a pull request, if it was recorded."""
+    """Return the gate of a head of a pull request; None if it was not recorded."""
     query = select(ForgeGate).join(ForgePull, ForgeGate.pull_id == ForgePull.id)
     of_pull = (ForgePull.repository == repository.lower(), ForgePull.number == number)
     return session.scalar(query.where(*of_pull, ForgeGate.head == head))
 
 
 def find_pull_request(session: Session, repository: str, head: str) -> int | None:
-    """Return the number of the pull request recorded with a head; the newest of several."""
+    """Return the number of the newest pull request that was recorded with a head; None if there is none."""
     query = (
         select(ForgePull.number)
         .join(ForgeGate, ForgeGate.pull_id == ForgePull.id)
@@ -125,7 +125,7 @@ def find_pull_request(session: Session, repository: str, head: str) -> int | Non
 
 
 def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any], now: datetime) -> None:
-    """Store the report of a gate with the baselines of its series, unless a newer one is stored, and publish it."""
+    """Store the report of a gate with the baselines of its series, and schedule it, unless a newer one is stored."""
     finished_at = max((case.head.finished_at for case in report.cases), default=now)
     document = zlib.compress(report.model_dump_json().encode())
     if gate.measured_at is not None and (gate.measured_at > finished_at or gate.document == document):
@@ -152,13 +152,13 @@ def read_report(gate: ForgeGate) -> GateReport:
 
 
 def stop_publishing(session: Session, repositories: tuple[str, ...]) -> None:
-    """Publish nothing more in repositories that the App was removed from."""
+    """Cancel all publications in repositories from which the App was removed."""
     pulls = select(ForgePull.id).where(ForgePull.repository.in_(repositories))
     session.execute(update(ForgeGate).where(ForgeGate.pull_id.in_(pulls)).values(due_at=None))
 
 
 def select_unmerged_heads(session: Session, commits: Collection[str]) -> set[str]:
-    """Return which commits are heads of pull requests that nobody has merged, as far as the forges have reported."""
+    """Return the commits that are heads of unmerged pull requests, according to the forges' webhooks."""
     heads: set[str] = set()
     for chunk in bulk.split_into_chunks(sorted(commits), _HEADS_PER_QUERY):
         query = select(ForgeGate.head, ForgeGate.merged_at).where(ForgeGate.head.in_(chunk))

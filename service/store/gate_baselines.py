@@ -16,7 +16,7 @@ from service.store import shared_rows
 from service.store.models import Case, Environment, Event, EventDriftRow, Host, Point, Revision, Run, Series, Subject
 
 Baselines = dict[tuple[int, str], Baseline]
-"""By the index of the case in the report, and the metric."""
+"""Baselines by the index of the case in the report, and the metric."""
 
 
 def find_baselines(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
@@ -35,7 +35,7 @@ def pack_baselines(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, A
 
 
 def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
-    """Read baselines from a JSON object, as :func:`pack_baselines` writes it; from None, none."""
+    """Read baselines from a JSON object of :func:`pack_baselines`; None contains none."""
     baselines: Baselines = {}
     for key, (level, commit) in (packed or {}).items():
         index, _, metric = key.partition(" ")
@@ -45,7 +45,7 @@ def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
 
 def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:
     """Return the first level of a metric since its last expected drift, in the environment of the head."""
-    # The series.
+    # Find the series.
     series = session.scalar(
         select(Series.id)
         .join(Series.subject)
@@ -60,14 +60,14 @@ def _find_baseline(session: Session, head: contract.Report, metric: str) -> Base
     )
     if series is None:
         return None
-    # The newest commit that could have caused its last expected drift.
+    # Find the newest candidate of its last expected drift.
     first_position = session.scalar(
         select(func.max(Revision.position))
         .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id == series, Event.state == State.EXPECTED)
     )
-    # The first level since then.
+    # Find the first level since then.
     row = session.execute(
         select(Point.value, Revision.commit)
         .join(Run, Point.run_number == Run.number)

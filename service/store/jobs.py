@@ -1,4 +1,4 @@
-"""Jobs: ordered, listed, and moved from state to state by :mod:`service.rules.jobs.job_states`."""
+"""Jobs: they are ordered, listed, and moved from state to state by :mod:`service.rules.jobs.job_states`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Requester:
     name: str
     where: Where
     thread: str = ""
-    """The pull request in which its result is posted, as ``owner/name#17``."""
+    """The pull request in which the result is posted, as ``owner/name#17``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class JobFilter:
 
 
 def store_order(session: Session, job_order: JobOrder, requester: Requester, now: datetime) -> tuple[Job, bool]:
-    """Store an order that has its question and its backend, or return the open job with the same question.
+    """Store an order with its question and backend; if an open job has the same question, return this job instead.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def list_page(session: Session, job_filter: JobFilter, limit: int, offset: int =
 
 
 def build_view(row: Job) -> JobView:
-    """Return a job as the API serves it. Only a job that runs has time left."""
+    """Return a job as the API serves it; only a running job has time left."""
     values = {name: getattr(row, name) for name in JobView.model_fields}
     if row.state is not State.RUNNING:
         values["seconds_left"] = None
@@ -149,7 +149,7 @@ def move_to_next_state(row: Job, action: Action, by: str, sentence: str, now: da
     Raises
     ------
     JobTransitionError
-        The job's state does not allow the action.
+        If the job's state does not allow the action.
     """
     row.state = job_states.get_next_state(row.state, action)
     row.changed_at = now
@@ -170,7 +170,7 @@ def move_to_next_state(row: Job, action: Action, by: str, sentence: str, now: da
 
 
 def build_snapshot(row: Job) -> JobSnapshot:
-    """Return the part of a job that the rules read."""
+    """Return the fields of a job that the rules read."""
     return JobSnapshot(
         state=row.state,
         backend=row.backend,
@@ -195,15 +195,15 @@ def find_due_result(session: Session, now: datetime) -> Job | None:
 
 
 def find_github_repository(session: Session, subject: str) -> str | None:
-    """Return the repository on GitHub in whose Actions the last job about a subject ran, if any."""
+    """Return the GitHub repository in whose Actions the last job about a subject ran; None if there is none."""
     query = select(Job.github).where(Job.subject == subject, Job.github.is_not(None))
     return session.scalar(query.order_by(Job.id.desc()).limit(1))
 
 
 def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: datetime) -> None:
-    """Queue a job that could not be started, to be tried again at ``retry_at``; fail it if that is None.
+    """Queue a job that could not be started, to be tried again at ``retry_at``; if this is None, fail the job.
 
-    Such a start does not count as an attempt.
+    A failed start does not count as an attempt.
     """
     row.sentence = reason
     if retry_at is None:
@@ -216,6 +216,6 @@ def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: d
 
 
 def _log_state(row: Job, by: str, sentence: str, now: datetime) -> None:
-    """Add the present state of a job to its steps, with who caused it and why."""
+    """Add the current state of a job to its steps, with who caused it and why."""
     step = {"at": now.isoformat(), "state": row.state.value, "by": by, "sentence": sentence}
     row.steps = [*row.steps, step]

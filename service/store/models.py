@@ -1,7 +1,7 @@
 """The tables.
 
-A column keeps its first name: a version before this one works beside it, and reads what it wrote. Where the code has
-since found a better name, ``mapped_column`` says which column it is.
+A column keeps its first name in the database, because an older version can run at the same time and read the same rows.
+If the code has a better name by now, ``mapped_column`` states the name of the column.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Moment(TypeDecorator[datetime]):
 
 
 class Exact(TypeDecorator[Number]):
-    """A number of any size, whole or not: stored as text, because numeric columns would round it."""
+    """An integer or float of any size: stored as text, because numeric columns would round it."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Number | None, dialect: Dialect) -> str | None:
-        """Write the number in the shortest form that reads back as the same number."""
+        """Convert the number to the shortest text that reads back as the same number."""
         return None if value is None else repr(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Number | None:
@@ -100,7 +100,7 @@ class Base(DeclarativeBase):
         dict[str, Any]: JSON,
         list[str]: JSON,
         Number: Exact,
-        # By value and without a constraint, so that a new member needs no migration.
+        # Stored by value and without a constraint, so that a new member needs no migration.
         enum.Enum: Enum(
             enum.Enum, native_enum=False, length=16, values_callable=lambda kind: [member.value for member in kind]
         ),
@@ -118,7 +118,7 @@ class Subject(Base):
     drifts_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """Goes up when a drift appears, disappears or changes."""
     events_version: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Value of ``drifts_version`` from which the events were made."""
+    """Value of ``drifts_version`` at which the events were last updated."""
     bisect_policy: Mapped[BisectPolicy] = mapped_column(default=BisectPolicy.ASK, server_default="ask")
     """What happens to a drift that several commits could have caused."""
 
@@ -152,8 +152,8 @@ class RefRow(Base):
     name: Mapped[str] = mapped_column(String(200))
     commit: Mapped[str] = mapped_column(String(64))
     left: Mapped[str | None] = mapped_column(String(64))
-    """The known commit where it was before, while nothing shows whether the branch has grown since or was rewritten:
-    commits between the two are not known, as from a shallow clone. Then that commit stays alive."""
+    """The former commit, while it is unknown whether the branch has grown or was rewritten, because commits between the
+    two are unknown, for example after a shallow clone. Until it is known, the former commit counts as living."""
 
 
 class Host(Base):
@@ -174,7 +174,7 @@ class Environment(Base):
 
 
 class Case(Base):
-    """One workload at one point of its parameter matrix, by one definition."""
+    """One workload at one point of its parameter matrix, with one definition."""
 
     __tablename__ = "case_"  # "case" is a word of SQL
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -187,7 +187,7 @@ class Case(Base):
 
 
 class Run(Base):
-    """The part of a report that queries search and list."""
+    """The fields of a report that queries search and list."""
 
     __tablename__ = "run"
     __table_args__ = (
@@ -196,12 +196,12 @@ class Run(Base):
         Index(None, "host_id", "started_at"),
         Index(None, "case_id", "started_at"),
         Index(None, "environment_id", "started_at"),
-        # Indexes of rare rows: no query for the common ones uses them by mistake.
+        # Partial indexes of rare rows, so that no query for common rows uses them by mistake.
         Index("ix_run_unmeasured", "started_at", sqlite_where=UNMEASURED, postgresql_where=UNMEASURED),
         Index("ix_run_quarantined", "started_at", sqlite_where=_IS_QUARANTINED, postgresql_where=_IS_QUARANTINED),
     )
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Counts the runs as they arrive. Points refer to it: it takes a tenth of the space of the id."""
+    """Number of the run in the order of arrival. Points refer to it: it takes a tenth of the space of the id."""
     id: Mapped[UUID] = mapped_column(unique=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"), index=True)
@@ -212,22 +212,22 @@ class Run(Base):
     failure_stage: Mapped[Stage | None]
     failure_message: Mapped[str | None] = mapped_column(Text)
     failure_temporary: Mapped[bool | None]
-    """Whether another attempt can succeed; None if there is no failure, or it is older than this column."""
+    """Whether another attempt can succeed; None if there was no failure, or the run is older than this column."""
     quarantine: Mapped[str | None] = mapped_column(Text)
     """Why the run is stored but never judged; None if it is judged.
 
-    Besides quarantine in the narrow sense, such as a wrong count of the canary, that is the purpose of a run that was
-    measured for a bisect or its proof, with the settings of a search, or not at all because its counts were reused.
+    Besides reasons for quarantine, such as a wrong count of the canary, this can be the purpose of a run: it was
+    measured for a bisect or its proof, or with the settings of a search, or its counts were reused.
     """
     session: Mapped[UUID | None]
-    """Runs that were measured interleaved share it."""
+    """The session; runs that were measured interleaved share it."""
     own_bytes: Mapped[str | None] = mapped_column(String(16))
-    """Digest of what the program mapped and read of its revision; None if that is not known."""
+    """Digest of the files of its revision that the program mapped and read; None if it is unknown."""
     system_bytes: Mapped[str | None] = mapped_column(String(16))
-    """Digest of what the program mapped from elsewhere; None if that is not known."""
+    """Digest of the files that the program mapped from outside of its revision; None if it is unknown."""
     doubt_least: Mapped[int | None] = mapped_column(BigInteger)
     doubt_most: Mapped[int | None] = mapped_column(BigInteger)
-    """The range of its faults in files in an undefined state; None if there are none."""
+    """The range of the number of its faults in unprepared files; None if there are none."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
 
@@ -265,7 +265,7 @@ class EnvironmentCount(Base):
 
 
 class StoredReport(Base):
-    """The whole report of a run, in its own table so that lists need not read past it. In parts, as points are."""
+    """The whole report of a run, in its own table so that lists need not read it; partitioned like points."""
 
     __tablename__ = "report"
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True, autoincrement=False)
@@ -291,7 +291,7 @@ class Series(Base):
     case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"), index=True)
     metric: Mapped[str] = mapped_column(Text)
     version: Mapped[int] = mapped_column(default=0)
-    """Increases with each change that can move a drift: a new point, or a new order of the history."""
+    """Increases with each change that can affect drifts: a new point, or a new order of the history."""
     judged_version: Mapped[int] = mapped_column(default=0)
     """The version at which the stored drifts were detected."""
     n_points: Mapped[int] = mapped_column(default=0)
@@ -299,15 +299,15 @@ class Series(Base):
     """Level at the newest revision that has a level."""
     latest_revision_id: Mapped[int | None] = mapped_column(ForeignKey("revision.id"))
     latest_at: Mapped[datetime | None]
-    """When that level was measured."""
+    """When the newest level was measured."""
     judged: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Whether drifts are detected in it, by the newest report."""
+    """Whether drifts are detected in it, according to the newest report."""
     budget: Mapped[str | None] = mapped_column(Text)
-    """By how much the metric may get worse, as JSON, by the newest report; None if the workload does not say."""
+    """By how much the metric may get worse, as JSON, according to the newest report; None if there is no budget."""
     first_nightly_at: Mapped[datetime | None]
-    """When the first nightly run that measured it began; None if none has."""
+    """The start of the first nightly run that measured it; None if there is none."""
     last_nightly_at: Mapped[datetime | None]
-    """When the last one did."""
+    """The start of the last nightly run that measured it; None if there is none."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     case: Mapped[Case] = relationship(lazy="raise")
@@ -315,7 +315,7 @@ class Series(Base):
 
 
 class LastNumber(Base):
-    """The largest number of a kind of rows when some were deleted: SQLite would give it once more."""
+    """The largest number of a kind of rows when some were deleted, because SQLite would reuse it."""
 
     __tablename__ = "last_number"
     kind: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -335,14 +335,14 @@ class Point(Base):
     """One metric of one run. PostgreSQL partitions the table: see :mod:`service.store.engine.table_partitions`."""
 
     __tablename__ = "point"
-    # Stored in the order of the primary key, so that a series lies together on disk.
+    # Stored in the order of the primary key, so that the points of a series are adjacent on disk.
     __table_args__ = ({"sqlite_with_rowid": False},)
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True)
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True)
     status: Mapped[Status]
     value: Mapped[Number | None]
     n: Mapped[int]
-    """Samples that have a value."""
+    """Number of samples that have a value."""
     samples: Mapped[str | None] = mapped_column(Text)
     """The samples as JSON; None if each of them equals the value."""
 
@@ -371,7 +371,7 @@ class DriftRow(Base):
     document: Mapped[dict[str, Any]]
     """The drift as the API serves it."""
     event_id: Mapped[str | None] = mapped_column(String(16), index=True)
-    """The event that it belongs to; None until the events are updated."""
+    """The event to which it belongs; None until the events are updated."""
 
 
 class ProofRow(Base):
@@ -394,16 +394,16 @@ class ProofRow(Base):
     after: Mapped[Number]
     measured_at: Mapped[datetime]
     excluded: Mapped[Number | None]
-    """The smallest change that the pairs exclude, where they do not exclude all."""
+    """The smallest change that the pairs exclude; None if they exclude every change."""
 
 
 class Event(Base):
-    """Drifts with one cause at one location. It stays when none of them is detected any more, with its decisions."""
+    """Drifts with one cause at one location. It is kept, with its decisions, when none of them is detected any more."""
 
     __tablename__ = "event"
     __table_args__ = (
         Index(None, "subject_id", "committed_at"),
-        # All that the list of events selects and sorts by: it is read from the index alone, past no document.
+        # All columns by which the list of events is filtered and sorted, so that only the index has to be read.
         Index(
             "ix_event_importance",
             *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
@@ -415,10 +415,10 @@ class Event(Base):
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     number: Mapped[int] = mapped_column(index=True)
-    """Counts the events of a subject, in the order in which they were detected."""
+    """Number of the event within its subject, in the order of detection."""
     cause: Mapped[Cause]
     state: Mapped[State]
-    """The state that its decisions lead to."""
+    """The state after all of its decisions."""
     still_detected: Mapped[bool] = mapped_column("found")
     """Whether any of its drifts is still detected."""
     confirmed: Mapped[bool]
@@ -428,7 +428,7 @@ class Event(Base):
     first_seen_at: Mapped[datetime]
     changed_at: Mapped[datetime]
     document: Mapped[dict[str, Any]]
-    """The part of its view that neither decisions nor silences change."""
+    """The part of its view that does not depend on decisions or silences."""
     found_at: Mapped[datetime] = mapped_column(server_default=_EARLIEST_TIME)
     """When it was first detected, or when it came back."""
     direction: Mapped[Direction] = mapped_column(default=Direction.REGRESSION, server_default="regression")
@@ -436,19 +436,19 @@ class Event(Base):
     size: Mapped[float] = mapped_column(default=0, server_default="0")
     """Its largest change, in percent."""
     price: Mapped[float] = mapped_column(default=0, server_default="0")
-    """The price of its most expensive change, in seconds of CPU time; estimated where nobody measured it."""
+    """The price of its most expensive change, in seconds of CPU time; estimated if it was not measured."""
     importance: Mapped[float]
-    """By :mod:`service.rules.events.importance`."""
+    """The importance: see :mod:`service.rules.events.importance`."""
     below_floor: Mapped[bool] = mapped_column(default=False, server_default=false())
     assignee: Mapped[str] = mapped_column(String(100), default="", server_default="")
     """The assignee; empty if nobody is assigned."""
     snoozed_until: Mapped[datetime | None]
     wakes_after: Mapped[int | None]
-    """Snoozed until one of its series has a run with a larger number than this; None if it is not."""
+    """Snoozed until one of its series has a run with a number above this; None if it does not wait for a run."""
 
 
 class VisitRow(Base):
-    """The present visit of a reader who signed in: see :mod:`service.rules.events.visit`."""
+    """The current visit of a reader who has signed in: see :mod:`service.rules.events.visit`."""
 
     __tablename__ = "visit"
     token_id: Mapped[str] = mapped_column(ForeignKey("token.id"), primary_key=True)
@@ -457,10 +457,10 @@ class VisitRow(Base):
 
 
 class EventDriftRow(Base):
-    """A drift of an event with its location. It stays when the drift is gone: the drift may be detected again."""
+    """A drift of an event with its location. The row is kept when the drift disappears, as it may be detected again."""
 
     __tablename__ = "event_drift"
-    # Whether an event has a drift on a host is read from this index alone.
+    # To find out whether an event has a drift on a host, only this index has to be read.
     __table_args__ = (
         Index(None, "event_id", "found", "series_id"),
         Index("ix_event_drift_reported_in", "reported_in", sqlite_where=_IS_REPORTED, postgresql_where=_IS_REPORTED),
@@ -486,9 +486,9 @@ class EventDriftRow(Base):
     unsure: Mapped[bool]
     returned: Mapped[bool]
     still_detected: Mapped[bool] = mapped_column("found")
-    """Whether the drift is still detected. One that no longer is keeps its row."""
+    """Whether the drift is still detected."""
     withdrawal: Mapped[str | None] = mapped_column(Text)
-    """Why the drift is no longer certain or no longer found; None if it is certain, or has never been."""
+    """Why the drift is withdrawn: no longer certain, or no longer detected. None if it is certain, or never was."""
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))
@@ -509,11 +509,11 @@ class DecisionRow(Base):
     reason: Mapped[str] = mapped_column(Text)
     commit: Mapped[str | None] = mapped_column(String(64))
     original_id: Mapped[int | None] = mapped_column(ForeignKey("decision.id"))
-    """The entry of another event that this one copies, after that event was split or merged."""
+    """The entry of another event of which this one is a copy, made when that event was split or merged."""
 
 
 class SilenceRow(Base):
-    """Suppresses the notifications of matching drifts until a time. A silence that somebody ends early stays stored."""
+    """Suppresses the notifications of matching drifts until a time. A silence that somebody ends early is kept."""
 
     __tablename__ = "silence"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -544,7 +544,7 @@ class SuiteLook(Base):
 
 
 class CrossMeasurementRow(Base):
-    """A cross-measurement: each of two revisions, whose environments differ, is measured in the other's environment."""
+    """A cross-measurement: each of two revisions with different environments is measured in the other's environment."""
 
     __tablename__ = "cross_measurement"
     __table_args__ = (
@@ -566,7 +566,7 @@ class CrossMeasurementRow(Base):
 
 
 class Channel(Base):
-    """A notification channel, known since its first round."""
+    """A notification channel, stored when the service first uses it."""
 
     __tablename__ = "channel"
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
@@ -576,7 +576,7 @@ class Channel(Base):
 
 
 class DeliveryRow(Base):
-    """The notification of one event through one channel: at most one row, and one message, for each occasion."""
+    """The notification of an event through a channel: for each occasion, at most one row and one message."""
 
     __tablename__ = "delivery"
     __table_args__ = (UniqueConstraint("channel", "event_id", "occasion"),)
@@ -586,10 +586,10 @@ class DeliveryRow(Base):
     occasion: Mapped[str] = mapped_column(String(40))
     """``new``, or ``reopened`` with the number of the decision."""
     message_id: Mapped[str | None] = mapped_column(String(40), index=True)
-    """Key of the message; each attempt to send it uses the same one."""
+    """Key of the message, which is the same for each attempt to send it."""
     attempts: Mapped[int]
     next_at: Mapped[datetime]
-    """The next attempt is not before this time: the message has failed, or another process is sending it."""
+    """Earliest time of the next attempt, after the message has failed or while another process is sending it."""
     sent_at: Mapped[datetime | None]
     error: Mapped[str | None] = mapped_column(Text)
 
@@ -616,12 +616,12 @@ class Token(Base):
     """Patterns of the repositories for which it may register runners; None for all."""
 
     def is_valid(self, now: datetime) -> bool:
-        """Return whether the token lets its caller in."""
+        """Return whether the token is valid at a time."""
         return self.revoked_at is None and self.created_at <= now < self.expires_at
 
 
 class AuditRow(Base):
-    """An entry of the audit log: who did what, and when. The database refuses to change or delete one."""
+    """An entry of the audit log: who did what, and when. The database refuses to change or delete entries."""
 
     __tablename__ = "audit"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -637,7 +637,7 @@ class AuditRow(Base):
 
 
 class FailedSignIn(Base):
-    """A wrong token or identity. It counts for some minutes, then it is deleted."""
+    """A sign-in with a wrong token or identity, which counts for some minutes and is then deleted."""
 
     __tablename__ = "failed_sign_in"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -646,15 +646,15 @@ class FailedSignIn(Base):
 
 
 class ForgeDelivery(Base):
-    """A webhook received from a forge. Its payload is deleted once it is handled; its id stays.
+    """A webhook received from a forge. Its payload is deleted once it is handled; its id is kept.
 
-    The tables of forges have the name of the first one.
+    The tables of all forges are named after the first forge, GitHub.
     """
 
     __tablename__ = "github_delivery"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 of the payload: the signature does not cover the id."""
+    """SHA-256 of the payload, which identifies it, because the signature does not cover the id."""
     event: Mapped[str] = mapped_column(String(50))
     """With its forge, as :mod:`service.forges.qualified_names` writes it."""
     payload: Mapped[str | None] = mapped_column(Text)
@@ -672,16 +672,16 @@ class ForgePull(Base):
     __table_args__ = (UniqueConstraint("repository", "number"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     repository: Mapped[str] = mapped_column(String(140))
-    """With its forge, as :mod:`service.forges.qualified_names` writes it, and in lower case: forges ignore the case."""
+    """Its name with the forge (see :mod:`service.forges.qualified_names`), in lower case, as forges ignore the case."""
     number: Mapped[int]
     comment_id: Mapped[int | None] = mapped_column(BigInteger)
     """The comment that is edited in place."""
     busy_until: Mapped[datetime | None]
-    """Until then one worker alone writes to the pull request."""
+    """The end of a worker's lease: until then, only this worker writes to the pull request."""
 
 
 class ForgeGate(Base):
-    """The gate of one head of a pull request: what was measured, and what is published."""
+    """The gate of one head of a pull request: its measurements and its publication."""
 
     __tablename__ = "github_gate"
     __table_args__ = (UniqueConstraint("pull_id", "head"),)
@@ -689,7 +689,7 @@ class ForgeGate(Base):
     pull_id: Mapped[int] = mapped_column(ForeignKey("github_pull.id"))
     head: Mapped[str] = mapped_column(String(64), index=True)
     document: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """The newest report, as zlib-compressed JSON; None while nothing was measured."""
+    """The newest report, as zlib-compressed JSON; None until something is measured."""
     measured_at: Mapped[datetime | None]
     accepted_by: Mapped[str | None] = mapped_column(String(100))
     accepted_reason: Mapped[str] = mapped_column(Text, default="")
@@ -699,7 +699,7 @@ class ForgeGate(Base):
     """The commit that merged it into its base."""
     merged_at: Mapped[datetime | None]
     wanted: Mapped[int] = mapped_column(default=0)
-    """Version of what is to be published."""
+    """The newest version, which has to be published."""
     told: Mapped[int] = mapped_column(default=0)
     """The version that was published last."""
     attempts: Mapped[int] = mapped_column(default=0)
@@ -710,7 +710,7 @@ class ForgeGate(Base):
 
 
 class ActionsToken(Base):
-    """An identity token of an Actions job that was used to sign in: each one is accepted once."""
+    """An identity token of an Actions job that was used to sign in; each one is accepted only once."""
 
     __tablename__ = "actions_token"
     jti: Mapped[str] = mapped_column(String(200), primary_key=True)
@@ -718,7 +718,7 @@ class ActionsToken(Base):
 
 
 class NightlyRun(Base):
-    """A nightly run: what is planned, and what its hosts have reported."""
+    """A nightly run: its plan, and the reports of its hosts."""
 
     __tablename__ = "nightly_run"
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
@@ -730,7 +730,7 @@ class NightlyRun(Base):
 
 
 class StoredProfile(Base):
-    """A profile: where a case of a revision faults and spends its time. It is no run, and adds no samples."""
+    """A profile: where a case of a revision faults and spends its time. It is not a run, and adds no samples."""
 
     __tablename__ = "profile"
     __table_args__ = (Index("ix_profile_revision_id_case_id", "revision_id", "case_id"),)
@@ -743,7 +743,7 @@ class StoredProfile(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
     started_at: Mapped[datetime] = mapped_column(index=True)
     digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the document as sent: tells a repeated profile from a different one with the same id."""
+    """SHA-256 of the document as sent: distinguishes a repeated profile from a different one with the same id."""
     summary: Mapped[bytes] = mapped_column("gist", LargeBinary)
     """The profile summary, without stacks, as zlib-compressed JSON: pages show it before they load the stacks."""
     document: Mapped[bytes] = mapped_column(LargeBinary)
@@ -778,15 +778,15 @@ class Job(Base):
     max_runs: Mapped[int | None] = mapped_column("most_runs")
     attempts: Mapped[int]
     fruitless: Mapped[int]
-    """Starts since something was last measured for it."""
+    """Number of starts since the last new measurement."""
     due_at: Mapped[datetime | None]
     """Earliest time of the next dispatch."""
     host: Mapped[str | None] = mapped_column(String(100))
     lease: Mapped[str | None] = mapped_column(String(40))
-    """Secret that its runner shows with each report; None if no runner has it."""
+    """The secret that its runner presents with each report; None if no runner holds a lease."""
     leased_until: Mapped[datetime | None]
     leased_by: Mapped[str | None] = mapped_column(String(160))
-    """Whose lease it is: a token's id, or the repository of an Actions job; None if callers show no token."""
+    """The holder of the lease: a token's id, or the repository of an Actions job; None if callers need no token."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]
@@ -794,8 +794,8 @@ class Job(Base):
     log_url: Mapped[str] = mapped_column(Text)
     result: Mapped[dict[str, Any] | None]
     steps: Mapped[list[Any]] = mapped_column("course", JSON)
-    """The states that it went through, as the API serves them."""
+    """The history of its states, as the API serves them."""
     post_at: Mapped[datetime | None] = mapped_column(index=True)
     """When its result is due to be posted in its thread; None if there is none."""
     post_attempts: Mapped[int]
-    """Attempts to post the result."""
+    """Number of attempts to post the result."""

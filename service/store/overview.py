@@ -18,7 +18,7 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Rev
 from service.store.series import drifts, series
 
 _MAX_COUNTED = 100_000
-"""The largest number of recent runs that are counted."""
+"""At most this many recent runs are counted."""
 
 
 def count_judged(session: Session) -> int:
@@ -27,7 +27,7 @@ def count_judged(session: Session) -> int:
 
 
 def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
-    """Return a page of the judged series, those that were measured last first, and the number of judged series."""
+    """Return a page of the judged series, most recently measured first, and the number of judged series."""
     total = count_judged(session)
     newest_series = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
     newest_series = newest_series.limit(limit).offset(offset)
@@ -47,7 +47,7 @@ _CLOSED_EVENTS = select(Event.id).where(Event.state.in_(CLOSED))
 
 
 def list_open_drifts(session: Session, limit: int) -> DriftList:
-    """Return the drifts that no closed event has, those of the newest commits first."""
+    """Return the drifts that do not belong to a closed event; drifts of the newest commits come first."""
     return drifts.list_newest_drifts(
         session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED_EVENTS)], limit
     )
@@ -86,16 +86,16 @@ _LEADING_DRIFTS = (
 
 
 def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
-    """Return the leading drifts of each of some events, by the id of the event.
+    """Return the leading drifts of each event, by the id of the event.
 
-    The first one is the drift that the headline of the event speaks of. Certain drifts come before those that need
-    another run, then regressions before improvements, then the largest change in percent of the level before. Drifts
-    with which an event came back are last.
+    The first one is the drift with which the event's headline begins. Certain drifts come before those that need
+    another run, then regressions before improvements, then larger changes, in percent of the level before. Drifts with
+    which an event came back come last.
     """
     if not event_ids:
         return {}
     rows = session.execute(_LEADING_DRIFTS, {"events": event_ids, "limit": limit}).all()
-    # A shift of a whole suite belongs to no series, so it has no document among the drifts of series.
+    # A shift of a whole suite belongs to no series, so its document is not among the drifts of series.
     suite_shift_ids = [drift_id for _, drift_id, document in rows if document is None]
     suite_drifts: dict[str, DriftView] = {}
     if suite_shift_ids:
@@ -109,8 +109,8 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
 
 
 def read_activity(session: Session, since: datetime) -> list[Activity]:
-    """Return the number of runs of each host since a time, with the newest of them; at most ``_MAX_COUNTED`` in all."""
-    # In its own subquery: else SQLite walks the index that is sorted by host, past all runs.
+    """Return the number of runs of each host since a time, with the newest; at most ``_MAX_COUNTED`` runs in total."""
+    # In a separate subquery: otherwise SQLite scans the index sorted by host, with all runs.
     recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
     counts = session.execute(
         select(recent_runs.c.host_id, func.count(), func.max(recent_runs.c.number)).group_by(recent_runs.c.host_id)

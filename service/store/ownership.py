@@ -1,4 +1,4 @@
-"""Stores which repository owns a subject or a nightly run: the one whose job first reported it, if it may own it."""
+"""Stores the repository that owns a subject or a nightly run: the first one whose job reported it and may own it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def map_foreign_owners(
     Parameters
     ----------
     assigned_patterns
-        The subjects without an owner that the repository may own: see
+        Patterns of the subjects that the repository may own if they have no owner: see
         :func:`service.rules.access.token_limits.may_own_subject`.
     """
     names = set(subjects)
@@ -42,6 +42,6 @@ def claim_subjects(session: Session, repository: str, subjects: Iterable[str]) -
 
 
 def find_owner_of_nightly_run(session: Session, name: str) -> tuple[bool, str | None]:
-    """Return whether there is a nightly run of that name, and its owner."""
+    """Return whether there is a nightly run with this name, and its owner."""
     row = session.execute(select(NightlyRun.repository).where(NightlyRun.name == name)).first()
     return row is not None, row[0] if row else None

@@ -1,4 +1,4 @@
-"""Texts that change whenever the data behind a page changes, by which open pages know when to reload."""
+"""Texts that change whenever the data behind a page changes, so that open pages know when to reload."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from service.store.jobs import OPEN
 from service.store.models import DecisionRow, DriftRow, Job, Run, Series
 
 _MAX_OPEN_RUN_NUMBERS = 10_000
-"""How many of the newest run numbers can belong to transactions that are still open."""
+"""At most this many of the newest run numbers can belong to open transactions."""
 
 
 def read_global_token(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
     newest_number = session.scalar(select(func.max(Run.number))) or 0
-    # Writers of different subjects end in any order: a run can appear after one with a higher number. So the newest
-    # runs are counted as well.
+    # Writers of different subjects commit in any order, so a run can appear after one with a higher number. Therefore
+    # the newest runs are counted as well.
     n_newest = session.scalar(select(func.count()).where(Run.number > newest_number - _MAX_OPEN_RUN_NUMBERS)) or 0
     drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
     decisions = session.scalar(select(func.max(DecisionRow.id))) or 0

@@ -25,7 +25,7 @@ from service.store.models import Case, Environment, Host, Revision, StoredProfil
 from service.store.revisions import named_commits, revisions
 
 _COMPRESSION_LEVEL = 3
-"""gzip level: somebody waits for it."""
+"""A fast gzip level, because somebody waits for it."""
 
 
 class StoreResult(Enum):
@@ -71,7 +71,7 @@ _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 
 
 def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
-    """Return the CPU time of one fault by the newest profile in an environment; None if it was not measured."""
+    """Return the CPU time of a fault according to the newest profile in an environment; None if it was not measured."""
     query = (
         select(StoredProfile.summary)
         .join(Environment, StoredProfile.environment_id == Environment.id)
@@ -88,7 +88,7 @@ def prepare_profile(profile: Profile) -> PreparedProfile:
 
 
 def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreResult:
-    """Store a profile if it is new. A stored profile is never replaced."""
+    """Store a profile if it is new; a stored profile is never replaced."""
     profile = prepared_profile.profile
     digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == profile.profile_id))
     if digest is not None:
@@ -153,7 +153,7 @@ def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offse
 
 
 def find_newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
-    """Return the id of the newest profile; preferably of the given environment."""
+    """Return the id of the newest profile, preferably in the given environment; None if there is none."""
     query = select(StoredProfile.id).where(*profile_filter.list_conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
         same_environment = select(Environment.id).where(Environment.hash == environment)
@@ -176,7 +176,7 @@ def list_profiled_cases(session: Session, commits: Iterable[str]) -> set[tuple[s
 
 
 def thin_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
-    """Thin all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
+    """Thin all profiles recorded before a time, of the given subjects or of all; return how many, and bytes freed."""
     count = freed_bytes = 0
     query = (
         select(StoredProfile.number, StoredProfile.document)
@@ -201,7 +201,7 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
 
 
 def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
-    """Delete all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
+    """Delete all profiles recorded before a time, of the given subjects or of all; return how many, and bytes freed."""
     with database.writing() as session:
         is_old = _select_older(before, subjects)
         count, freed_bytes = session.execute(_select_sizes(*is_old)).one()
@@ -217,7 +217,7 @@ def count_old(
     Parameters
     ----------
     thin_before, delete_before
-        The times before which they were recorded; None for none.
+        Profiles recorded before these times are thinned or deleted; None if none are.
     """
     with database.reading() as session:
         n_deleted = n_thinned = freed_bytes = 0
@@ -232,13 +232,13 @@ def count_old(
 
 
 def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for the profiles from before a time, of some subjects or, if there are none, of all."""
+    """Return the conditions for profiles recorded before a time, of the given subjects, or of all if none are given."""
     of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
     return (StoredProfile.started_at < before, *([of_subjects] if subjects else []))
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for the number of profiles that meet conditions, and their size in bytes."""
+    """Return the query for the number of profiles that satisfy the conditions, and their size in bytes."""
     size = func.length(StoredProfile.document) + func.length(StoredProfile.summary)
     return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 
@@ -248,7 +248,7 @@ def _encode_profile(profile: Profile) -> bytes:
 
 
 def _compress_profile(text: bytes) -> bytes:
-    """Compress a profile without the time, so that the same profile gives the same bytes."""
+    """Compress a profile without a timestamp, so that equal profiles give equal bytes."""
     return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 

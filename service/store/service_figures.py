@@ -1,4 +1,4 @@
-"""The figures by which operators monitor the service. Each query takes constant time."""
+"""The figures with which operators monitor the service; each query takes constant time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZE_QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The service at one moment."""
+    """The figures of the service at one moment."""
 
     runs: Mapping[tuple[Outcome, bool], int]
     """Number of runs by outcome and quarantine."""
@@ -31,7 +31,7 @@ class Figures:
     """Start of the newest run of each host."""
     jobs: Mapping[State, int]
     queued_since: datetime | None
-    """When the longest-waiting job was ordered; None if none waits."""
+    """When the longest-waiting job was ordered; None if no job is waiting."""
     drifts: int
     """Drifts without a closed event."""
     unjudged: int
@@ -41,13 +41,13 @@ class Figures:
     pending_webhooks: int
     """Webhooks received from GitHub and not handled yet."""
     size: int
-    """Size of the database in bytes; of SQLite without its write-ahead log."""
+    """Size of the database in bytes; for SQLite, without the write-ahead log."""
 
 
 def read_figures(session: Session) -> Figures:
-    """Return the present figures."""
+    """Return the current figures."""
     counts = select(RunCount.outcome, RunCount.quarantined, func.sum(RunCount.runs))
-    # Host by host, because an index ends with the newest run of each; GROUP BY would read all runs.
+    # Host by host, because the newest run of each host is the last in an index; GROUP BY would read all runs.
     newest_start = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
     jobs = select(Job.state, func.count().label("jobs")).group_by(Job.state)
     closed = select(Event.id).where(Event.state.in_(CLOSED))

@@ -14,16 +14,16 @@ from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Subject
 
 _KEYS_PER_QUERY = 500
-"""Keys that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many keys per query, because SQLite limits the number of parameters."""
 
 
 def make_case_key(case: contract.Case) -> str:
-    """Return the identity of a case: its name alone does not distinguish the number 1 from the text "1"."""
+    """Return the key of a case; its name is not enough, as it does not distinguish the number 1 from the text "1"."""
     return hash_document([case.workload, case.definition, case.parameters])
 
 
 def find_subject(session: Session, name: str) -> Subject | None:
-    """Return the subject of this name, if there is one."""
+    """Return the subject with this name; None if there is none."""
     return session.scalar(select(Subject).where(Subject.name == name))
 
 
@@ -33,7 +33,7 @@ def ensure_subjects(session: Session, names: Iterable[str]) -> dict[str, int]:
 
 
 class SharedIds(NamedTuple):
-    """Ids of rows that subjects share."""
+    """Ids of rows that subjects share: each mapping by name, key or hash."""
 
     hosts: dict[str, int]
     """By name."""
@@ -88,7 +88,7 @@ def _ensure_ids(
         The values of each row, by its key.
     """
     ids = _find_ids(session, key, identity, rows)
-    # By key: every writer adds the same rows in the same order.
+    # Sorted by key, so that every writer adds the same rows in the same order.
     missing_rows = [rows[name] for name in sorted(rows) if name not in ids]
     if not missing_rows:
         return ids

@@ -33,7 +33,7 @@ def find_subject_entry(session: Session, name: str) -> SubjectEntry | None:
 
 
 def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> SubjectEntry | None:
-    """Set what happens to drifts of a subject that several commits could have caused; None if it is unknown."""
+    """Set what happens to drifts of a subject with several candidates; return None if the subject is unknown."""
     row = shared_rows.find_subject(session, name)
     if row is None:
         return None
@@ -42,7 +42,7 @@ def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> Subj
 
 
 def list_to_bisect(session: Session) -> list[str]:
-    """Return the subjects whose drifts the service bisects by itself, and whose events are up to date."""
+    """Return the subjects for whose drifts the service orders bisects, and whose events are up to date."""
     is_up_to_date = Subject.events_version == Subject.drifts_version
     bisects_automatically = Subject.bisect_policy == BisectPolicy.DO
     return list(

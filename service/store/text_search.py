@@ -13,9 +13,9 @@ from service.store.revisions import named_commits
 from service.store.runs import compared_runs
 
 MAX_RESULTS = 20
-"""The largest number of results of a kind."""
+"""At most this many results of each kind are returned."""
 _MAX_SHOWN_SETTINGS = 3
-"""The largest number of matching settings that the result for an environment shows."""
+"""The result for an environment shows at most this many matching settings."""
 
 Result = tuple[str, str, str, str]
 """Kind, key, title and details."""
@@ -52,7 +52,7 @@ def _describe_named_commit(text: str, commit: named_commits.NamedCommit) -> str:
 
 
 def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
-    """Yield the newest commits whose hash begins with a word or whose title contains it, for all words."""
+    """Yield the newest commits that match every word: the hash begins with it, or the title contains it."""
     hash_or_title = [
         Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
         for word in words
@@ -85,5 +85,5 @@ def _search_environments(session: Session, words: list[str]) -> Iterator[Result]
 
 
 def _contains_all(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:
-    """Return the conditions that a column contains each of some words, in upper or lower case."""
+    """Return the conditions that a column contains each of the words, ignoring case."""
     return [column.icontains(word, autoescape=True) for word in words]

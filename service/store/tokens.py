@@ -32,12 +32,12 @@ class WrongTokenError(ValueError):
 def issue_token(
     session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, *, limits: TokenLimits = NO_LIMITS
 ) -> PresentedToken:
-    """Create a token that is valid for some days; return it with its secret, which is not stored.
+    """Create a token that is valid for a number of days; return it with its secret, which is not stored.
 
     Raises
     ------
     WrongTokenError
-        The name is empty, too long or not printable, or the limits do not match the scopes.
+        If the name is empty, too long or not printable, or the limits are not valid for the scopes.
     """
     scopes = sorted(set(scopes))
     name = name.strip()
@@ -63,7 +63,7 @@ def issue_token(
 
 
 def list_limits(limits: TokenLimits) -> dict[str, list[str] | None]:
-    """Return the columns of a token's limits; None is no limit."""
+    """Return the columns of a token's limits; None means no limit."""
     patterns_of_limit = {name: getattr(limits, name) for name in _LIMITS}
     return {name: None if patterns is None else list(patterns) for name, patterns in patterns_of_limit.items()}
 
@@ -77,7 +77,7 @@ def build_limits(token: Token) -> TokenLimits:
 
 
 def generate_token() -> PresentedToken:
-    """Generate a token: an id of 48 random bits and a secret of 256."""
+    """Generate a token with an id of 48 random bits and a secret of 256 random bits."""
     return PresentedToken(secrets.token_hex(6), secrets.token_urlsafe(32))
 
 
@@ -97,7 +97,7 @@ def list_tokens(session: Session) -> list[Token]:
 
 
 def revoke_token(session: Session, token_id: str, now: datetime) -> Token | None:
-    """Revoke a token; return it, if there is one."""
+    """Revoke a token; return it, or None if there is none."""
     token = find_token(session, token_id)
     if token is not None and token.revoked_at is None:
         token.revoked_at = now
@@ -114,7 +114,7 @@ def record_identity(session: Session, jti: str, expires_at: datetime, now: datet
 
 
 def list_failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
-    """Return the times of failed sign-ins within the window, in all processes: from one address, or from all."""
+    """Return the times of failed sign-ins within the window, in all processes, from one address or from all (None)."""
     query = select(FailedSignIn.at).where(FailedSignIn.at > now - WINDOW)
     return list(session.scalars(query if address is None else query.where(FailedSignIn.address == address)))
 
@@ -126,13 +126,13 @@ def record_failed_sign_in(session: Session, address: str, now: datetime) -> None
 
 
 def find_visit(session: Session, token_id: str) -> Visit | None:
-    """Return the stored visit of the reader who signed in with a token."""
+    """Return the stored visit of the reader who signed in with a token; None if there is none."""
     row = session.get(VisitRow, token_id)
     return None if row is None else Visit(row.since, row.seen_at)
 
 
 def find_last_visit(session: Session, name: str) -> Visit | None:
-    """Return the latest visit with a token of a name: a person has another token in each session."""
+    """Return the latest visit with any token of this name, because a person has another token in each session."""
     query = select(VisitRow).join(Token, Token.id == VisitRow.token_id).where(Token.name == name)
     row = session.scalar(query.order_by(VisitRow.seen_at.desc()).limit(1))
     return None if row is None else Visit(row.since, row.seen_at)

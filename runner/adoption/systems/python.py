@@ -174,6 +174,8 @@ def _propose_environments(
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
     download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(packages)}"
+    # First try the packages that an earlier build has kept. If they do not suffice, download and keep them; a failed
+    # download does no harm, because the last command can download too.
     install_with_downloads = (
         f"{{ {install} --no-index {online_arguments} || {{ {download}; {install} {online_arguments}; }}; }}"
     )

@@ -85,7 +85,8 @@ def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:
 
 
 def _compute_rate_bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
-    """Return the bounds of a rate that follow from its printed precision. ``-x`` cuts a rate off at a decimal comma."""
+    """Return the bounds of a rate that follow from its printed precision."""
+    # In a locale with a decimal comma, ``perf stat -x`` drops the comma and all places after it, without rounding.
     if not is_decimal(rate):
         return Decimal(parse_whole(line, rate)), Decimal(parse_whole(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])

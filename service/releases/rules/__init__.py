@@ -1,1 +1,1 @@
-"""Decomposes what changed between two releases into drifts, and writes it as text."""
+"""Decomposes the changes between two releases into drifts, and writes them as text."""

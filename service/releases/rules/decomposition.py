@@ -1,4 +1,4 @@
-"""Decomposes the change of a metric between two releases into the drifts that made it."""
+"""Decomposes the change of a metric between two releases into the drifts that caused it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.text.cause_text import prefix_provisional
 
 @dataclass(frozen=True, slots=True)
 class EventOfDrift:
-    """What the event of a drift says of its cause: its id, and the commits that a bisect has proven."""
+    """The event of a drift: its id, and the commits that a bisect has proven."""
 
     id: str
     culprits: tuple[str, ...]
@@ -22,14 +22,14 @@ class EventOfDrift:
 
 
 def is_between(drift: Drift, commits_between: Collection[str], base: str) -> bool:
-    """Return whether a drift can have happened between two releases.
+    """Return whether a drift can lie between two releases.
 
     Parameters
     ----------
     commits_between
-        The commits that the second release contains and the first one does not.
+        The commits that the second release contains, but not the first.
     base
-        The first release. A configuration change that was measured at it comes after it.
+        The first release. A configuration change that was measured at this commit counts as after it.
     """
     if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
         return any(candidate.commit in commits_between for candidate in drift.candidates)
@@ -41,8 +41,7 @@ def decompose_change(
 ) -> ReleaseChange:
     """Return the net change of one series with its parts: first those of commits, then those of the configuration.
 
-    The difference between the net change and the sum of the parts is the rest: drifts across one of the releases, small
-    steps, and noise.
+    The rest is the net change minus the sum of the parts: drifts across one of the releases, small steps, and noise.
 
     Parameters
     ----------

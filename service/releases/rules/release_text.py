@@ -1,4 +1,4 @@
-"""Writes what changed between two releases as Markdown, for release notes and issues."""
+"""Writes the changes between two releases as Markdown, for release notes and issues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CERTAINTY_WORDS = {
 
 
 def write_markdown(releases: Releases) -> str:
-    """Return a table with a row for each changed series, the largest change first, at most a hundred."""
+    """Return a table with a row for each changed series, largest change first, with at most a hundred rows."""
     head = f"### {make_plain(releases.subject)}: {make_plain(releases.base.name)} to {make_plain(releases.head.name)}"
     if not releases.changes:
         return f"{head}\n\nNo judged series changed ({releases.unchanged:,} compared).\n"
@@ -60,6 +60,6 @@ def _write_parts(parts: list[ReleasePart], unit: str) -> str:
 def _write_part(part: ReleasePart, unit: str) -> str:
     """Return one part of a change as Markdown: its size, its commit and how certain it is."""
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
-    # A provisional name says so itself.
+    # A provisional part already says so in its name.
     certain = f", {_CERTAINTY_WORDS[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
     return f"{format_difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"

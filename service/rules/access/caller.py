@@ -17,12 +17,12 @@ class Caller:
     repository: str | None = None
     """The only repository that a job of GitHub Actions may report on; None for other callers."""
     token_id: str | None = None
-    """The token that the caller showed; None if the service requires none."""
+    """The token that the caller presented; None if the service requires none."""
     limits: TokenLimits = NO_LIMITS
 
     @property
     def holder(self) -> str | None:
-        """The name under which the caller holds leases: its token; for CI jobs, whose tokens change, the repository."""
+        """The name under which the caller holds leases: the token; for CI jobs, whose tokens change, the repository."""
         return self.repository or self.token_id
 
     def may(self, scope: Scope) -> bool:
@@ -31,4 +31,4 @@ class Caller:
 
 
 LOCAL = Caller("local", frozenset(Scope))
-"""Every caller of a service that answers on loopback only."""
+"""The caller of every request to a service that listens only on loopback."""

@@ -1,4 +1,4 @@
-"""Decides who a person is, and what the person may do, from the claims of an identity provider."""
+"""Decides from the claims of an identity provider who a person is, and what the person may do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.rules.access.scope import Scope
 
 MAX_NAME_CHARACTERS = 100
 _NAME_CLAIMS = ("preferred_username", "sub")
-"""What names a person without a verified e-mail address. The claim `name` is left out: people choose it freely."""
+"""Claims that name a person without a verified e-mail address. `name` is not among them, as people choose it freely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Person:
     name: str
     """The name of the person in decisions and in the audit log."""
     subject: str
-    """What the provider calls the person, now and in future; unlike names, it never becomes somebody else's."""
+    """The provider's permanent identifier of the person; unlike a name, it is never given to somebody else."""
     scopes: frozenset[Scope]
 
 
@@ -34,23 +34,23 @@ def admit_person(
     group_scopes: Iterable[tuple[str, Iterable[str]]],
     domains: Collection[str] = (),
 ) -> Person:
-    """Return the person to whom claims belong, with what the person may do.
+    """Return the person to whom the claims belong, with the person's scopes.
 
     Parameters
     ----------
     claims
-        What the provider says of the person, validated.
+        The validated claims of the provider about the person.
     group_claims
-        The claims that name groups.
+        The names of the claims that contain groups.
     group_scopes
         Groups, each with its scopes.
     domains
-        The domains of which a person needs a verified e-mail address; empty if none is needed.
+        A person needs a verified e-mail address in one of these domains; empty if none is needed.
 
     Raises
     ------
     PersonRefused
-        If the e-mail address is not one of these domains, or no group has scopes.
+        If the person has no verified e-mail address in these domains, or none of the person's groups has scopes.
     """
     name = _find_name(claims)
     domain = _find_verified_email(claims).rpartition("@")[2].lower()
@@ -66,16 +66,16 @@ def admit_person(
 
 
 def _list_groups(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """Return the groups that a claim names: a list, or a single one. The claim ``email`` has to be verified."""
+    """Return the groups in a claim, which is a list or a single group. The claim ``email`` has to be verified."""
     value = _find_verified_email(claims) if claim == "email" else claims.get(claim)
     values = value if isinstance(value, list) else [value]
     return [group for group in values if isinstance(group, str) and group]
 
 
 def _find_name(claims: Mapping[str, Any]) -> str:
-    """Return the name of a person: the verified e-mail address, or else what identifies the person at the provider.
+    """Return the name of a person: the verified e-mail address, or else an identifier from the provider.
 
-    If none of these is a printable text, the name is "somebody".
+    If none of these is printable text, the name is "somebody".
     """
     names = (_find_verified_email(claims), *(claims.get(claim) for claim in _NAME_CLAIMS))
     printable = (_keep_printable(name) for name in names if isinstance(name, str))
@@ -83,9 +83,9 @@ def _find_name(claims: Mapping[str, Any]) -> str:
 
 
 def _find_verified_email(claims: Mapping[str, Any]) -> str:
-    """Return the e-mail address that the provider has verified; an empty text if it has verified none."""
+    """Return the e-mail address that the provider has verified; empty if it has verified none."""
     email = claims.get("email")
-    is_verified = claims.get("email_verified") in (True, "true")  # some providers send a text
+    is_verified = claims.get("email_verified") in (True, "true")  # some providers send a string
     return email if is_verified and isinstance(email, str) else ""
 
 

@@ -71,13 +71,13 @@ _SCOPE_OF_WRITING_ENDPOINT: Mapping[str, Scope] = {
     "api.jobs.progress": Scope.REPORT,
     "api.jobs.finish": Scope.REPORT,
 }
-"""The scope of each writing endpoint, in one place so that it can be reviewed at a glance. Others need ``admin``."""
+"""The scope of each writing endpoint, in one place so that all can be reviewed at a glance. Others need ``admin``."""
 _ORDER_PREFIXES = ("api.jobs.", "jobs.", "bisect.", "evidence.", "lab.", "api.subjects.", "subjects.", "unmeasured.")
 """Prefixes of the endpoints at which measurements are ordered."""
 _ADMIN_PREFIXES = ("tokens.", "settings.", "audit.", "api.audit.")
 """Prefixes of the endpoints that only admins may see."""
 _TRIAGE_PREFIXES = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
-"""Prefixes of the endpoints at which people decide; a new endpoint under one of them is a decision too."""
+"""Prefixes of the endpoints at which people make decisions; a new endpoint with such a prefix counts as a decision."""
 _ANONYMOUS_PAGES = frozenset(
     {
         "overview.show",
@@ -109,8 +109,8 @@ _ANONYMOUS_ENDPOINTS = frozenset(
         "api.series.get",
     }
 )
-"""What a service with a public dashboard shows to everybody: results. A view that is listed here passes what it shows
-through :func:`service.web.access.public_view.redact_for_caller`."""
+"""The endpoints that a service with a public dashboard shows to everybody: results. Each view listed here has to pass
+its content through :func:`service.web.access.public_view.redact_for_caller`."""
 
 
 def may_read_anonymously(endpoint: str | None, method: str) -> bool:
@@ -119,7 +119,7 @@ def may_read_anonymously(endpoint: str | None, method: str) -> bool:
 
 
 def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
-    """Return the scope that a request needs; None if anybody may send it, or where no endpoint matches."""
+    """Return the scope that a request needs; None if anybody may send it, or no endpoint matches."""
     if endpoint is None or endpoint in _PUBLIC_ENDPOINTS:
         return None
     if endpoint.startswith(_ADMIN_PREFIXES):

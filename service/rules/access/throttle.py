@@ -1,4 +1,4 @@
-"""Decides how long somebody who guesses tokens has to wait."""
+"""Decides how long a client has to wait after failed sign-ins, which slows down guessing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 WINDOW = timedelta(minutes=15)
 """For how long a failed sign-in counts."""
 MAX_FAILURES_PER_ADDRESS = 10
-"""Failed sign-ins of one address within the window; after them none of its credentials is looked at."""
+"""After this many failed sign-ins of one address within the window, its credentials are not checked."""
 MAX_FAILURES = 100
-"""Failed sign-ins of all addresses within the window; after them wrong credentials are not even counted."""
+"""After this many failed sign-ins of all addresses within the window, wrong credentials are not even counted."""
 
 
 def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: datetime) -> int:
@@ -20,22 +20,22 @@ def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: 
     Parameters
     ----------
     failures
-        When attempts failed.
+        The times of failed attempts.
     max_failures
-        How many failures within the window are allowed before attempts have to wait.
+        Number of failures within the window after which attempts have to wait.
     """
     recent_failures = sorted(failed_at for failed_at in failures if failed_at > now - WINDOW)
     if len(recent_failures) < max_failures:
         return 0
-    # Once this failure no longer counts, fewer than max_failures do.
+    # Once this failure expires, fewer than max_failures count.
     last_to_expire = recent_failures[len(recent_failures) - max_failures]
     return max(1, round((last_to_expire + WINDOW - now).total_seconds()))
 
 
 def normalise_address(address: str) -> str:
-    """Return the part of an address that identifies a host: of IPv6, the network, which is its first 64 bits.
+    """Return the part of an address that identifies a client: for IPv6, the network (the first 64 bits).
 
-    All texts that are not addresses count as one host, "unknown".
+    All texts that are not addresses count as one client, "unknown".
     """
     address_without_interface = address.partition("%")[0]
     try:

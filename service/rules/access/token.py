@@ -1,7 +1,7 @@
 """Reads and verifies the tokens that callers present.
 
-A token is ``fw_ID_SECRET``: the id looks it up, the secret proves it. The service stores only the SHA-256 of the
-secret; a slow hash would add nothing, since nobody guesses 256 random bits.
+A token is ``fw_ID_SECRET``: the id is used to look it up, and the secret proves it. The service stores only the SHA-256
+of the secret; a slow hash would add nothing, because nobody can guess 256 random bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 PREFIX = "fw"
-"""Lets scanners find tokens that leaked into repositories and logs."""
+"""A prefix by which scanners find tokens that leaked into repositories and logs."""
 _DIGEST_OF_NOBODY = hashlib.sha256(b"nobody").hexdigest()
 _TOKEN_TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 
@@ -40,7 +40,7 @@ class PresentedToken:
 
 
 def is_proven(presented_token: PresentedToken | None, digest: str | None) -> bool:
-    """Return whether a token matches a stored digest. That takes equally long if the token or the digest is missing."""
+    """Return whether a token matches a stored digest; it takes equally long if the token or the digest is missing."""
     token = presented_token or PresentedToken("", "")
     return token.matches_digest(digest or _DIGEST_OF_NOBODY) and presented_token is not None and digest is not None
 

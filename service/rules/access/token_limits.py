@@ -20,12 +20,12 @@ class TokenLimits:
     Attributes
     ----------
     hosts
-        The hosts under whose names it reports and claims jobs, and for which it orders and changes jobs.
+        The hosts under whose names the token may report and claim jobs, and for which it may order and change jobs.
     subjects
-        The subjects about which it reports, and orders and changes jobs.
+        The subjects about which it may report, and for which it may order and change jobs.
     repositories
-        The repositories for which it registers runners, about which it publishes, and in which it starts workflows; of
-        other forges than GitHub with the forge, as in ``gitlab:group/parser``.
+        The repositories for which it may register runners, about which it may publish, and in which it may start
+        workflows; for forges other than GitHub with the forge, as in ``gitlab:group/parser``.
     """
 
     hosts: Patterns | None = None
@@ -43,7 +43,7 @@ class TokenLimits:
         )
 
     def explain_objection(self, scopes: Iterable[Scope]) -> str:
-        """Return in one line why these limits do not go with these scopes; an empty text if they do."""
+        """Return in one line why these limits are not valid with these scopes; empty if they are."""
         scopes = set(scopes)
         if Scope.ADMIN in scopes and self != TokenLimits():
             return "a token with the scope admin cannot have limits"
@@ -61,13 +61,13 @@ class TokenLimits:
 
 
 NO_LIMITS = TokenLimits()
-"""No limits: those of old tokens, of admins, and of every caller of a service that requires no tokens."""
+"""No limits, which old tokens, admins, and all callers of a service that requires no tokens have."""
 
 
 def matches_any_pattern(name: str, patterns: Patterns | None) -> bool:
-    """Return whether a name matches one of the patterns; None as the patterns is no limit, which matches every name.
+    """Return whether a name matches one of the patterns; patterns that are None match every name.
 
-    Upper and lower case are the same, as for GitHub.
+    The comparison is case-insensitive, like GitHub's.
     """
     return patterns is None or any(
         re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
@@ -99,12 +99,12 @@ def compute_job_limits(repository: str, assignments: Iterable[tuple[str, str]], 
 
 
 def may_own_subject(repository: str, subject: str, assigned_subjects: Patterns | None) -> bool:
-    """Return whether a subject without an owner may become that of a repository whose job reports about it.
+    """Return whether a subject without an owner may become owned by a repository whose job reports about it.
 
     Parameters
     ----------
     assigned_subjects
-        The subjects of the repository; None for the subject of its own name.
+        Patterns of the subjects assigned to the repository; None for only the subject of its own name.
     """
     name = repository.partition("/")[2]
     return matches_any_pattern(subject, (name,) if assigned_subjects is None else assigned_subjects)

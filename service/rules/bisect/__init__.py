@@ -1,1 +1,1 @@
-"""Searches for the commits or settings that moved a metric: takes what was measured, returns what to measure next."""
+"""Searches for the commits or settings that moved a metric: decides from the measurements what to measure next."""

@@ -1,9 +1,9 @@
-"""Computes how probable each hypothesis about noisy measurements is.
+"""Computes the posterior probability of each hypothesis about noisy measurements.
 
 A *test* is what can be measured: a commit, or a mixture of settings. A *hypothesis* states for each test whether it
-lies before or after a step of unknown size. The measurements are normal around unknown levels, with an unknown spread;
-all three unknowns are integrated out. So is a slow drift of the host, if there is one: a sum of waves along the order
-of the measurements.
+lies before or after a step of unknown size. The measurements are normal around unknown levels, with an unknown
+variance; step, levels and variance are integrated out. A slow drift of the host, if there is one, is regressed out: a
+sum of waves along the order of the measurements.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Floats = npt.NDArray[np.float64]
 STEP_PRIOR_SIGMA = 2.0
 """Standard deviation of the prior for a step, in units of the noise."""
 MIN_PROBABILITY = 1e-9
-"""Hypotheses that are less probable than this have no influence on where to measure."""
+"""Hypotheses less probable than this do not influence where to measure."""
 
 MIN_WAVE_SHARE = 1e-9
-"""A wave of which the groups and the earlier waves leave less than this, relative to its square sum, is none."""
+"""If the groups and the earlier waves explain all but this share of a wave's sum of squares, the wave is ignored."""
 _MIN_SQUARE_SUM = 1e-9
-"""A regressor whose square sum within the groups is not larger is constant there: rounding leaves that much of zero."""
+"""If the sum of squares of a regressor within the groups is at most this, it is constant apart from rounding errors."""
 _SMALLEST_DIVISOR = 1e-300
 """Replaces a variance of zero, so that divisions by it and logarithms of it are defined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The measurements of each test: their number, sum and sum of squares, around their common mean."""
+    """The measurements, relative to their common mean: for each test, their number, sum and sum of squares."""
 
     counts: Floats
     sums: Floats
@@ -57,10 +57,11 @@ class Data:
         )
 
     def sum_waves_by_test(self, n_waves: int) -> tuple[Floats, Floats]:
-        """Return the sums by test of slow waves along the measurements in order, and their products with the values.
+        """Return the sum of each slow wave over the measurements of each test, and its product with all values.
 
-        Arrays (waves, tests) and (waves,). The waves are the first ones of a cosine transform, so that they are
-        orthogonal, and the square sum of each is half the number of measurements.
+        The shapes of the arrays are (waves, tests) and (waves,). The waves are the first basis functions of a cosine
+        transform along the order of the measurements: they are orthogonal, and the sum of squares of each is half the
+        number of measurements.
         """
         n_measurements = len(self.values)
         time = (np.arange(n_measurements) + 0.5) * np.pi / max(1, n_measurements)
@@ -73,7 +74,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The posterior probability of each hypothesis and of no step, and the levels that each hypothesis expects."""
+    """The posterior probabilities of each hypothesis and of no step, and the posterior levels under each hypothesis."""
 
     probabilities: Floats
     """Probability of each hypothesis."""
@@ -86,11 +87,11 @@ class Belief:
     levels_before: Floats
     """``levels_before[group, hypothesis]``: level before the step."""
     expected_steps: Floats
-    """Size of the step that each hypothesis expects."""
+    """Posterior mean of the step under each hypothesis."""
     step_errors: Floats
-    """Standard deviation of that size."""
+    """Posterior standard deviation of the step under each hypothesis."""
     expected_square_steps: Floats
-    """The expected square of that size. A step of known size whose sign is open is expected to be 0, and is not."""
+    """Posterior mean of the squared step. Unlike the mean step, it is not 0 if both signs are equally probable."""
     level_variances: Floats
     """``level_variances[side, hypothesis]``: variance of the level before or after, relative to that of the noise."""
     noise_variance: float
@@ -99,7 +100,7 @@ class Belief:
     """Logarithm of the probability of the measurements, up to a constant that no number of waves changes."""
 
     def compute_probabilities_after_step(self, after_step: Bools) -> Floats:
-        """Return the probability of each test to be measured after the step."""
+        """Return the probability of each test that it lies after the step."""
         return after_step.astype(np.float64) @ self.probabilities
 
     def choose_test(self, after_step: Bools, success_probability: Floats) -> int:
@@ -108,16 +109,16 @@ class Belief:
         Parameters
         ----------
         success_probability
-            The probability of each test to be measurable.
+            The probability of each test that it can be measured.
 
         Notes
         -----
-        The information of a measurement about the hypothesis is ½ ln(1 + V∕W), for the variance V of the expected
-        levels among the hypotheses and the variance W of a measurement around them, as if both were normal. For two
-        known levels it is largest where both are equally probable: at the median of the suspicion. If the levels are
-        in doubt, it favours the side that is known less.
+        The information of a measurement about the hypothesis is approximated, as for normal variables, by
+        ½ ln(1 + V∕W): V is the variance of the expected level between the hypotheses, and W is the variance of a
+        measurement around it. For two known levels, it is largest where both are equally probable: at the median of
+        the posterior. If the levels are uncertain, it favours the side whose level is less certain.
         """
-        # Hypotheses that are still plausible.
+        # Only hypotheses that are still plausible are considered.
         plausible = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
         after = after_step[:, plausible].astype(np.float64)
         probabilities, before, level_variances = (
@@ -127,7 +128,7 @@ class Belief:
         )
         step, square_step = self.expected_steps[plausible], self.expected_square_steps[plausible]
         groups = self.groups
-        # Moments, over all hypotheses and no step, of the level that each test is expected to have.
+        # Moments of the expected level of each test, over all hypotheses and the case of no step.
         weighted_step = probabilities * step
         moments = [
             weighted_step,
@@ -138,7 +139,7 @@ class Belief:
         sums = after @ np.stack([*moments, *(weighted_step * before)]).T
         mean = (before @ probabilities + self.no_step_probability * self.no_step_levels)[groups] + sums[:, 0]
         square = (before**2 @ probabilities + self.no_step_probability * self.no_step_levels**2)[groups] + sums[:, 1]
-        # Variance of the expected levels among the hypotheses, and of a measurement around them.
+        # Variance of the expected level between the hypotheses, and of a measurement around it.
         step_products = sums[np.arange(len(groups)), first_group_column + groups]
         level_variance = np.clip(square + 2 * step_products - mean**2, 0, None)
         relative_variance = 1 + sums[:, 2] + level_variances[0] @ probabilities
@@ -148,7 +149,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class _GroupSums:
-    """Sums of squares and products within the groups: of the regressor of each hypothesis, and of the values."""
+    """Sums of squares and products, within the groups, of the regressor of each hypothesis and of the values."""
 
     xx: Floats
     xy: Floats
@@ -193,35 +194,35 @@ def compute_beliefs(
     Parameters
     ----------
     after_step
-        ``after_step[test, hypothesis]``: whether the test is measured after the step.
+        ``after_step[test, hypothesis]``: whether the test lies after the step.
     data
         The measurements.
     no_step_prior
         Prior probability that there is no step at all.
     groups
-        Group of each test; tests of one group share a level apart from this step. By default there is one group.
-        Groups take out the steps that are already found.
+        Group of each test; tests of one group have the same level, apart from this step. By default there is one group.
+        Groups account for the steps that are already found.
     excluded_indices
         Hypotheses that are known not to hold.
     wave_counts
-        How many waves of a drift of the host are taken out.
+        Numbers of waves with which a drift of the host is regressed out.
     step_size
-        The size of the step, if it is known; its sign never is.
+        The size of the step if it is known; its sign is always unknown.
 
     Notes
     -----
-    With noise of variance σ², a step ~ N(0, (sσ)²), flat priors for the levels and 1∕σ² for the variance, the Bayes
-    factor of an hypothesis against none is
+    With noise of variance σ², a step ~ N(0, (sσ)²), flat priors for the levels and the prior 1∕σ² for the variance, the
+    Bayes factor of a hypothesis against no step is
 
         (1 + k)^(−1∕2) · (1 − k∕(1 + k) · Sxy² ∕ (Sxx Syy))^(−(n − g)∕2),  k = s² Sxx,  s = STEP_PRIOR_SIGMA
 
-    for the sums of squares and products within the g groups: the g-prior of regression (A. Zellner, 1986) for one
-    regressor that is 0 before the step and 1 after it. It requires neither the levels nor the spread to be known. For a
-    step of known size d it is the mean, for both signs of d, of
+    where Sxx, Sxy and Syy are the sums of squares and products of n measurements within the g groups. This is the
+    g-prior of regression (A. Zellner, 1986) for one regressor that is 0 before the step and 1 after it; neither the
+    levels nor the variance have to be known. For a step of known size d, it is the mean, over both signs of d, of
 
         (1 + (d² Sxx − 2 d Sxy) ∕ Syy)^(−(n − g)∕2)
     """
-    # Only measured tests say anything; each belongs to one group.
+    # Only measured tests carry information; each belongs to one group.
     measured_tests = np.flatnonzero(data.counts)
     groups = np.zeros(len(after_step), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
     membership = (groups[measured_tests, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
@@ -239,10 +240,11 @@ def compute_beliefs(
         yy=float(data.square_sums[measured_tests].sum() - (group_total**2 / group_n).sum()),
         degrees_of_freedom=max(1.0, float(n.sum()) - len(group_n)),
     )
-    # The same without the waves; from here on, the first axis of the arrays is the number of waves.
+    # The same sums after the waves are regressed out; from here on, the first axis of the arrays is the number of
+    # waves.
     xx, xy, yy, degrees_of_freedom = _subtract_waves(sums, data, membership, after, wave_counts)
 
-    # Logarithm of the Bayes factor of each hypothesis and the step that it expects, with a normal prior for the step.
+    # Log Bayes factor of each hypothesis, and the posterior mean of its step, with a normal prior for the step.
     k = STEP_PRIOR_SIGMA**2 * xx
     shrinkage = k / (1 + k)
     fit = (
@@ -257,8 +259,8 @@ def compute_beliefs(
     log_factor[:, list(excluded_indices)] = -np.inf
 
     no_step_probability, probabilities, evidence = _compute_posterior(log_factor, no_step_prior)
-    # The likelihood of the model without a step, and for each wave the penalty of the BIC, ½ ln n (G. Schwarz, 1978).
-    # The penalty stands for the degrees of freedom that the waves take, so those before the waves are used here.
+    # Add the log-likelihood of the model without a step, and subtract the penalty of the BIC, ½ ln n for each wave
+    # (G. Schwarz, 1978). It accounts for the degrees of freedom that waves take, so the number without waves is used.
     evidence -= sums.degrees_of_freedom / 2 * np.log(np.maximum(yy[:, 0], _SMALLEST_DIVISOR))
     evidence -= np.array(wave_counts) / 2 * np.log(max(2.0, float(n.sum())))
 
@@ -289,12 +291,12 @@ def compute_beliefs(
 def _judge_step_of_known_size(
     size: float, xx: Floats, xy: Floats, yy: Floats, degrees_of_freedom: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the logarithm of the Bayes factor of each hypothesis, and the step that it expects, in [-size, size].
+    """Return the log Bayes factor of each hypothesis, and the posterior mean of its step, in [-size, size].
 
-    The step is as probably up as down before the measurements.
+    A priori, both signs of the step are equally probable.
     """
-    # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing. So the
-    # relative change of the squares is kept above −1, by more than rounding errors.
+    # The remaining sum of squares cannot be negative, but if there is almost no noise, rounding errors can make it so.
+    # So its relative change is kept above −1 by more than rounding errors.
     log_factor_up, log_factor_down = (
         -degrees_of_freedom
         / 2
@@ -306,9 +308,9 @@ def _judge_step_of_known_size(
 
 
 def _compute_posterior(log_factor: Floats, no_step_prior: float) -> tuple[Floats, Floats, Floats]:
-    """Return the probabilities of no step and of each hypothesis, and the log evidence against the model of no step.
+    """Return the probabilities of no step and of each hypothesis, and the log evidence relative to no step.
 
-    As arrays (numbers of waves,), (numbers of waves, hypotheses) and (numbers of waves,).
+    The shapes of the arrays are (numbers of waves,), (numbers of waves, hypotheses) and (numbers of waves,).
     """
     n_rows, n_hypotheses = log_factor.shape
     prior_each = (1 - no_step_prior) / n_hypotheses
@@ -323,16 +325,17 @@ def _compute_posterior(log_factor: Floats, no_step_prior: float) -> tuple[Floats
 def _subtract_waves(
     sums: _GroupSums, data: Data, membership: Floats, after: Floats, wave_counts: Sequence[int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the sums after regressing out slow waves, by which a drift of the host is described.
+    """Return Sxx, Sxy, Syy and the degrees of freedom after a drift of the host, a sum of slow waves, is regressed out.
 
-    Sxx and Sxy as arrays (numbers of waves, hypotheses), Syy and the degrees of freedom as (numbers of waves, 1).
+    Sxx and Sxy have the shape (numbers of waves, hypotheses); Syy and the degrees of freedom have the shape (numbers of
+    waves, 1).
     """
     max_waves = max(wave_counts)
     if not max_waves:
         rows = np.ones((len(wave_counts), 1))
         return rows * sums.xx, rows * sums.xy, rows * sums.yy, rows * sums.degrees_of_freedom
 
-    # Products of the waves with each other, the regressors and the values, within the groups.
+    # Products, within the groups, of the waves with each other, with the regressors and with the values.
     measured_tests = np.flatnonzero(data.counts)
     by_test, with_values = data.sum_waves_by_test(max_waves)
     by_test = by_test[:, measured_tests]
@@ -342,15 +345,15 @@ def _subtract_waves(
     with_regressors = by_test @ after - by_group @ (membership * data.counts[measured_tests][:, None]).T @ after
     with_values = with_values - by_group @ (membership.T @ data.sums[measured_tests])
 
-    # The same for waves that are orthonormal, each to the earlier ones. A wave that the groups and the earlier waves
-    # explain is one of rounding errors, which the small addition keeps near 0.
+    # The same products after each wave is made orthonormal to the earlier ones. If the groups and the earlier waves
+    # explain a wave, only rounding errors are left of it; the small constant keeps its products near 0.
     triangle = np.linalg.cholesky(with_each_other + np.eye(max_waves) * n_measurements * MIN_WAVE_SHARE)
     products = np.linalg.solve(triangle, np.column_stack((with_regressors, with_values)))
     shared, shift = products[:, :-1], products[:, -1:]
-    # A wave that is explained takes no degree of freedom; the addition alone leaves a tenth of this limit.
+    # A wave that is explained takes no degree of freedom; the small constant is only a tenth of this limit.
     is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * n_measurements * MIN_WAVE_SHARE
 
-    # What the first waves take out, for each number of them.
+    # For each number of waves, the sums that they explain.
     wave_sums = (shared**2, shift * shared, shift**2, is_free)
     explained_by_waves = [
         np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in wave_sums

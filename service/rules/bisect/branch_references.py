@@ -1,12 +1,14 @@
 """Finds the commit with which a commit of a merged branch can be compared.
 
-Two commits can be compared to test some suspects if one contains the other and everything that it contains besides is
-suspect. So a commit that descends from the older end of a gap is compared with that end, a commit of a branch with a
-measured earlier one of the same branch, or with the commit at which the branch started, which is its merge base with
-the line. If branches were merged criss-cross, there may be no such start, unless what is missing from the best one
-is known to have moved nothing, or it is known how much each of the commits before the branch moved; and there is none
-in the range where the branch started before it. Then only commits of the branch can be compared with each other, and
-only between two such merges.
+Two commits can be compared to test suspects if one contains the other, and all further commits that it contains are
+suspects. So a commit that descends from the older end of a gap is compared with this end. A commit of a branch is
+compared with an earlier measured commit of the same branch, or with the commit at which the branch started: its merge
+base with the line.
+
+Branches that were merged criss-cross may have no such start. A commit still serves as their start if the commits that
+it lacks are known to have moved nothing, and the good end if it is known how much each commit before the branch moved
+the metric. A branch that started before the range has no start within the range. Without a start, commits of a branch
+can only be compared with each other, between two merges.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from math import log2
 from service.rules.bisect.graph import Graph
 
 _MAX_START_CANDIDATES = 8
-"""Commits that are tried as the start of a branch, the newest first."""
+"""At most this many commits are tried as the start of a branch, newest first."""
 _MAX_FULLY_COUNTED_SUSPECTS = 64
-"""Up to this many suspects of a branch, each is tried as the start of comparisons; that takes a time that is quadratic
-in their number. In a longer branch only its oldest suspect is tried."""
+"""If a branch has at most this many suspects, each is tried as the start of comparisons, which takes quadratic time. In
+a longer branch, only the oldest suspect is tried."""
 _MIN_OPENED_PARTS = 2
-"""Parts of branches that a search may open in any case, before it gives up on comparing within branches."""
+"""A search may always open this many parts of branches before it gives up comparing commits within branches."""
 
 
 class BranchReferences:
@@ -41,8 +43,7 @@ class BranchReferences:
     innocent_commits
         The commits that are known to have moved nothing, as a bit set.
     known_effects
-        The commits of which it is known how much they moved the metric, not at all or as much as a culprit, as a bit
-        set.
+        The commits whose effect on the metric is known: the innocent ones, and culprits. As a bit set.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class BranchReferences:
         self._old_end = old_end
         old_end_bit = 1 << graph.index_of[old_end]
         self._suspects_by_base: dict[int, list[str]] = defaultdict(list)
-        """The suspects that do not descend from ``old_end``, by what they contain besides suspects."""
+        """The suspects that do not descend from ``old_end``, by the bit set of the other commits that they contain."""
         self._base_of: dict[str, int] = {}
         for commit, ancestry in self._ancestry_of.items():
             if not ancestry & old_end_bit:
@@ -73,10 +74,10 @@ class BranchReferences:
         self._start_of_base = {base: self._find_start(base) for base in self._suspects_by_base}
 
     def find_reference(self, commit: str) -> str | None:
-        """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none.
+        """Return the commit with which a suspect is compared; None if there is none.
 
-        That is the older end of the gap, if the suspect descends from it; otherwise the nearest measured ancestor on
-        its branch, or the commit at which the branch started.
+        This is the older end of the gap if the suspect descends from it; otherwise the nearest measured ancestor on its
+        branch, or else the commit at which the branch started, which need not be measured.
         """
         if commit not in self._base_of:
             return self._old_end
@@ -98,15 +99,16 @@ class BranchReferences:
     def choose_most_useful_commit(self, suspects: int, is_usable: Callable[[str], bool]) -> str | None:
         """Return the commit to measure so that the most suspects can be compared; None if no commit helps.
 
-        A branch that was merged criss-cross many times has many parts that can only be searched one by one. After a few
-        of them, more among more suspects, None is returned as well: the rest would take too many measurements.
+        A branch that was merged criss-cross many times has many parts that can only be searched one by one, which would
+        take too many measurements. None is also returned once a few parts are opened; the limit grows with the
+        logarithm of the number of suspects.
         """
         n_opened_parts = sum(
             self.find_reference(commit) is None for group in self._measured_by_base.values() for commit in group
         )
         if n_opened_parts >= max(_MIN_OPENED_PARTS, log2(len(self._ancestry_of)) / 4):
             return None
-        # By commit: how many usable suspects its measurement would make comparable.
+        # For each commit, how many usable suspects its measurement would make comparable.
         n_comparable: dict[str, int] = {}
         for base, group in self._suspects_by_base.items():
             usable_suspects = [
@@ -124,10 +126,11 @@ class BranchReferences:
         return best if best is not None and n_comparable[best] else None
 
     def _find_start(self, base: int) -> str | None:
-        """Return the commit at which the branches that contain ``base`` besides suspects started; None if unknown.
+        """Return the commit at which a branch started, given the bit set ``base`` of its commits that are not suspects.
 
-        That is the newest commit from which only innocent commits of ``base``, a bit set, are missing. The good end
-        serves as well if ``base`` contains all that it contains, and it is known how much each of the others moved.
+        This is the newest commit that contains all of ``base`` except innocent commits. Otherwise it is the good end,
+        if ``base`` contains it, and the effect of each commit of ``base`` after the good end is known. None if neither
+        exists.
         """
         for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_START_CANDIDATES):
             if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent_commits:

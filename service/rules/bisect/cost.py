@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 _RUNS_OF_ENDS = 2
-"""Both ends of the range are measured first."""
+"""Measurements of the two ends of the range, which come first."""
 _RUNS_OF_PROOF = 2
-"""A culprit and its parent are measured again, interleaved. Both are built by then."""
+"""Measurements of a proof: the culprit and its parent, interleaved. Both are already built by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class BisectCost:
     Attributes
     ----------
     runs
-        Measurements without the proof, each of another commit; None if the metric does not repeat, and the search
-        learns as it goes how many it needs.
+        Number of commits to measure, without the proof; None if the metric does not repeat, because the number then
+        depends on the measurements.
     seconds
-        Until the proof has ended; None if that is unknown.
+        Time until the end of the proof; None if it is unknown.
     """
 
     runs: int | None
@@ -29,21 +29,21 @@ class BisectCost:
 
 
 def estimate_runs(n_commits: int) -> int:
-    """Return how many measurements one culprit among some commits takes where the metric repeats, without the proof."""
+    """Return how many measurements it takes to find one culprit if the metric repeats, without the proof."""
     return _RUNS_OF_ENDS + ceil(log2(max(2, n_commits)))
 
 
 def estimate_cost(
     n_commits: int, *, exact: bool, build_seconds: float | None = None, measure_seconds: float | None = None
 ) -> BisectCost:
-    """Return what a search is expected to cost if it builds one commit at a time and has to measure them all.
+    """Return the expected cost of a search that builds one commit at a time, with no commit measured yet.
 
     Parameters
     ----------
     exact
         Whether the metric repeats.
     build_seconds, measure_seconds
-        How long a build and a measurement took lately; None if that is unknown.
+        How long a recent build and measurement took; None if it is unknown.
     """
     if not exact:
         return BisectCost(None, None)

@@ -1,8 +1,8 @@
-"""Decides by which rules a search judges a count, from how far the count varies.
+"""Decides by which rules a search judges a count, depending on how much the count varies.
 
-A count that repeats is searched by single runs. The count of a program with threads, a garbage collector or random
-sizes differs between executions of one commit: there, a difference between two runs shows nothing by itself, and the
-search judges it by the rules for noise.
+A count that repeats is searched with single runs. The count of a program with threads, a garbage collector or random
+sizes differs between executions of one commit: a difference between two runs then shows nothing, so the search uses the
+rules for noise.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from runner.contract.level import Number, halve_number, is_repeating
 from service.rules.bisect.question import Observation, Question, Refused
 
 MIN_VARYING_SHARE = 0.25
-"""Share of the runs of a range whose samples do not repeat, from which the count varies. Less are outliers."""
+"""A count varies if the samples do not repeat in at least this share of the runs of a range; fewer are outliers."""
 _MIN_VARYING_RUNS = 2
-"""Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
+"""A count varies only if at least this many runs have samples that do not repeat: one run may have been disturbed."""
 MAX_RUNS_PER_END = 10
-"""Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
+"""A search for a varying count gives up after this many runs of each end of the range; a run has several samples."""
 _LAST_RESORT = "Make the count repeat, or search between commits with a larger difference."
 
 
 def apply_noise_rules_if_varying(question: Question, observations: Iterable[Observation]) -> Question:
-    """Return the question with the rules that apply: the rules for noise where an exact count varies in the range."""
+    """Return the question, with the rules for noise if an exact count varies in the range."""
     if not question.exact:
         return question
     if not has_varying_count(
@@ -34,7 +34,7 @@ def apply_noise_rules_if_varying(question: Question, observations: Iterable[Obse
 
 
 def has_varying_count(observations: Iterable[Observation], min_difference: float) -> bool:
-    """Return whether a count differs between executions of one commit, in more runs than outliers would move."""
+    """Return whether a count differs between executions of one commit in more runs than outliers would explain."""
     runs = [run for run in observations if run.value is not None]
     return sum(_has_varying_samples(run, min_difference) for run in runs) >= max(
         _MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs)
@@ -42,7 +42,7 @@ def has_varying_count(observations: Iterable[Observation], min_difference: float
 
 
 def _has_varying_samples(run: Observation, min_difference: float) -> bool:
-    """Return whether the samples of a run differ by as much as matters."""
+    """Return whether the samples of a run do not repeat, and differ by at least ``min_difference``."""
     return bool(run.samples) and not is_repeating(run.samples) and max(run.samples) - min(run.samples) >= min_difference
 
 
@@ -56,7 +56,7 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
 
 
 def refuse_variation(question: Question, observations: Sequence[Observation], reason: str) -> Refused:
-    """Refuse a search that proves nothing: say how far the metric varies, why that is too much, and what helps.
+    """Return the refusal of a search that proves nothing: how much the metric varies, why it fails, and what helps.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate.
 
-A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
+A search relies on one run per level, or on a model of the noise. A proof relies on neither: both commits are measured
 again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide_comparison` decides
-whether they differ. Its bounds hold whatever the noise is like. If they differ by little, so do further builds of
-both: a proof is one of two commits, not of two builds.
+whether they differ. Its error bounds hold whatever the noise is like. A small difference has to show in further builds
+of both commits as well, because a proof is about two commits, not about two builds.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from service.rules.relative_change import compute_symmetric_percent_change
 from service.text.numbers import format_quantity
 
 MAX_PROOFS_WITHOUT_RESULT = 3
-"""The number of proofs without a result after which a metric is considered not to repeat although it should."""
+"""If more proofs than this show nothing, the metric is considered not to repeat, although it should."""
 _MIN_PRECISION_PERCENT = 0.01
 _MAX_PRECISION_PERCENT = 100.0
-"""The bounds of a precision: a comparison accepts any that is above 0 and at most 100 %."""
+"""The bounds of a precision: a comparison accepts any precision above 0 % and up to 100 %."""
 
 
 def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> tuple[ProofState, str]:
-    """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
+    """Return the state of a proof, from a comparison of the culprit (head) with its parent (base), and the reason."""
     verdict = comparison.find_verdict(metric_name)
     if verdict is None:
         return ProofState.OPEN, f"{metric_name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.needs_other_build:
         return ProofState.OPEN, verdict.sentence
-    # What merged branches brought is not the culprit's change.
+    # The change that merged branches brought in is not the culprit's own change.
     own_change = verdict.change - culprit.branch_change
     if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
@@ -49,7 +49,7 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
 
 
 def differs_only_like_builds(metric_name: str, comparison: Comparison) -> bool:
-    """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
+    """Return whether a metric differs no more than further builds of the same commits do, here or in another place."""
     return any(
         verdict.metric == metric_name and verdict.same_because in {"other builds", "place"}
         for verdict in comparison.metrics
@@ -73,8 +73,8 @@ def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Cu
 
 
 def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
-    """Return whether a comparison counts as a difference: it has found one, or the merged branches brought a change."""
-    # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
+    """Return whether a comparison counts as a difference: it found one, or the merged branches brought in a change."""
+    # A merge can undo the change of its branches: then equal counts on both sides mean that it made a change itself.
     return verdict.verdict is Verdict.CHANGED or culprit.branch_change != 0
 
 
@@ -97,8 +97,8 @@ def find_interleaved_runs(
 def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
     """Return the smallest change, in percent, that a comparison of a culprit with its parent has to detect.
 
-    A step counts as changed from half of the precision on: so a step as large as the search measured is detected, and
-    so is the absence of one. An exact metric needs no precision.
+    A step counts as a change if it is at least half of the precision. So both a step as large as the search measured
+    and the absence of a step are detected. An exact metric needs no precision.
     """
     if exact:
         return None
@@ -109,12 +109,12 @@ def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
 
 
 def choose_next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
-    """Return the next proof of the culprits found; where nothing is left to prove, the culprits, if a proof stands.
+    """Return the next proof to measure, or if none is left, the culprits, or a refusal if no proof confirms any.
 
     Parameters
     ----------
     answer
-        The culprits with the proofs that were measured.
+        The culprits, with the proofs measured so far.
     """
     if not isinstance(answer, Found):
         return answer
@@ -147,15 +147,15 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
 def end_if_proofs_fail(
     question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
 ) -> Answer | None:
-    """Return the last answer of a search if too many of its proofs show nothing; None if the search goes on.
+    """Return the final answer of a search if too many of its proofs show nothing; None if the search continues.
 
-    Differences between single runs then say nothing about this metric: only proven culprits are named, and without any,
-    the search is refused.
+    Differences between single runs then say nothing about this metric. So only proven culprits are named, and if there
+    are none, the search is refused.
 
     Parameters
     ----------
     n_refuted
-        How many culprits were refuted by a proof and are no longer among the culprits.
+        How many culprits are no longer among ``culprits`` because a proof refuted them.
     """
     proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
     proven_culprits = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
@@ -169,9 +169,9 @@ def end_if_proofs_fail(
 
 
 def _explain_unproven(suspects: Sequence[Culprit]) -> str:
-    """Return why a search is refused if all suspects have a proof and none stands; the last proof is quoted.
+    """Return why a search is refused if every suspect has a proof and none is confirmed; the last proof is quoted.
 
-    There are at most ``MAX_PROOFS_WITHOUT_RESULT``: with more, the search has ended before.
+    There are at most ``MAX_PROOFS_WITHOUT_RESULT`` suspects, because with more the search has ended earlier.
     """
     commits = ", ".join(culprit.commit[:10] for culprit in suspects)
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
@@ -180,7 +180,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
 
 
 def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
-    """Count the pairs that differed in single runs, but not when they were measured interleaved."""
+    """Return how many pairs of commits differed in single runs, but not when they were measured interleaved."""
     values_of_single_runs: dict[str, set[float]] = {}
     sessions: dict[UUID, dict[str, float]] = {}
     for observation in observations:

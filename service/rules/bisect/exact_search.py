@@ -1,18 +1,18 @@
-"""Bisects a range of commits if one run is enough to know a commit's level.
+"""Bisects a range of commits if a single run shows a commit's level.
 
-A *gap* is two commits, one a descendant of the other, whose levels differ: the commits that the newer one contains and
-the older one does not are its *suspects*. The level of one more commit divides a gap. A commit that descends from the
-older end divides it into two gaps, of which those with equal ends are dropped. A commit of a merged branch is compared
-with the commit at which its branch started: if their levels agree, the commits between them are cleared, and if not,
-they form their own gap, whose culprits account for a part of the difference. So all culprits are separated, in
-histories of any shape, and a commit is named only if it was measured and so was its parent.
+A *gap* consists of two commits with different levels, one a descendant of the other. Its *suspects* are the commits
+that the newer end contains and the older end does not. The level of one more commit divides a gap. A commit that
+descends from the older end divides it into two gaps, and a gap with equal ends is dropped. A commit of a merged branch
+is compared with the commit at which its branch started: if their levels agree, the commits between them are cleared; if
+not, they form a gap of their own, whose culprits account for a part of the difference. So all culprits are separated,
+in histories of any shape, and a commit is named only if it and its parent were measured.
 
-Only commits of the range are measured. A branch that started before the good end is searched among its own commits: the
-first one of them, and one that merges still older commits, can only be told apart from the merge of the branch by
-measuring outside of the range, so they are named together.
+Only commits of the range are measured. A branch that started before the good end is searched among its own commits. Its
+first commit, and any that merges still older commits, can only be distinguished from the merge of the branch by
+measuring outside of the range, so they are named together with the merge.
 
-A level measured interleaved with another commit is worth more than one measured alone: where a proof fails, its levels
-replace those that misled the search, which then continues by itself.
+A level measured interleaved with another commit takes precedence over one measured alone: if a proof fails, its levels
+replace those that misled the search, which then continues with them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from service.rules.bisect.question import Answer, Culprit, Found, Measure, Obser
 from service.text.numbers import format_number
 
 MAX_STEPS = 16
-"""The most places at which a metric may move. A metric that moves at more of them does not move in steps."""
+"""A metric that moves at more places than this does not move in steps."""
 MAX_SUSPECTS_OF_ALL_LINES = 8192
-"""Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
+"""In a gap with more suspects, only commits on one line between its two ends are considered for measuring."""
 
 
 def search_exact(question: Question, observations: Iterable[Observation], max_commits: int = 1) -> Answer:
@@ -44,7 +44,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
     observations
         All known observations, of any commits: a known result is never requested again.
     max_commits
-        How many commits to name: as many as are built side by side.
+        How many commits to return at most: as many as are built in parallel.
     """
     values, failed_commits = _read_levels(observations)
     refusal = refuse_unfit_ends(question, failed_commits)
@@ -72,8 +72,8 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         if len(state.gaps) + len(state.culprits) > MAX_STEPS:
             return Refused(sentence=_describe_too_many_steps(question, values_in_range))
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
-    # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
-    # Until both ends are measured, their gap contains everything that was measured meanwhile.
+    # Required commits come first; commits inside the gaps are only guesses that use the remaining parallel builds.
+    # Until both ends are measured, all commits measured meanwhile lie in the gap between them.
     commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
     n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
     return Measure(commits=tuple(commits), runs_left=n_left)
@@ -104,7 +104,7 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
 
 
 def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
-    """Return the level of each measured commit, from interleaved runs where it has some, and the failed commits."""
+    """Return the level of each measured commit, from interleaved runs if it has any, and the failed commits."""
     separate_levels: dict[str, list[Number]] = {}
     interleaved_levels: dict[str, list[Number]] = {}
     failed_commits: set[str] = set()
@@ -123,11 +123,11 @@ def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number]
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The suspects of a gap in order, and by measurable suspect how many of them its measurement would test."""
+    """The suspects of a gap in order, and how many of them the measurement of each measurable one would test."""
 
     suspects: tuple[str, ...]
     n_tested_by_commit: Mapping[str, int]
-    """By commit: the number of suspects between it and the commit that it would be compared with."""
+    """For each commit, the number of suspects between it and the commit with which it would be compared."""
     failed_indices: frozenset[int]
     """Indices of the suspects that could not be measured."""
 
@@ -141,7 +141,7 @@ class _Gap:
         return min(len(self.n_tested_by_commit), ceil(n_commits * log2(max(2, self.n_suspects)) / log2(n_commits + 1)))
 
     def choose_commits(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
-        """Return up to ``n_commits`` commits to measure beside those that are measured already or will be."""
+        """Return up to ``n_commits`` commits to measure besides those that are already measured or chosen."""
         shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspects]
         measurable_indices = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
         allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
@@ -155,7 +155,7 @@ class _Gap:
 def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded_commits: Collection[str]) -> list[str]:
     """Return up to ``max_commits`` commits inside the gaps, without the excluded ones.
 
-    They are shared out among the gaps: each goes to the gap whose parts would be largest without it.
+    One after the other, each commit is given to the gap whose parts are largest at that point.
     """
     gaps = list(gaps)
     n_open = [sum(commit not in excluded_commits for commit in gap.n_tested_by_commit) for gap in gaps]
@@ -183,7 +183,7 @@ def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded
 
 @dataclass
 class _ExactSearch:
-    """The state of a search, as it follows from the measurements."""
+    """The state of a search, computed from the measurements."""
 
     graph: Graph
     values: dict[str, Number]
@@ -200,13 +200,13 @@ class _ExactSearch:
     """The commits of the gaps that the culprits so far explain, as a bit set."""
 
     def do_differ(self, level: Number, other_level: Number) -> bool:
-        """Return whether two levels differ by as much as matters."""
+        """Return whether two levels differ by at least the smallest difference that matters."""
         return level != other_level and abs(other_level - level) >= self.min_difference
 
     def find_culprits_between(self, old_end: str, new_end: str) -> bool:
         """Add the culprits between two commits whose levels differ to :attr:`culprits`.
 
-        A measured commit between the two divides the range, and each part whose ends differ is searched again. Where
+        A measured commit between the two divides the range, and each part whose ends differ is searched recursively. If
         no measured commit is left inside, the newer end is a culprit, or a gap is opened that has to be measured.
 
         Parameters
@@ -239,9 +239,9 @@ class _ExactSearch:
         return self._is_explained[old_end, new_end]
 
     def explain_inner_commits(self, good: str) -> bool:
-        """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
+        """Add the culprits that show only in commits inside the range; return whether no more measurements are needed.
 
-        Two changes that cancel each other leave the ends as they are. If a commit between the two was measured, its
+        Two changes that cancel each other do not affect the ends. But if a commit between the two was measured, its
         level contradicts the culprits found so far.
         """
         explained_commits = [good]
@@ -254,7 +254,7 @@ class _ExactSearch:
             level_without_own = self.values[good] + self._sum_effects(ancestors)
             self._update_culprit(commit, level_without_own)
             if self.do_differ(self.values[good] + self._sum_effects(ancestry), self.values[commit]):
-                # With one more culprit, the levels of the earlier commits may no longer be explained.
+                # A further culprit may contradict the levels of earlier commits, so all commits are checked again.
                 return self._explain_level(commit, level_without_own, explained_commits) and self.explain_inner_commits(
                     good
                 )
@@ -262,7 +262,7 @@ class _ExactSearch:
         return True
 
     def _update_culprit(self, commit: str, expected_level: Number) -> None:
-        """Give a culprit the change that is its own, now that all culprits before it are found; drop it if it has none.
+        """Update a culprit's own change, now that all culprits before it are found; drop it if it has none.
 
         ``expected_level`` is the level of the commit without its own change.
         """
@@ -275,9 +275,10 @@ class _ExactSearch:
             del self.culprits[commit]
 
     def _explain_level(self, commit: str, expected_level: Number, explained_commits: Collection[str]) -> bool:
-        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains.
+        """Add the culprit of an unexpected level, or open a gap that contains it; return whether no more is to measure.
 
-        ``expected_level`` is the level of the commit without its own change.
+        The culprit is among the ancestors of the commit that no explained commit contains. ``expected_level`` is the
+        level of the commit without its own change.
         """
         graph = self.graph
         ancestry = graph.collect_ancestry(commit)
@@ -305,9 +306,9 @@ class _ExactSearch:
         return True
 
     def _contains_some_candidates(self, commits: int) -> bool:
-        """Return whether a set of commits contains some candidates of a culprit, but not all.
+        """Return whether a set of commits contains some candidates of a culprit, but not all of them.
 
-        Then it is unknown whether the set contains the commit that moved the metric.
+        It is then unknown whether the set contains the commit that moved the metric.
         """
         candidates = (
             sum(1 << self.graph.index_of[name] for name in culprit.candidates) for culprit in self.culprits.values()
@@ -320,24 +321,25 @@ class _ExactSearch:
         self._open_gap(suspects, self._count_tested_on_line(old_end, new_end, suspects))
 
     def _collect_commits_between(self, old_end: str, new_end: str) -> int:
-        """Return the commits that ``new_end`` contains and ``old_end`` does not, as a bit set."""
+        """Return the commits that ``new_end`` contains, but not ``old_end``, as a bit set."""
         return self.graph.collect_ancestry(new_end) & ~self.graph.collect_ancestry(old_end)
 
     def _do_levels_differ(self, old_end: str, new_end: str) -> bool:
-        """Return whether the levels of both ends of a gap differ by as much as matters."""
+        """Return whether the levels of the two ends of a gap differ by at least the smallest relevant difference."""
         return self.do_differ(self._get_level_of_gap(old_end), self._get_level_of_gap(new_end))
 
     def _get_level_of_gap(self, commit: str) -> Number:
-        """Return the level of an end of a gap, or the last known one if culprits found since have put it in doubt."""
+        """Return the level of an end of a gap; if culprits found since have put it in doubt, its last known level."""
         level = self._find_level(commit)
         if level is not None:
             self._level_at_gap[commit] = level
         return self._level_at_gap[commit]
 
     def _find_level(self, commit: str) -> Number | None:
-        """Return the level of a commit: as measured, or that of two measured commits around it that agree.
+        """Return the level of a commit: as measured, or the common level of two measured commits around it.
 
-        Two that agree around a culprit say nothing: another commit between them undoes it.
+        Two commits that agree, but have a culprit between them, say nothing, because another commit undoes the change.
+        None if the level is unknown.
         """
         if commit in self.values:
             return self.values[commit]
@@ -351,7 +353,7 @@ class _ExactSearch:
         return next(levels, None)
 
     def _find_newest_measured_ancestor(self, commit: str) -> str:
-        """Return the newest measured commit before one that cannot be measured; they have the same level."""
+        """Return the newest measured ancestor of a commit that cannot be measured; it has the same level."""
         graph = self.graph
         measured_ancestors = [
             name for name in self.values if graph.collect_ancestry(commit) >> graph.index_of[name] & 1
@@ -361,7 +363,10 @@ class _ExactSearch:
         )
 
     def _find_dividing_commit(self, old_end: str, new_end: str, suspects: int) -> str | None:
-        """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
+        """Return a measured commit that divides a gap; None if there is none.
+
+        Preferred are commits at the level of one end, as near to the other end as possible; otherwise near the middle.
+        """
         graph, start = self.graph, 1 << self.graph.index_of[old_end]
         inner_commits = [
             commit
@@ -381,13 +386,13 @@ class _ExactSearch:
         return min(inner_commits, key=lambda commit: (abs(n_contained[commit] - half_size), graph.index_of[commit]))
 
     def _explain_undivided_gap(self, old_end: str, new_end: str, suspects: int) -> bool:
-        """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
+        """Name the culprit of a gap with no measured commit inside, or open the gap; return whether it is explained."""
         # Divide a very large gap along one line, on which the tested suspects are cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES:
             n_tested_by_commit = self._count_tested_on_line(old_end, new_end, suspects)
             if n_tested_by_commit:
                 return self._open_gap(suspects, n_tested_by_commit)
-        # Culprits within measured branches explain the gap if they move the metric by as much.
+        # Culprits within measured branches explain the gap if their changes add up to its difference.
         innocent_commits = self._innocent_commits
         references = BranchReferences(
             self.graph,
@@ -406,15 +411,16 @@ class _ExactSearch:
         # Otherwise measure the suspects that can be compared.
         remaining_suspects = suspects & ~cleared_commits
         innocent_commits = self._innocent_commits
-        # If the newer end is called innocent although the ends differ, changes cancel each other somewhere: then the
-        # agreement of two levels clears no commit.
+        # If the newer end counts as innocent although the ends differ, changes cancel each other somewhere, so the
+        # agreement of two levels does not clear any commit.
         is_end_innocent = innocent_commits >> self.graph.index_of[new_end] & 1
         if not is_end_innocent:
             remaining_suspects &= ~innocent_commits | self._failed_commits
         n_tested_by_commit = self._count_tested_by_commit(new_end, remaining_suspects, references)
         if n_tested_by_commit:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
-        # If none can, measure the commit that makes the most suspects comparable, or else the parents of the newer end.
+        # If none can be compared, measure the commit that makes the most suspects comparable, or else the parents of
+        # the newer end.
         useful_commit = references.choose_most_useful_commit(
             remaining_suspects, lambda commit: commit not in self.failed_commits and self._find_level(commit) is None
         )
@@ -426,7 +432,7 @@ class _ExactSearch:
         if commits_to_measure:
             self.required_commits += commits_to_measure
             return False
-        # Nothing is left to measure: name the newer end, with the commits that cannot be told apart from it.
+        # If nothing is left to measure, name the newer end, with the commits that cannot be distinguished from it.
         moved_within = self._sum_effects(suspects)
         is_unclear = moved_within != 0 or (
             remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
@@ -434,8 +440,8 @@ class _ExactSearch:
         candidates = suspects if is_unclear else remaining_suspects
         failed_bits = self._collect_failed_before(new_end)
         if failed_bits:
-            # A parent could not be measured. So all suspects stay candidates that were cleared only because the levels
-            # of two measured commits around them agree.
+            # A parent could not be measured. So suspects stay candidates if they were cleared only because two measured
+            # commits around them have the same level.
             candidates |= suspects & ~cleared_commits | failed_bits
         parent = old_end
         if old_end not in self.values:
@@ -453,16 +459,16 @@ class _ExactSearch:
         return True
 
     def _has_level_of_branch(self, merge: str, suspects: int) -> bool:
-        """Return whether a merge has the level of a merged branch.
+        """Return whether a merge has the level of a branch that it merged.
 
-        Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
+        The merge then changed nothing itself; two changes cancel each other in the branch, but not in the line.
         """
         parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
         merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
         return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged)
 
     def _collect_failed_before(self, commit: str) -> int:
-        """Return, as a bit set, the unmeasurable commits from which only unmeasurable commits lead to this one."""
+        """Return the failed ancestors of a commit with only failed commits between them and it, as a bit set."""
         failed_bits, pending_commits = 0, [commit]
         while pending_commits:
             for parent in self.graph.parents[pending_commits.pop()]:
@@ -479,9 +485,10 @@ class _ExactSearch:
 
     @property
     def _innocent_commits(self) -> int:
-        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits.
+        """The commits cleared by two measured commits that agree, or by an explained gap, as a bit set.
 
-        Two that agree around a culprit say nothing: another commit between them undoes it.
+        Candidates of culprits are not cleared. Two commits that agree, but have a candidate between them, say nothing,
+        because another commit may undo its change.
         """
         suspected_commits = self._suspected_commits
         agreeing_commits = reduce(
@@ -497,17 +504,16 @@ class _ExactSearch:
 
     @property
     def _sole_candidates(self) -> int:
-        """The culprits so far that are the only candidates of their change, as a bit set."""
+        """The culprits so far that are the single candidates of their change, as a bit set."""
         single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
         return sum(1 << self.graph.index_of[name] for name in single)
 
     @cached_property
     def _agreements(self) -> list[tuple[str, int]]:
-        """The measured commits with which a later one agrees, and the commits between the two.
+        """The pairs of measured commits that agree: the earlier commit, and the commits between the two as a bit set.
 
-        Each is a commit, and a bit set of the commits that the later one contains and it does not. Two do not agree if
-        the later one contains older commits that the other one does not, or if a measured commit between them differs
-        from both.
+        The commits between them are those that the later one contains, but not the earlier one. A pair does not count
+        if commits from before the range are among them, or a measured commit that differs from both.
         """
         graph = self.graph
         agreements: list[tuple[str, int]] = []
@@ -574,16 +580,16 @@ class _ExactSearch:
         return is_complete, searched_bits
 
     def _sum_effects(self, commits: int) -> Number:
-        """Return how much the culprits found so far among some commits moved the metric."""
+        """Return by how much the culprits found so far among ``commits``, a bit set, moved the metric."""
         return sum(
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.index_of[name] & 1
         )
 
     def _count_tested_by_commit(self, new_end: str, suspects: int, references: BranchReferences) -> dict[str, int]:
-        """Return by commit how many suspects its measurement would test: those that its reference does not contain.
+        """Return, for each commit, how many suspects its measurement would test: those that its reference lacks.
 
-        Commits that failed are left out, and so are those whose reference has no level to compare with. The newer end
-        of the gap has a level already.
+        Failed commits, commits whose reference has no known level, and the newer end, whose level is known, are left
+        out.
         """
         n_tested_by_commit: dict[str, int] = {}
         has_level: dict[str, bool] = {}
@@ -599,17 +605,17 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _count_tested_on_line(self, old_end: str, new_end: str, suspects: int) -> dict[str, int]:
-        """Return by commit of the line between two how many suspects its measurement would test.
+        """Return, for each commit on the line between two commits, how many suspects its measurement would test.
 
-        Unlike in :meth:`_count_tested_by_commit`, each is compared with ``old_end``, so that one pass over the suspects
-        counts them all. The result is empty if ``new_end`` does not descend from ``old_end``.
+        Unlike in :meth:`_count_tested_by_commit`, each commit is compared with ``old_end``, so that one pass over the
+        suspects counts them all. The result is empty if ``new_end`` does not descend from ``old_end``.
         """
         graph = self.graph
         line = graph.find_line_between(old_end, new_end) or ()
         n_tested_by_commit: dict[str, int] = {}
         counted_commits: set[str] = set()
         for commit in line[1:-1]:
-            # Add the suspects that this commit contains and the commit before it on the line does not.
+            # Add the suspects that this commit contains, but not the commit before it on the line.
             pending_commits = [commit]
             while pending_commits:
                 name = pending_commits.pop()
@@ -621,7 +627,7 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _open_gap(self, suspect_bits: int, n_tested_by_commit: Mapping[str, int]) -> bool:
-        """Add a gap whose suspects have to be measured. Return False, because the search cannot be complete then."""
+        """Add a gap whose suspects have to be measured; return False, because the search is not complete then."""
         suspects = tuple(self.graph.list_members(suspect_bits))
         failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed_commits)
         self.gaps.append(_Gap(suspects, n_tested_by_commit, failed))

@@ -1,8 +1,7 @@
 """Represents the commits of a range as a graph, with the ancestors of each commit.
 
-Sets of commits are bit sets: whole numbers in which bit 0 stands for ``good``, the next bits for the commits of the
-range, and the last ones for the parents outside of the range. Everything outside is older than ``good`` and contained
-in it.
+Sets of commits are bit sets: integers in which bit 0 stands for ``good``, the next bits for the commits of the range,
+and the last ones for the parents outside of the range. Every commit outside is older than ``good`` and contained in it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class Node(Strict):
 
 
 class Graph:
-    """The commits of ``good..bad``. A parent outside this range is older: ``good`` contains it too."""
+    """The commits of ``good..bad``. A parent outside of this range is older than ``good``, which contains it."""
 
     def __init__(self, good: str, bad: str, nodes: Iterable[Node]) -> None:
         self.good, self.bad = good, bad
@@ -38,15 +37,18 @@ class Graph:
 
     @cached_property
     def line(self) -> tuple[str, ...] | None:
-        """The commits from ``good`` to ``bad``, each a parent of the next, by first parents where possible.
+        """The commits from ``good`` to ``bad``, each a parent of the next; the first parent where possible.
 
         None if ``bad`` does not descend from ``good``.
         """
         return self.find_line_between(self.good, self.bad)
 
     def find_line_between(self, old_end: str, new_end: str) -> tuple[str, ...] | None:
-        """Return the commits from one to another like :attr:`line`; None if ``new_end`` is no descendant."""
-        descendants = {old_end}
+        """Return a path of commits from ``old_end`` to ``new_end``, through first parents where possible.
+
+        None if ``new_end`` is no descendant of ``old_end``.
+        """
+        descendants = {old_end}  # One pass finds all of them, because parents come before their children.
         for commit, parents in self.parents.items():
             if not descendants.isdisjoint(parents):
                 descendants.add(commit)
@@ -59,7 +61,7 @@ class Graph:
 
     @cached_property
     def contains(self) -> npt.NDArray[np.bool_]:
-        """Table of whether ``names[i]`` contains ``names[j + 1]``: is that commit or a descendant of it."""
+        """Element [i, j] says whether ``names[i]`` is ``names[j + 1]`` or a descendant of it."""
         table = np.zeros((len(self.names), len(self.parents)), dtype=np.bool_)
         for commit, parents in self.parents.items():
             row = table[self.index_of[commit]]
@@ -77,24 +79,24 @@ class Graph:
 
     @cached_property
     def older_commits(self) -> int:
-        """What ``good`` contains: itself, and everything outside of the range."""
+        """The commits that ``good`` contains as a bit set: itself, and all outside of the range."""
         return 1 | sum(self._bits_outside.values())
 
     @cached_property
     def origins(self) -> npt.NDArray[np.intp]:
-        """A number for the older commits that each of :attr:`names` contains: equal numbers mean equal commits."""
+        """For each of :attr:`names`, a number: two are equal if both contain the same older commits."""
         older = [self.older_commits, *(self.collect_ancestry(name) & self.older_commits for name in self.parents)]
-        # Bit sets are compared as texts, because they have more bits than NumPy's integers.
+        # Bit sets are compared as strings, because they can have more bits than NumPy's integers.
         return np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
 
     def collect_ancestry(self, commit: str) -> int:
-        """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
+        """Return the commits that a commit contains as a bit set: itself and its ancestors."""
         if commit not in self._ancestry:
             self._ancestry[commit] = self._collect_ancestors(commit)
         return self._ancestry[commit]
 
     def list_members(self, commits: int) -> Iterator[str]:
-        """Return the commits of a set, parents before children, without what lies outside of the range."""
+        """Return the commits of a bit set, parents before children, without those outside of the range."""
         while commits:
             lowest = commits & -commits
             index = lowest.bit_length() - 1
@@ -104,7 +106,7 @@ class Graph:
             commits ^= lowest
 
     def map_ancestries(self, commits: int) -> dict[str, int]:
-        """Return the ancestry of each commit of a set, which must hold all commits between any two of its own."""
+        """Return the ancestry of each commit of a bit set, which must contain all commits between any two of them."""
         by_commit: dict[str, int] = {}
         for name in self.list_members(commits):
             ancestry = 1 << self.index_of[name]
@@ -114,7 +116,7 @@ class Graph:
         return by_commit
 
     def _collect_ancestors(self, commit: str) -> int:
-        """Return a commit with all its ancestors as a bit set; ancestries that are known already are reused."""
+        """Return a commit with all its ancestors as a bit set; ancestries that are already known are reused."""
         if commit in self._bits_outside:
             return self._bits_outside[commit]
         ancestors, visited_commits, pending_commits = 0, {commit}, [commit]

@@ -1,4 +1,4 @@
-"""Chooses the positions of a line to measure next: those that divide the probability of a step most evenly."""
+"""Chooses the positions on a line to measure next: those that divide the probability of a step most evenly."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def choose_positions(
     candidates
         Positions to choose from.
     measured_positions
-        Positions that are measured already or will be. The others are chosen between them.
+        Positions that are already measured or will be. The new positions are chosen between them.
 
     Notes
     -----
-    A measurement gains the entropy of its two sides if it succeeds. What breaks a commit breaks its neighbours too, for
-    a stretch of unknown length: with a prior that favours no length, a position at the distance d from a failed one
-    succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
-    (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
+    A successful measurement gains the entropy of the division into two sides. If a commit cannot be built, some of its
+    neighbours cannot either; how many is unknown. With a prior that favours no number, a position at distance d from a
+    failed one succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so choosing a position
+    off the middle costs little. (Git chooses it at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
     success_probabilities = estimate_success_probabilities(len(shares), failed_positions)
     remaining_candidates = list(candidates)
@@ -59,10 +59,10 @@ def choose_positions(
 
 
 def choose_target_shares(measured_shares: Iterable[float], n_targets: int) -> list[float]:
-    """Return the cumulative probabilities at which further measurements divide the probability best, in order.
+    """Return the cumulative probabilities, in ascending order, at which further measurements divide 0 … 1 best.
 
-    If nothing is measured yet, they divide it into ``n_targets`` + 1 equal parts. Otherwise each goes to the part
-    between ``measured_shares`` that would be largest without it.
+    If nothing is measured yet, they divide it into ``n_targets`` + 1 equal parts. Otherwise each divides the part
+    between ``measured_shares`` that is largest without it.
     """
     boundaries = sorted({0.0, 1.0, *(share for share in measured_shares if 0 < share < 1)})
     parts = list(pairwise(boundaries))
@@ -78,12 +78,15 @@ def choose_target_shares(measured_shares: Iterable[float], n_targets: int) -> li
 
 
 def estimate_success_probabilities(n_positions: int, failed_positions: Collection[int]) -> npt.NDArray[np.float64]:
-    """Return the probability of each position to be measurable, given the failed ones; see :func:`choose_positions`."""
+    """Return for each position the probability that it can be measured, given the failed ones.
+
+    See :func:`choose_positions`.
+    """
     probabilities = np.ones(n_positions)
     positions = np.arange(n_positions)
     sorted_failures = np.array(sorted(failed_positions), dtype=np.intp)
     if len(sorted_failures):
-        # Of each position, the index of the nearest failed one at or after it, and of the nearest before it.
+        # For each position, the index of the nearest failed one at or after it, and of the nearest before it.
         next_failed = np.searchsorted(sorted_failures, positions)
         neighbours = [(next_failed, next_failed < len(sorted_failures)), (next_failed - 1, next_failed > 0)]
         for index, exists in neighbours:
@@ -93,9 +96,9 @@ def estimate_success_probabilities(n_positions: int, failed_positions: Collectio
 
 
 def _compute_entropy(share: float, target: float) -> float:
-    """Return the entropy, in bits, of a division whose smaller side is one half where the share equals the target.
+    """Return the entropy, in bits, of a division at ``share``, rescaled so that ``target`` is the middle.
 
-    So the entropy is highest there, at one bit, and falls to 0 where all of the probability is on one side.
+    It is one bit at the target, and falls to 0 if all of the probability is on one side.
     """
     smaller_side = share / target / 2 if share < target else (1 - share) / (1 - target) / 2
     if smaller_side <= 0:

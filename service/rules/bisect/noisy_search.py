@@ -1,12 +1,13 @@
 """Bisects a range of commits by Bayesian inference if a commit's runs scatter around its level.
 
-Each commit of the range is a hypothesis: it moved the metric, so that every commit that contains it is measured after
-the step. The next run is taken where it is most informative about the hypotheses (:meth:`Belief.choose_test`). If the
-levels and the noise are known, that is the median of the suspicion, M. Horstein's choice of 1963, and such a greedy
-choice is optimal for the expected entropy over any number of runs (B. Jedynak, P. I. Frazier, R. Sznitman, "Twenty
-questions with noise: Bayes optimal policies for entropy loss", J. Appl. Prob. 49, 2012). Here they are not known.
+For each commit of the range there is the hypothesis that it moved the metric, so that every commit that contains it
+lies after the step. The next run is taken where it is most informative about the hypotheses
+(:meth:`Belief.choose_test`). If the levels and the noise are known, this is the median of the posterior (M. Horstein,
+1963), and this greedy choice minimises the expected entropy after any number of runs (B. Jedynak, P. I. Frazier, R.
+Sznitman, "Twenty questions with noise: Bayes optimal policies for entropy loss", J. Appl. Prob. 49, 2012). Here levels
+and noise are unknown.
 
-Merges need no rule of their own: only which commits contain which others matters.
+Merges need no rule of their own: all that matters is which commits contain which others.
 """
 
 from __future__ import annotations
@@ -30,41 +31,43 @@ from service.rules.bisect.question import Answer, Culprit, Found, Measure, Obser
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
-"""Runs of each end before anything else: one run of each says nothing about the noise."""
+"""The search starts with this many runs of each end: one run of each says nothing about the noise."""
 MAX_NO_STEP_PROBABILITY = 0.25
 """While the probability that the ends do not differ exceeds this, they are measured again."""
 NO_STEP_PRIOR = 0.1
-"""Prior probability that the ends do not differ: the caller has seen a difference."""
+"""Prior probability that the ends do not differ: low, because the caller has seen a difference."""
 NO_FURTHER_STEP_PRIOR = 0.9
 """Prior probability that there is no further culprit once one is found."""
 EQUAL_STEP_PRIOR = 0.5
-"""Prior probability that there is no further step as large as those found, so that the measurements alone decide."""
+"""Prior probability that there is no further step as large as those found: even odds, so that only the measurements
+decide."""
 MAX_CULPRITS = 8
-"""The most culprits that a search separates."""
+"""The largest number of culprits that a search separates."""
 MAX_RUNS = 500
 """Runs after which a search gives up."""
 MIN_NO_FURTHER_PROBABILITY = 0.97
-"""Probability that there is no further step as large as the smallest one found, from which the search ends."""
+"""The search ends once there is probably, by this much, no further step as large as the smallest one found."""
 SIZE_MARGIN_ERRORS = 1.0
-"""The size of a step may be this many standard errors below its estimate."""
+"""The size of a step is assumed to be at most this many standard errors below its estimate."""
 CONFIRMING_RUNS = 16
-"""For this many runs that probability has to hold: of two equal culprits, chance soon hides one for a moment."""
+"""The result must also have held this many runs ago: if there are two equal culprits, chance easily hides one of them
+for a few runs."""
 MIN_RUNS_TO_END_AT_ONCE = 80
-"""With this many runs the steps are known so well that the search ends at once."""
+"""With this many runs the steps are known so well that the search ends without confirming runs."""
 SURE_NO_FURTHER_PROBABILITY = 0.9997
-"""Probability from which the search ends at once: so large a step leaves chance no room."""
+"""At this probability of no further step, the search ends without confirming runs: chance can hardly hide a step."""
 DRIFT_RUNS_FACTOR = 3
-"""How many times as many runs of each end are taken where a drift of the host may have made their difference."""
+"""If a drift of the host may explain the difference of the ends, each end gets this many times as many runs."""
 DRIFT_PRIOR_ODDS = 0.05
 """Prior odds of each number of waves against no drift of the host."""
 RUNS_PER_WAVE = 8
 """A drift of the host is removed with one wave for this many runs: what changes faster is noise."""
 CONFIRMATION_BITS = 3
-"""Bits of information added to an estimate, because a search ends only when one commit is almost certain."""
+"""Bits added to the remaining information in estimates, because a search ends only when a commit is almost certain."""
 TYPICAL_BITS_PER_RUN = 0.16
-"""Bits of information of a run if the step is as large as the noise; assumed until more is known."""
+"""Information, in bits, that a run gives if the step is as large as the noise; assumed until more is known."""
 MIN_BITS_PER_RUN = 0.01
-"""The least information of a run that an estimate assumes, so that a tiny step does not promise endless runs."""
+"""Lower bound of the information per run in estimates, so that a tiny step does not predict endless runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +83,14 @@ class _Measurements:
 
     @classmethod
     def from_observations(cls, question: Question, observations: Iterable[Observation]) -> Self:
-        """Return the measurements of single runs: the runs of proofs are left out."""
+        """Return the measurements of single runs, without the runs of proofs."""
         graph = question.graph
         values: dict[str, list[Number]] = {}
         test_values: list[tuple[int, float]] = []
         failed_commits: set[str] = set()
         for observation in observations:
-            # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
-            # level scatters less than that of a single run.
+            # Interleaved runs belong to a proof. They are repeated until their comparison is decided, so their level
+            # scatters less than that of a single run.
             commit, value = observation.commit, observation.value
             if observation.session is not None or commit not in graph.index_of:
                 continue
@@ -107,7 +110,7 @@ class _Measurements:
 
     @property
     def after_step(self) -> Bools:
-        """``after_step[test, hypothesis]``: whether the test is measured after the step of the hypothesis."""
+        """``after_step[test, hypothesis]``: whether the test lies after the step of the hypothesis."""
         return self.graph.contains
 
     @property
@@ -117,7 +120,7 @@ class _Measurements:
 
     @property
     def max_waves(self) -> int:
-        """The most waves by which a drift of the host is described."""
+        """The largest number of waves with which a drift of the host is described."""
         return len(self.data.values) // RUNS_PER_WAVE
 
     def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
@@ -133,7 +136,7 @@ class _Measurements:
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
     def compute_belief_in_next_culprit(self, culprits: Sequence[int], n_waves: int = 0) -> Belief:
-        """Return the belief about one more culprit besides those already found."""
+        """Return the belief about one more culprit besides ``culprits``."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
             self.after_step,
@@ -145,11 +148,12 @@ class _Measurements:
         )
 
     def compute_belief_with_waves(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
-        """Return the belief that describes the measurements best, the mean of all beliefs, and the number of waves.
+        """Return the best belief about one more culprit, the mean probabilities, and the number of waves of the best.
 
-        There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
+        There is one belief without a drift of the host, and one for each number of waves; each is weighted by its
+        evidence.
         """
-        # Powers of two are enough: numbers of waves between them describe a drift about as well.
+        # Powers of two are enough: the numbers between them hardly describe a drift better.
         wave_counts = [0, *(2**power for power in range(self.max_waves.bit_length())), self.max_waves]
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         groups = self.group_tests(culprits)
@@ -174,17 +178,18 @@ class _Measurements:
         return beliefs[best_count], np.asarray(mean), best_count
 
     def compute_belief_in_equal_step(self, culprits: Sequence[int], n_waves: int) -> Belief:
-        """Return the belief about one more step that is as large as the smallest of those found may be.
+        """Return the belief about one more step as large as a lower limit of the smallest step found.
 
-        Of two equal steps, the first one that is found seems larger than it is: it is found where chance has enlarged
-        it, and while the second one is still within one of its sides. So the size is a lower limit:
-        some standard errors below the estimate, or half of it, because the second one can hide half of the difference.
+        If there are two equal steps, the first one found seems larger than it is: it is found where chance has enlarged
+        it, and while the second one still contributes to the difference between its sides. So the limit is one standard
+        error below the estimated size, but at least half of it, because the second step can be half of the difference.
         """
         sizes = []
         for culprit in culprits:
             belief = self.compute_belief_in_next_culprit([other for other in culprits if other != culprit], n_waves)
             step, error = abs(float(belief.expected_steps[culprit])), float(belief.step_errors[culprit])
-            # Steps below the noise would take hundreds of runs to exclude.
+            # The limit is not below the noise if the step is not: excluding such small steps would take hundreds of
+            # runs.
             smallest_size = max(step / 2, min(step, belief.noise_variance**0.5))
             sizes.append(max(step - SIZE_MARGIN_ERRORS * error, smallest_size))
         groups = self.group_tests(culprits)
@@ -200,7 +205,7 @@ class _Measurements:
         )
 
     def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
-        """Return the hypotheses that no run can decide about: no group has a test on both sides of them."""
+        """Return the hypotheses that no run can test: no group has tests on both sides of their step."""
         tests = self.measurable_tests
         is_after = self.after_step[tests]
         has_both_sides = np.zeros(is_after.shape[1], dtype=bool)
@@ -210,7 +215,7 @@ class _Measurements:
         return np.flatnonzero(~has_both_sides).tolist()
 
     def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
-        """Return for each hypothesis the first one that no measurable test distinguishes from it."""
+        """Return, for each hypothesis, the first hypothesis that no measurable test can distinguish from it."""
         if not self.failed_tests:
             return np.arange(self.after_step.shape[1])
         columns = np.packbits(self.after_step[self.measurable_tests], axis=0).T
@@ -225,7 +230,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     refusal = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed_tests})
     if refusal is not None:
         return refusal
-    # Both ends first.
+    # The ends are measured first.
     good, bad = 0, question.graph.index_of[question.bad]
     n_missing = {end: max(0, MIN_RUNS_PER_END - int(measurements.data.counts[end])) for end in (good, bad)}
     if any(n_missing.values()):
@@ -233,7 +238,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         n_left = ceil(sum(n_missing.values()) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
         return Measure(commits=(measurements.names[next_end],), runs_left=n_left)
 
-    # The search ends if no further culprit is to be expected, or with the certain ones after the most runs.
+    # The search ends once no further culprit is to be expected, or with the certain culprits after the maximum of runs.
     representatives = measurements.map_to_first_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
     if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
@@ -248,11 +253,11 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     reason = _explain_run_limit(question, measurements, belief) if not culprits else ""
     if reason:
         return refuse_variation(question, observations, reason)
-    # While it is in doubt whether the ends differ, the end with fewer runs is next. Each end needs at least one more.
+    # While it is in doubt whether the ends differ, the end with fewer runs is measured next.
     if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.counts[end])
         return Measure(commits=(measurements.names[end],), runs_left=_estimate_remaining_runs(belief, measurements) + 2)
-    # Otherwise the most informative commit.
+    # Otherwise the most informative commit is next.
     success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed_tests)
     next_test = belief.choose_test(measurements.after_step, success_probabilities)
     return Measure(commits=(measurements.names[next_test],), runs_left=_estimate_remaining_runs(belief, measurements))
@@ -261,16 +266,17 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
 def _find_certain_culprits(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
-    """Return the certain culprits, and the belief about one more; None if the search has to look for no more.
+    """Return the certain culprits, and the belief about one more culprit, or None if there is certainly none.
 
-    The culprits are found one by one, each given those before it. A new one may put an earlier one in doubt: then that
-    one is the uncertain culprit.
+    The culprits are found one by one, each given those before it. If a new culprit puts an earlier one in doubt, the
+    belief is about the earlier one.
     """
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
         belief, probabilities, n_waves = measurements.compute_belief_with_waves(culprits)
         if culprits and belief.no_step_probability > 0.5:
-            # There is probably none. Chance may still hide a step, so one as large as those found must be excluded.
+            # There is probably no further culprit. But chance may hide a step, so a step as large as those found must
+            # be excluded.
             belief_in_equal_step = measurements.compute_belief_in_equal_step(culprits, n_waves)
             is_excluded = belief_in_equal_step.no_step_probability > SURE_NO_FURTHER_PROBABILITY
             return culprits, None if is_excluded else belief_in_equal_step
@@ -278,7 +284,7 @@ def _find_certain_culprits(
         if best is None:
             return culprits, belief
         culprits.append(best)
-        # Is each earlier culprit still certain, given all others?
+        # Check that each earlier culprit is still certain, given all others.
         for earlier_culprit in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier_culprit]
             belief_without, probabilities, _ = measurements.compute_belief_with_waves(other_culprits)
@@ -288,14 +294,14 @@ def _find_certain_culprits(
 
 
 def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
-    """Return whether there is probably no culprit besides those that are certain."""
+    """Return whether there are certain culprits, and probably no others."""
     return bool(culprits) and (belief is None or belief.no_step_probability > MIN_NO_FURTHER_PROBABILITY)
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
-    """Return whether the culprits were the same, and complete, before the last runs; with many runs, always True.
+    """Return whether the same culprits were already complete before the last ``CONFIRMING_RUNS`` runs.
 
-    A result that appears only with the last runs may be chance, but after many runs it no longer is.
+    A result that appears only with the last runs may be chance. After many runs it no longer is, so True is returned.
     """
     run_indices = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
     if len(run_indices) >= MIN_RUNS_TO_END_AT_ONCE:
@@ -313,12 +319,12 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
 
 
 def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
-    """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
+    """Return why no commit can be named once the search has used up its runs; empty if it may take more."""
     good, bad, n_runs = 0, question.graph.index_of[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.counts[good], measurements.data.counts[bad])
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
-        # If the ends differ unless a drift of the host is assumed, more runs of both, taken alternately, show which of
-        # the two is true.
+        # The difference of the ends may be due to a drift of the host. If they differ when no drift is assumed, more
+        # runs of both ends, taken alternately, show which is true.
         belief_without_drift = measurements.compute_belief_in_next_culprit([])
         patience = question.patience * (
             1 if belief_without_drift.no_step_probability > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR
@@ -338,7 +344,7 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
 def _find_certain_hypothesis(
     probabilities: Floats, representatives: npt.NDArray[np.intp], confidence: float
 ) -> int | None:
-    """Return the hypothesis that is probable enough; None if no hypothesis is.
+    """Return the hypothesis whose probability is at least ``confidence``; None if there is none.
 
     Hypotheses that the measurements cannot distinguish share one representative, and their probabilities are added.
     """
@@ -348,7 +354,7 @@ def _find_certain_hypothesis(
 
 
 def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int:
-    """Return how many runs the remaining entropy takes, given the size of the step so far."""
+    """Return an estimate of how many runs remain: the remaining entropy over the information per run so far."""
     probabilities = belief.probabilities[belief.probabilities > 0]
     bits = float(-(probabilities * np.log2(probabilities)).sum()) + CONFIRMATION_BITS
     after_step = belief.compute_probabilities_after_step(measurements.after_step) > 0.5  # probably after it
@@ -359,7 +365,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     means = np.array([data.sums[~after_step].sum(), data.sums[after_step].sum()]) / counts
     square_sum = float(data.square_sums.sum() - (counts * means**2).sum())
     variance = max(1e-300, square_sum / max(1.0, float(counts.sum()) - 2))  # not zero, for the division below
-    # For two levels d apart, in units of the noise, a run gains d² ∕ 8 nats if d is small, and never more than one bit.
+    # If two levels are d standard deviations apart, a run gains d² ∕ 8 nats for small d, and never more than one bit.
     step = float(means[1] - means[0])
     bits_per_run = min(1.0, max(MIN_BITS_PER_RUN, step**2 / variance / 8 / log(2)))
     return max(1, ceil(bits / bits_per_run))
@@ -368,7 +374,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
 def _build_culprit(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
-    """Return a culprit with its parent, their levels, and the commits that no run tells apart from it."""
+    """Return a culprit with its parent, their levels, and the commits that no run can distinguish from it."""
     indistinguishable_indices = np.flatnonzero(representatives == representatives[culprit])
     candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable_indices]
     tests = [
@@ -391,7 +397,7 @@ def _build_culprit(
 
 
 def _find_parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
-    """Return the test of the nearest measurable commit before the candidates; that of ``good`` if there is none."""
+    """Return the test of the nearest measurable commit before the candidates; if there is none, that of ``good``."""
     graph = measurements.graph
     name = graph.names[commit]
     while name in graph and (name in candidates or graph.index_of[name] in measurements.failed_tests):
@@ -400,7 +406,7 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
 
 
 def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> Number:
-    """Return the level of all tests that lie on the same side of every culprit as one test; 0 if none was measured."""
+    """Return the common level of all tests on the same side of every culprit as ``test``; 0 if none was measured."""
     is_on_same_side = (is_after == is_after[test]).all(axis=1)
     values = [
         value
@@ -414,7 +420,7 @@ def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> 
 def _describe_doubt(
     question: Question, measurements: _Measurements, good: int, bad: int, no_step_probability: float
 ) -> str:
-    """Return why the ends may not differ: their mean levels, the standard errors, and the probability of no step."""
+    """Return why it is uncertain that the ends differ: means, standard errors, and the probability of no step."""
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(

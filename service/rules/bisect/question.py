@@ -1,7 +1,7 @@
-"""Defines the question and the observations of a search for commits; the answers are in the contract.
+"""Defines the question and the observations of a search for commits; the answers are defined in the contract.
 
-A search has no state besides what was measured: the same question and the same observations always give the same
-answer. The caller may stop at any time, lose everything but the stored runs, and continue.
+A search has no state besides the measurements: the same question and the same observations always give the same answer.
+The caller may stop at any time, lose everything except the stored runs, and continue.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Observation(Strict):
     """The session in which it was measured interleaved with another run; None if it was measured alone."""
     run: UUID | None = None
     samples: tuple[Number, ...] = ()
-    """Its samples where they differ; empty if each of them equals the value."""
+    """The run's samples if they differ; empty if all of them equal the value."""
 
 
 class Question(Strict):
@@ -40,13 +40,13 @@ class Question(Strict):
     Attributes
     ----------
     commits
-        The commits that ``bad`` contains and ``good`` does not, parents before children.
+        The commits that ``bad`` contains, but not ``good``; parents before children.
     exact
         Whether the metric repeats, so that one run of a commit gives its level.
     min_difference
         The smallest difference that matters, in the metric's unit. With 0, every difference matters.
     confidence
-        For a noisy metric: the probability from which a culprit is named.
+        For a noisy metric: a culprit is named once its probability is at least this.
     patience
         For a noisy metric: runs of each end after which the search gives up on a difference that is still in doubt.
     cleared
@@ -54,7 +54,7 @@ class Question(Strict):
     unit
         The metric's unit.
     remedy
-        What makes a count repeat that varies, in sentences.
+        Advice, in sentences, on how to make a varying count repeat.
     """
 
     good: str
@@ -76,5 +76,5 @@ class Question(Strict):
         return Graph(self.good, self.bad, self.commits)
 
     def format_quantity(self, value: Number, other_value: Number | None = None) -> str:
-        """Write a value of the metric with its unit, and with enough digits to tell it from another one."""
+        """Return a value of the metric with its unit, and with enough digits to distinguish it from another value."""
         return numbers.format_quantity(value, self.unit, other_value).strip()

@@ -1,4 +1,4 @@
-"""Decides which of the searched settings a run had at their "after" values."""
+"""Finds the searched settings that had their "after" values in a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from runner.contract.setting_search import SettingSearchRequest
 PARAMETER_PREFIX = "parameter."
 """Prefix of the settings that are parameters of the case."""
 _FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
-"""Settings whose value only follows from that of another setting."""
+"""For each setting whose value is determined by another setting: this other setting."""
 
 
 def find_changed_settings(search: SettingSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
-    """Return the searched settings that have their "after" values; None if the run differs in anything else."""
+    """Return the searched settings that had their "after" values in a run; None if any other setting differs."""
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
     searched_settings = {setting.name: setting for setting in search.settings}
@@ -26,7 +26,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
                 changed_names.add(name)
             elif value != searched_settings[name].before:
                 return None
-        # A setting that is not searched may differ only if it follows from one that is.
+        # A setting that is not searched may differ only if a searched setting determines it.
         elif value != before.get(name) and _FOLLOWING_SETTINGS.get(name) not in searched_settings:
             return None
     return frozenset(changed_names)

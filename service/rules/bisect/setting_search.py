@@ -1,19 +1,19 @@
 """Searches for the settings that carry a difference between two environments: delta debugging.
 
-Both environments are measured, then mixtures, with some settings at their "after" values and the others at their
-"before" values. A mixture *carries* the difference if it measures the same as the environment after. The search is for
-a set of settings that carries it and from which none can be left out, however they interact.
+Both environments are measured, then mixtures: some settings have their "after" values, the others their "before"
+values. A mixture *carries* the difference if its level is that of the environment after the change. The search finds a
+set of settings that carries the difference, but no longer does if any one of them is left out, however they interact.
 
-Exact metrics: among the settings in order, the shortest prefix that carries the difference (with the settings found so
-far) ends in a necessary setting. It is found by bisection and added to the set, and the search continues before it
-until the set carries the difference alone. So k guilty settings out of n take about k·(log₂ n + 1) measurements, while
-A. Zeller's and R. Hildebrandt's ddmin ("Simplifying and isolating failure-inducing input", IEEE Trans. Softw. Eng. 28,
-2002) takes up to n² + 3n; this is the rule of U. Junker's QuickXplain (AAAI 2004). Finally each setting of the set is
-left out once: the result is minimal in ddmin's sense, whatever the interactions, and the effect of each setting is
-known.
+For an exact metric, the settings are put in order. Together with the settings found so far, the shortest prefix of this
+order that carries the difference ends in a necessary setting. It is found by bisection and added to the set; the search
+then continues among the settings before it, until the set itself carries the difference. This is the rule of U.
+Junker's QuickXplain (AAAI 2004): k necessary settings out of n take about k·(log₂ n + 1) measurements, while ddmin (A.
+Zeller and R. Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE Trans. Softw. Eng. 28, 2002) takes
+up to n² + 3n. Finally each setting of the set is left out once. So the result is minimal in the sense of ddmin,
+whatever the interactions, and the effect of each setting is known.
 
-Noisy metrics: each set of up to three settings is a hypothesis, and a mixture is measured after the step if it
-contains the whole set; see :mod:`service.rules.bisect.belief`.
+For a noisy metric, each set of up to three settings is a hypothesis, and a mixture lies after its step if it contains
+the whole set; see :mod:`service.rules.bisect.belief`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from service.rules.bisect.question import Refused
 from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
-"""How many settings can be necessary together, for a noisy metric."""
+"""For a noisy metric: how many settings can be necessary together."""
 MIN_RUNS_PER_END = 2
-"""Runs of each environment before any mixture, for a noisy metric."""
+"""For a noisy metric: runs of each environment before any mixture is measured."""
 MAX_NO_STEP_PROBABILITY = 0.25
 """While the probability that the environments do not differ exceeds this, both are measured again."""
 NO_STEP_PRIOR = 0.1
@@ -43,9 +43,9 @@ NO_STEP_PRIOR = 0.1
 MAX_RUNS = 200
 """Runs after which a noisy search gives up: its model, that a few settings carry one step, does not hold."""
 MAX_ORDERS = 6
-"""Orders of the settings that are tried where a mixture cannot be measured."""
+"""If mixtures cannot be measured, this many orders of the settings are tried."""
 MAX_MIXTURES = 512
-"""Random mixtures to choose from if there are too many to consider all of them: more than twice this number."""
+"""If there are more than twice this many mixtures, this many random ones are considered."""
 
 
 class Mixture(Strict):
@@ -75,12 +75,12 @@ def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) 
 
 
 def _build_measure_step(question: SettingQuestion, changed_names: frozenset[str]) -> MeasureSettings:
-    """Return the answer that a mixture is to be measured next."""
+    """Return the answer that asks for a mixture."""
     return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed_names))
 
 
 class _UnmeasurableError(Exception):
-    """The answer depends on mixtures that cannot be measured: some settings cannot be told apart without them."""
+    """The answer depends on mixtures that cannot be measured, so some settings cannot be distinguished."""
 
     def __init__(self, settings: Sequence[str]) -> None:
         self.settings = settings
@@ -102,12 +102,12 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             values[mixture.changed].append(mixture.value)
 
     def get_level(changed_names: frozenset[str]) -> Number | None:
-        """Return the level of a mixture, None if it cannot be measured. Raise an error if nobody has tried yet."""
+        """Return the level of a mixture; None if it cannot be measured. Raise an error if it was not tried yet."""
         if changed_names not in values:
             raise _NotMeasuredError(changed_names)
         return compute_median(values[changed_names])
 
-    # Both ends have to differ.
+    # The two environments have to differ.
     all_settings = frozenset(question.settings)
     try:
         before, after = get_level(frozenset()), get_level(all_settings)
@@ -122,14 +122,14 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             return Refused(sentence=f"The environments do not differ: before {end_texts[0]}, after {end_texts[1]}.")
 
         def carries_difference(changed_names: frozenset[str]) -> bool | None:
-            """Return whether a mixture is within half of the smallest difference that matters of the level after.
+            """Return whether a mixture has the level of the environment after the change; None if it is unmeasurable.
 
-            None if it cannot be measured.
+            The levels may differ by half of the smallest difference that matters.
             """
             value = get_level(changed_names)
             return None if value is None else abs(value - after) <= question.min_difference / 2
 
-        # The settings that carry the difference, each with the level without it.
+        # Find the settings that carry the difference, and the level without each of them.
         culprits = _find_minimal_set_in_any_order(question.settings, carries_difference)
         level_without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
@@ -154,7 +154,7 @@ _CarriesDifference = Callable[[frozenset[str]], bool | None]
 
 
 def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
-    """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
+    """Return the result of :func:`_find_minimal` for the first order of the settings whose mixtures are measurable."""
     orders = [list(settings), list(reversed(settings))]
     rng = np.random.default_rng(0)
     orders += [[settings[index] for index in rng.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))]
@@ -171,24 +171,24 @@ def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: 
 def _find_minimal(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
     """Return a minimal set of settings that carries the difference: without any one of them, it does not.
 
-    For each of its settings, a mixture with the setting was measured that carries the difference, and one without it
-    that does not.
+    For each setting of the set, two mixtures were measured: one with it carries the difference, one without it does
+    not.
 
     Raises
     ------
     _UnmeasurableError
-        This would need a mixture that cannot be measured.
+        If this needs a mixture that cannot be measured.
     """
     candidates = list(settings)
     while True:
-        # Find one necessary setting after the other, until they carry the difference without the remaining ones.
+        # Find necessary settings, one after the other, until they carry the difference without the remaining settings.
         necessary_names: frozenset[str] = frozenset()
         remaining_names: Sequence[str] = candidates
         while remaining_names and not (necessary_names and carries_difference(necessary_names)):
             necessary_names, remaining_names = _find_next_necessary(
                 necessary_names, remaining_names, carries_difference
             )
-        # Settings can interact: those found later may make an earlier one unnecessary. Then search those found again.
+        # Settings can interact, so a later one can make an earlier one unnecessary. Then search among the found ones.
         unnecessary_setting = next(
             (
                 setting
@@ -207,10 +207,10 @@ def _find_minimal(settings: Sequence[str], carries_difference: _CarriesDifferenc
 def _find_next_necessary(
     necessary_names: frozenset[str], remaining_names: Sequence[str], carries_difference: _CarriesDifference
 ) -> tuple[frozenset[str], Sequence[str]]:
-    """Return the necessary settings with one more of the remaining ones, and the remaining ones before it."""
+    """Return the necessary settings including the next one, and the remaining settings before it in the order."""
     low, high = 0, len(remaining_names)
-    # The first `low` remaining settings do not carry the difference, the first `high` do. Test the measurable prefix
-    # that is nearest to the middle.
+    # The first `low` remaining settings do not carry the difference; the first `high` do. Test the measurable prefix
+    # nearest to the middle.
     while high - low > 1:
         lengths = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
         tested_length = next(
@@ -227,7 +227,7 @@ def _find_next_necessary(
             high = tested_length
         else:
             low = tested_length
-    # If no prefix was found without the difference, the empty one has to be measurable as well.
+    # If every tested prefix carries the difference, the empty prefix has to be measurable as well.
     if low == 0 and carries_difference(necessary_names) is None:
         raise _UnmeasurableError(remaining_names[:high])
     return necessary_names | {remaining_names[high - 1]}, remaining_names[: high - 1]
@@ -235,7 +235,7 @@ def _find_next_necessary(
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     """Return the next mixture to measure, or the settings, by Bayesian inference, if runs scatter around a level."""
-    # Number the mixtures that can be tested, and collect what was measured of them.
+    # Number the mixtures that can be tested, and collect their measurements.
     hypotheses, tests, after_step = _build_design(question.settings)
     index_of = {test: index for index, test in enumerate(tests)}
     known_mixtures = [mixture for mixture in mixtures if mixture.changed in index_of]
@@ -254,7 +254,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     end_to_measure = next((end for end in (before_test, after_test) if data.counts[end] < MIN_RUNS_PER_END), None)
     if end_to_measure is not None:
         return _build_measure_step(question, tests[end_to_measure])
-    # The hypothesis that is probable enough.
+    # Return the most probable hypothesis once it is probable enough.
     belief = compute_belief(after_step, data, NO_STEP_PRIOR)
     best = int(belief.probabilities.argmax())
     if float(belief.probabilities[best]) >= question.confidence:
@@ -270,14 +270,14 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             values_without={},
             probability=float(belief.probabilities[best]),
         )
-    # The runs that a search may take are used up.
+    # Give up if the search has used up its runs.
     if len(measurements) >= MAX_RUNS:
         return Refused(
             sentence=f"No answer is certain, because no set of up to {MAX_NECESSARY_TOGETHER} settings explains the "
             f"{len(measurements)} runs well. The most probable set is {', '.join(sorted(hypotheses[best]))}, with a "
             f"probability of {format_number(float(belief.probabilities[best]))}."
         )
-    # Perhaps there is no difference: measure the ends again, or give up.
+    # If the environments may not differ, measure both again, or give up.
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
@@ -296,7 +296,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 
 @lru_cache(maxsize=4)
 def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
-    """Return the hypotheses, the mixtures to choose from, and which mixture contains which hypothesis."""
+    """Return the hypotheses, the mixtures, and a table of whether each mixture contains each hypothesis's settings."""
     hypotheses = [
         frozenset(selected)
         for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
@@ -307,14 +307,14 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
 
 
 def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the candidate mixtures: all if they are few, otherwise the hypotheses' complements and a sample."""
+    """Return the candidate mixtures: all if there are few, otherwise complements of hypotheses and a random sample."""
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
         return [
             frozenset(chosen) for set_size in range(len(settings) + 1) for chosen in combinations(settings, set_size)
         ]
     rng = np.random.default_rng(0)
-    # Each mixture has a different expected share of the settings. A mixture of very few or of almost all of them would
-    # tell little that the two environments do not tell.
+    # Each mixture contains a random share of the settings, between 0.2 and 0.9. A mixture of very few or almost all
+    # settings would add little information to the two environments.
     is_chosen = rng.random((MAX_MIXTURES, len(settings))) < rng.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
     random_mixtures = [
         frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen) for row in is_chosen

@@ -1,8 +1,9 @@
-"""Compares a change with its budget by the nearer bound of the change, so a failure certainly exceeds the budget.
+"""Compares a change with its budget: a gate fails only if the change significantly exceeds the budget.
 
-A pair exceeds a budget if head is worse than its base by more than the budget. The true change exceeds the budget if
-more than half of all pairs certainly do. An intermittent change, which shows in fewer pairs, exceeds the budget if
-pairs in which head is worse by more than the budget are certainly more frequent than pairs in which base is.
+A pair exceeds a budget if its head is worse than its base by more than the budget. A change of the level exceeds the
+budget if significantly more than half of all pairs do. An intermittent change, which shows in fewer pairs, exceeds the
+budget if pairs in which head is worse by more than the budget are significantly more frequent than pairs in which base
+is worse by more than the budget.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from enum import StrEnum
 
 from runner.contract.budget import NO_BUDGET, Budget, is_over
 from service.rules.comparison.metric_decision import MetricDecision, Pairs, keep_large_differences
-from service.rules.comparison.sign_test import Signs, decide_direction, is_surely_majority
+from service.rules.comparison.sign_test import Signs, decide_direction, is_significant_majority
 
 
 class BudgetState(StrEnum):
@@ -24,28 +25,28 @@ class BudgetState(StrEnum):
 
 
 def compare_with_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:
-    """Return whether a change for the worse is within its budget, may exceed it, or certainly exceeds it.
+    """Return whether a change for the worse is within its budget, may exceed it, or significantly exceeds it.
 
     Parameters
     ----------
     pairs
         The pairs by which the change was decided.
     decision
-        That the metric changed, with the direction for the worse.
+        The decision that the metric changed; its direction is the one for the worse.
     alpha
-        The probability that a change within its budget is ever judged to exceed it.
+        Bound of the probability that a change within its budget is ever judged to exceed it.
     """
     if budget == NO_BUDGET:
         return BudgetState.WITHIN
     direction = decision.direction
     n_pairs = len(pairs)
-    # A change of the level: most pairs decide.
+    # For a change of the level, the majority of the pairs decides.
     n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
     if decision.changed_pairs is None:
-        if is_surely_majority(n_over, n_pairs, alpha):
+        if is_significant_majority(n_over, n_pairs, alpha):
             return BudgetState.OVER
-        return BudgetState.WITHIN if is_surely_majority(n_pairs - n_over, n_pairs, alpha) else BudgetState.OPEN
-    # An intermittent change: the pairs that are over the budget in its direction have to outweigh the opposite ones.
+        return BudgetState.WITHIN if is_significant_majority(n_pairs - n_over, n_pairs, alpha) else BudgetState.OPEN
+    # For an intermittent change, pairs over the budget in its direction have to outnumber those in the opposite one.
     pairs = keep_large_differences(pairs, decision.min_difference)
     n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
     n_over_reversed = sum((base - head) * direction > 0 and is_over(budget, head, base - head) for base, head in pairs)

@@ -1,4 +1,4 @@
-"""Divides the error probability of a gate among its cases, and that of a case among its metrics."""
+"""Divides the error probability of a gate among its cases, and the share of each case among its metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runner.contract.judging import Judging
 
 FALSE_ALARM_PROBABILITY = 0.001
-"""Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
+"""Probability that a gate without a change calls any metric changed; it is divided among all cases and metrics."""
 
 
 def divide_error_probability(names: Sequence[str], judging: Judging, n_cases: int) -> dict[str, float]:

@@ -1,10 +1,10 @@
 """Decides whether a difference is due to head, or to the folder in which it was measured.
 
 Two programs whose file lookups all had the same answers should count the same. If they do not, a measurement finds the
-cause: base is built again in the folder (the *place*) of head and executed there. If it counts as in its own folder,
-the difference is one of the revisions, by something that the recorded lookups do not show. If it counts as head does,
-the folder makes the difference. That excuses no more faults than other builds do: the path of the folder depends on the
-commit, and a program that reads this path may count anything there.
+cause: base is built again in the folder (the *place*) of head and executed there. If it counts as it did in its own
+folder, the revisions differ in something that the recorded lookups do not show. If it counts as head does, the folder
+makes the difference. This explains at most as many faults as other builds can: the path of the folder depends on the
+commit, and the count of a program that reads this path may be anything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.rules.same_bytes import have_same_bytes, read_program_bytes
 from service.text.numbers import format_number
 
 FALSE_ALARM_PROBABILITY = 0.001
-"""Probability that two places which count the same are told apart."""
+"""Probability that two places with the same count are judged to differ."""
 
 
 def have_same_answers(request: ComparisonRequest) -> bool:
@@ -30,7 +30,7 @@ def have_same_answers(request: ComparisonRequest) -> bool:
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict that takes base's counts in head's place into account, or that needs these counts."""
+    """Return the verdict with base's counts in head's place taken into account, or a verdict that asks for them."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
     base_in_head_place = request.base.other_place

@@ -1,20 +1,19 @@
 """Compares a base and a head that were measured interleaved: every metric, with its budget.
 
-:mod:`service.rules.comparison.metric_decision` decides on each metric, and
-:mod:`service.rules.comparison.error_probability` says with which error probability. So the probability that a gate
-without a change calls any metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller
-looks.
+:mod:`service.rules.comparison.metric_decision` decides on each metric, with the error probability that
+:mod:`service.rules.comparison.error_probability` assigns to it. So the probability that a gate without a change calls
+any metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller looks.
 
-A metric that decides but has no values on one side was not compared: it is never the same.
+A metric that counts towards the verdict but has no values on one side was not compared: it is never "the same".
 
-What was measured decides, whatever the programs were answered when they asked about their files. A difference is not
-one of the revisions only if a further measurement shows that: of base in the folder of head
+The measured counts decide, even if both programs got the same answers about their files. A difference is attributed to
+something other than the revisions only if a further measurement shows this: of base in the folder of head
 (:mod:`service.rules.comparison.folder_effect`), of both with the page cache renewed
 (:mod:`service.rules.comparison.page_cache_renewal`), or of other builds
 (:mod:`service.rules.comparison.rebuild_effect`).
 
-If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
-as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
+If base was not measured next to head, but earlier in the same environment, a count is the same if head repeats the
+count of base. Any other result has to be measured interleaved.
 """
 
 from __future__ import annotations
@@ -49,12 +48,13 @@ from service.rules.comparison.stored_base import compare_with_stored_base
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
-"""A count that varies by itself is the same once pairs exclude a change of this many percent of base.
+"""A count that varies without a change is the same once pairs exclude a change of this many percent of base.
 
-Signs alone take 140 pairs to show that neither side is favoured. Where a count repeats, one fault is a change.
+The signs of all differences take 140 pairs to show that neither side is favoured. If a count repeats, a difference of
+one fault is a change.
 """
 MIN_CHANGE_OF_SAME_ANSWERS = 1.0
-"""The same where both programs found the same files, so that no change is expected."""
+"""The same percentage if both programs found the same files, so that no change is expected."""
 
 
 class _MetricResult(NamedTuple):
@@ -62,11 +62,11 @@ class _MetricResult(NamedTuple):
 
     verdict: MetricVerdict
     remaining_pairs: int
-    """How many more pairs it needs."""
+    """How many more pairs the metric needs."""
 
 
 def decide_comparison(request: ComparisonRequest) -> Comparison:
-    """Return the verdict on every metric of a comparison, and how many more pairs it needs."""
+    """Return the verdict on every metric of a comparison, and how many more pairs the comparison needs."""
     base, head, judging = request.base, request.head, request.judging
     measured_names = [
         name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)
@@ -90,7 +90,7 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
 
 
 def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) -> _MetricResult:
-    """Return the verdict on one metric, after other causes of a difference and its budget were considered."""
+    """Return the verdict on one metric, taking into account its budget and other causes of a difference."""
     base, head, judging = request.base, request.head, request.judging
     counts = judging.decides_comparison(name)
     if request.base_stored:
@@ -98,7 +98,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_metric(name, pairs, request, alpha)
-    # The levels of a noisy metric are those of complete pairs, from which its change is computed.
+    # The change of a noisy metric is computed from complete pairs, so its levels are, too.
     values_of_sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         values_of_sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
@@ -127,8 +127,8 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
         has_repeating_sides = is_repeating(base.values(name)) and is_repeating(head.values(name))
         if metric(name).exact and (has_repeating_sides or name not in judging.precision):
             return _decide_exact_count(pairs, alpha, request)
-        # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
-        # differ.
+        # The host affects counts that are not exact, so equal counts prove little. But if both sides repeat their
+        # counts, and these differ, the metric does differ.
         if has_repeating_sides:
             decision = rules.decide_count(pairs, alpha)
             if decision.verdict is Verdict.CHANGED:
@@ -137,7 +137,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
 
 
 def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:
-    """Decide whether a count differs; if it varies, whether it changed by as much as matters here."""
+    """Decide whether a count differs; a count that varies must differ by the smallest change that matters here."""
     if request.worth_proving is not None:
         return rules.decide_count(pairs, alpha, request.max_pairs, request.worth_proving)
     same_answers = have_same_answers(request)
@@ -150,7 +150,7 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
-    """Yield the values of a metric in the pairs of which both samples have one."""
+    """Yield the values of a metric in each pair of samples that both have one."""
     missing_reading = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
         base_value = base_sample.readings.get(name, missing_reading).value
@@ -162,7 +162,7 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
 def _apply_budget(
     result: _MetricResult, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float
 ) -> _MetricResult:
-    """Apply the budget to a verdict. A metric that improved, or that does not count, is never over budget."""
+    """Return the result with the budget applied; a metric that improved or does not count is never over budget."""
     verdict = result.verdict
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":
@@ -202,7 +202,7 @@ def build_verdict(
     name
         The metric.
     base, head
-        Its values on both sides.
+        The values of the metric on the two sides.
     counts
         Whether the metric takes part in the verdict on the whole comparison.
     threshold

@@ -4,17 +4,16 @@ Two rules decide, and each verdict names its rule:
 
 - *count*: a count has no tolerance. It has changed if head lies above base significantly more often than below it, or
   the other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side and
-  exclude a change in 40 % of the executions. If both sides repeat their counts, 20 equal pairs show that; if a count
-  jitters, it takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* where both sides
-  repeat their counts, and *counts* where one of them does not. The signs of large differences are judged by
-  themselves, too: a head that takes one fewer fault in half of the pairs and a thousand more in the others is no
-  better.
+  exclude a change in 40 % of the executions. If both sides repeat their counts, 20 equal pairs show this; a count that
+  jitters takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* if both sides repeat
+  their counts, and *counts* if one of them does not. The signs of large differences are also judged separately: a head
+  that takes one fewer fault in half of the pairs and a thousand more in the others is no better.
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
-  what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
-  at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
+  the influence of the host cancels in their relative difference 2 (head − base) ∕ (|head| + |base|). It is defined even
+  if base is zero, and only changes its sign when the sides are swapped. The bounds of its median, see
   :func:`runner.contract.level.compute_median_bounds`, are compared with zero and with the smallest change that matters.
 
-Both hold for all numbers of pairs simultaneously, whatever the noise is like.
+The error probabilities of both rules hold for all numbers of pairs simultaneously, whatever the noise is like.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from service.rules.comparison.sign_test import (
     are_balanced,
     count_signs,
     decide_direction,
-    is_surely_majority,
+    is_significant_majority,
 )
 from service.rules.relative_change import compute_symmetric_percent_change, convert_to_percent_of_base
 from service.text.numbers import format_number, format_percent
 
 COUNTS = ("exact", "counts")
-"""The rules that compare counts one by one: of those that repeat, and of those that vary."""
+"""The rules for counts: one for counts that repeat, one for counts that vary."""
 LARGE_DIFFERENCES = (16, 256, 4096)
-"""Differences, in events, from which on the signs of pairs are judged by themselves. Without a change they are as fair
-as all signs."""
+"""Thresholds, in events: for each, the signs of the pairs that differ by at least this are also judged separately.
+Without a change, these signs are as fair as all signs."""
 LARGE_ERROR_SHARE = 0.2
-"""The share of the error probability that these have, in equal parts."""
+"""The share of the error probability that these thresholds get, in equal parts."""
 MIN_FURTHER_PAIRS = 4
-"""Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
+"""Pairs to measure before a metric is judged again, or a quarter of the measured pairs if that is more."""
 _MAX_EXTRAPOLATED_PAIRS = 100
-"""The number of further equal pairs up to which it is tried out whether they would settle a count."""
+"""The largest number of further equal pairs for which it is computed whether they would settle a count."""
 
 Pairs = Sequence[tuple[Number, Number]]
 
@@ -56,19 +55,19 @@ class MetricDecision(NamedTuple):
     Attributes
     ----------
     direction
-        1 if head is certainly above base, -1 if it is certainly below, 0 if neither is certain.
+        1 if head is significantly above base, -1 if it is significantly below, 0 if neither.
     change
-        Head minus base; None for the difference of the levels, so that it matches the levels shown beside it.
+        Head minus base; None stands for the difference of the levels, so that it matches the levels shown beside it.
     changed_pairs
-        For an intermittent change: the number of pairs that show it. None for a change of the level.
+        For an intermittent change, the number of pairs that show it; None for a change of the level.
     interval
         The bounds of the true change by the paired rule, in percent of the mean of both sides.
     remaining_pairs
-        How many more pairs are likely to settle it.
+        How many more pairs are likely to settle the metric.
     min_difference
-        The smallest difference of a pair that counted for it.
+        The smallest difference between the values of a pair that counted as a difference.
     excluded_change
-        The smallest change, in events, that the pairs of a count exclude, where they do not exclude all.
+        The smallest change of a count, in events, that the pairs exclude, if they do not exclude every change.
     """
 
     verdict: Verdict
@@ -91,14 +90,14 @@ def decide_count(
     Parameters
     ----------
     pairs
-        At least one.
+        The values of base and head in at least one pair.
     alpha
-        The probability that an unchanged count is ever judged to have changed.
+        Bound of the probability that an unchanged count is ever judged to have changed.
     max_pairs
-        Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
-        then called the same, and the sentence says what so few pairs can miss.
+        The number of pairs that will be measured at most; None if it is unknown. Once it is reached, counts that
+        repeat and are equal are called the same, and the sentence says what so few pairs can miss.
     worth_proving
-        The smallest change that is looked for, in percent of base; None for the smallest one that pairs can show.
+        The smallest change that matters, in percent of base; None for the smallest one that pairs can show.
     """
     base = [base_value for base_value, _ in pairs]
     head = [head_value for _, head_value in pairs]
@@ -122,7 +121,7 @@ def decide_count(
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
     if has_equal_levels and n > 1 and max_pairs is not None and n >= max_pairs:
-        # A change in this share of the executions shows in none of n pairs with a probability of 0.001.
+        # With a probability of 0.001, a change in this share of the executions shows in none of n pairs.
         missed_percent = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
             f"The count is the same {agreement_clause}. The workload allows no more pairs, so a change that shows in "
@@ -147,23 +146,22 @@ def decide_count(
 
 
 def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
-    """Return a change of ``worth_proving`` percent, in events, if the pairs certainly exclude it in both directions.
+    """Return a change of ``worth_proving`` percent of base, in events, if the pairs exclude it in both directions.
 
-    A change of this size shows as differences of at least half of it. So smaller differences are taken for equal ones,
-    and the pairs have to be balanced by the same test, with the same error probability, as where all differences count.
-    A count that varies little against the change then has nearly equal pairs, of which 20 are enough. Signs of all
-    differences take 140 pairs and more, because pairs of a varying count are never equal.
+    Pairs that differ by less than half of this change count as equal. The remaining signs have to be balanced by the
+    same test, with the same error probability, as for all differences. If a count varies little compared with the
+    change, nearly all of its pairs then count as equal, and 20 are enough. With the signs of all differences, 140 pairs
+    and more would be needed, because the pairs of a varying count are hardly ever equal.
     """
     change = abs(compute_median([base for base, _ in pairs]) or 0) * worth_proving / 100
     return change if change and are_balanced(count_signs(keep_large_differences(pairs, change / 2))) else None
 
 
 def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
-    """Return the direction that the pairs favour, and the smallest difference that counted for it.
+    """Return the direction that the pairs significantly favour, and the smallest difference that counted.
 
-    If small and large differences favour opposite directions, the large ones count: a thousand more faults in some
-    executions outweigh one fewer fault in each of the others. So a metric is not better while large differences seem
-    worse.
+    An increase counts even if small differences favour a decrease: a thousand more faults in some executions outweigh
+    one fewer fault in each of the others. A decrease does not count while more large differences point upwards.
     """
     signs_by_difference = {
         min_difference: count_signs(keep_large_differences(pairs, min_difference))
@@ -173,7 +171,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
         min_difference: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if min_difference else 1 - LARGE_ERROR_SHARE
         for min_difference in signs_by_difference
     }
-    # An increase at any threshold comes first, then a decrease; of equal directions, that of the smallest threshold.
+    # An increase at any threshold takes precedence over a decrease; within a direction, the smallest threshold counts.
     direction_of_signs = {
         min_difference: decide_direction(signs_by_difference[min_difference], share * alpha)
         for min_difference, share in error_shares.items()
@@ -195,7 +193,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
 
 
 def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
-    """Return the pairs with differences smaller than ``min_difference`` made equal."""
+    """Return the pairs, with both values made equal if they differ by less than ``min_difference``."""
     return [(base, head if abs(head - base) >= min_difference else base) for base, head in pairs]
 
 
@@ -207,7 +205,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     counted_signs = count_signs(keep_large_differences(pairs, min_difference))
     n = len(pairs)
     n_changed_pairs = counted_signs.above if direction > 0 else counted_signs.below
-    if is_surely_majority(n_changed_pairs, n, alpha):
+    if is_significant_majority(n_changed_pairs, n, alpha):
         if rule == "exact":
             sentence = (
                 f"Each side repeats its count, in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} "
@@ -218,11 +216,11 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
         level_change = (compute_median(head) or 0) - (compute_median(base) or 0)
         if level_change * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
-        # The levels of counts with several modes may hide a change that the pairs show.
+        # If counts have several modes, the levels may hide a change that the pairs show.
         median_difference = compute_median([head_value - base_value for base_value, head_value in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(median_difference):,}."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, median_difference)
-    # Intermittent: the change is that of the pairs which show it.
+    # An intermittent change is computed only from the pairs that show it.
     all_differences = [head_value - base_value for base_value, head_value in pairs]
     changes = [difference for difference in all_differences if difference * direction >= max(1, min_difference)]
     median_difference = compute_median(changes) or 0
@@ -270,7 +268,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
 
 
 def describe_bounds(interval: tuple[float, float]) -> str:
-    """Return the bounds of a change in words: in percent of base, where the bounds are of the mean of both sides."""
+    """Return the bounds of a change in words, converted from percent of the mean of both sides to percent of base."""
     low, high = (convert_to_percent_of_base(bound) for bound in interval)
     if low is None:
         return "above any percentage of base, which is close to zero"
@@ -280,16 +278,16 @@ def describe_bounds(interval: tuple[float, float]) -> str:
 
 
 def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) -> str:
-    """Describe how many pairs have which sign.
+    """Return in words in how many pairs head counts more or less.
 
-    The clause follows the number of pairs of its direction, which is 1 or -1; 0 if there is no clause.
+    ``large_clause`` is inserted after the number of pairs with the sign ``direction``, 1 or -1.
     """
     above_clause, below_clause = (large_clause if direction == sign else "" for sign in (1, -1))
     return f"head counts more in {signs.above} of {signs.n} pairs{above_clause} and less in {signs.below}{below_clause}"
 
 
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
-    """Estimate how many more pairs like the present ones would settle a count; few at a time if the pairs vary."""
+    """Estimate how many more pairs would settle a count; if the pairs vary, ask for only a few at a time."""
     has_one_sign = signs.n in {signs.above, signs.equal, signs.below}
     if has_one_sign:
         for n_further in range(1, _MAX_EXTRAPOLATED_PAIRS):

@@ -9,13 +9,13 @@ from service.rules.comparison.metric_decision import MetricDecision
 
 
 def list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:
-    """Return the sides that have samples, of which none has a value of a metric."""
+    """Return the sides that have samples, but no value of a metric in any of them."""
     sides = (("base", request.base), ("head", request.head))
     return [side for side, report in sides if not report.values(name) and report.samples]
 
 
 def decide_missing_value(name: str, missing_sides: Sequence[str], request: ComparisonRequest) -> MetricDecision:
-    """Return the decision that a value is missing. One more pair may help only if each side has had a value."""
+    """Return the decision that a value is missing; it asks for one more pair only if each side has had a value."""
     if not missing_sides:
         sentence = "No pair of samples has a value on both sides."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, remaining_pairs=1)

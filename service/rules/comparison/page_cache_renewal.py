@@ -1,9 +1,9 @@
 """Decides whether a difference has to be measured again with the page cache renewed.
 
-Some files of a build cannot be prepared, because they are very large, for example. How many faults a program takes in
-such a file may depend on what the host has read before, of the file of base or of that of head. So a difference is
-measured again after these files were evicted, and read by one execution of each side. The new pairs decide. Files from
-elsewhere are the same ones for both sides.
+Some files of a build cannot be prepared, for example because they are very large. How many faults a program takes in
+such a file may depend on which parts of it the host has read before, and these may differ between the files of base and
+head. So a difference is measured again, after the files were evicted from the page cache and read by one execution of
+each side. The new pairs decide. Files outside of the builds do not matter, because both sides share them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from service.rules.comparison.metric_decision import COUNTS
 
 
 def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict on a metric, or that it needs pairs with the page cache renewed."""
+    """Return the verdict on a metric, or a verdict that asks for pairs with the page cache renewed."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or request.base_stored:
         return verdict
     sides = (request.base, request.head)

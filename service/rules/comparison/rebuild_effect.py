@@ -1,8 +1,9 @@
 """Decides whether a small difference of a count is due to the two revisions, or only to the two builds.
 
-A count that repeats is a fact of one program. If the same revision is built to other bytes each time, two programs
-that differ by a few faults do not show that their revisions do. So a small difference between two revisions has to show
-in further builds too: every build of one revision has to lie on the same side of every build of the other.
+A count that repeats is a property of one built program. If each build of the same revision has different bytes, a
+difference of a few faults between two programs does not show that their revisions differ. So a small difference between
+two revisions has to show in further builds too: all builds of one revision have to count more than all builds of the
+other.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from service.text.numbers import format_number
 
 
 def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
-    """Return the verdict on a metric that takes further builds into account, or that needs further builds."""
+    """Return the verdict on a metric with further builds taken into account, or a verdict that asks for them."""
     if not _may_be_build_difference(verdict, base, head):
         return verdict
     base_levels = _list_levels(verdict.base.level, verdict.metric, base)
     head_levels = _list_levels(verdict.head.level, verdict.metric, head)
-    # Builds of one revision overlap with those of the other.
+    # The counts of the builds of the two revisions overlap.
     if min(base_levels) <= max(head_levels) and min(head_levels) <= max(base_levels):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
@@ -51,7 +52,7 @@ def _may_be_build_difference(verdict: MetricVerdict, base: Report, head: Report)
 
 
 def _list_levels(level: Number | None, name: str, report: Report) -> list[Number]:
-    """Return the level of a revision in its first and in its further builds."""
+    """Return the levels of a revision's builds: of the measured build, and of the further ones."""
     return [level or 0, *(build.counted[name] for build in report.other_builds if name in build.counted)]
 
 
@@ -60,7 +61,7 @@ def _list_counts(levels: list[Number]) -> str:
 
 
 def _has_reproducible_builds(report: Report) -> bool:
-    """Return whether every further build of a revision has the bytes of the measured one."""
+    """Return whether every further build of a revision has the same bytes as the measured build."""
     own_bytes = read_program_bytes(report).own
     return bool(own_bytes and report.other_builds) and all(
         build.own_bytes == own_bytes for build in report.other_builds

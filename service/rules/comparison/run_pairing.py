@@ -1,4 +1,4 @@
-"""Pairs the stored runs of two sides, so that the runs of a pair differ only in what is compared."""
+"""Pairs the stored runs of two sides, so that the runs of a pair differ in as little else as possible."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 MAX_POOLED_RUNS = 3
-"""How many runs of one revision in one environment are pooled, the newest ones."""
+"""How many of the newest runs of one revision in one environment are pooled."""
 
 
 class ComparableRun(NamedTuple):
-    """A stored run, with what makes it comparable to another."""
+    """A stored run, with the fields that decide with which other runs it can be compared."""
 
     run_id: UUID
     number: int
@@ -34,10 +34,9 @@ Runs = tuple[ComparableRun, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Runs of both sides that differ in what is compared, and in as little else as possible."""
+    """Runs of both sides that differ in what is compared, and in as little else as possible; newest first."""
 
     base: Runs
-    """The newest first."""
     head: Runs
 
 
@@ -47,8 +46,9 @@ class Matched:
 
     pairs: tuple[Pair, ...]
     only_base: Runs
-    """One run of each case that the other side lacks."""
+    """One run of each case that head lacks."""
     only_head: Runs
+    """One run of each case that base lacks."""
 
 
 def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_host: bool) -> Matched:
@@ -70,7 +70,7 @@ def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, 
 
 
 def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
-    """Group runs by subject, case and, if asked for, host; the newest come first."""
+    """Group runs by subject and case, and by host if ``by_host``; newest first."""
     groups: dict[tuple[str, ...], list[ComparableRun]] = {}
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
@@ -78,7 +78,10 @@ def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str,
 
 
 def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
-    """Restrict both sides to the newest revision, then environment, then host that they share, as far as they do."""
+    """Restrict both sides to the newest revision that they share, then to the newest shared environment, then host.
+
+    An attribute that they do not share restricts neither side. Of the rest, each side keeps its newest repeated runs.
+    """
     if len(base) == len(head) == 1:
         return Pair((base[0],), (head[0],))
     for attribute in ("revision", "environment", "host"):
@@ -95,12 +98,12 @@ def _get_history_order(run: ComparableRun) -> tuple[int, datetime]:
 
 
 def _list_newest_repeats(runs: Sequence[ComparableRun]) -> Runs:
-    """Return the newest run and those that repeat it."""
+    """Return the newest run and its repetitions, newest first, at most ``MAX_POOLED_RUNS``."""
     newest = max(runs, key=_get_history_order)
     repeats = [run for run in runs if _identify_measured(run) == _identify_measured(newest)]
     return tuple(sorted(repeats, key=_get_history_order, reverse=True)[:MAX_POOLED_RUNS])
 
 
 def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:
-    """Return what repeated runs have in common: revision, environment and host."""
+    """Return revision, environment and host, which repeated runs have in common."""
     return run.revision, run.environment, run.host

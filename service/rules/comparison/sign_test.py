@@ -1,7 +1,7 @@
-"""Tests pairs by their signs alone: the numbers of pairs in which head lies above and below base.
+"""Tests pairs only by their signs: the numbers of pairs in which head lies above and below base.
 
 The sizes of the differences do not matter, so the tests hold for counts that repeat exactly, jump between modes, jitter
-or have heavy tails. Both tests hold no matter how often the caller looks.
+or have heavy tails. The error probabilities of both tests hold however often the caller looks.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 from runner.contract.level import Number, find_largest_side
 
 MIN_CHANGED_SHARE = 0.4
-"""A change in this share of all executions, or in more of them, is never called the same."""
+"""A change in this share of all executions or more must not be called the same."""
 MISS_PROBABILITY = 1e-4
 """Probability that such a change is called the same."""
 _STAKES = ((10 / 3, 0.5), (2.0, 0.125), (1.4, 0.125), (0.95, 0.25))
-"""What is bet on head not being above base, and the share of the capital that is bet so.
+"""Each stake on head not being above base, and the share of the initial capital that is bet with this stake.
 
-The first is the largest bet that a loss cannot turn into debt; with it, 20 equal pairs are enough. The others are good
-for counts whose pairs rarely tie.
+The first is the largest stake with which a loss cannot make the capital negative; with it, 20 equal pairs are enough.
+The others are better for counts whose pairs rarely tie.
 """
 
 
 _MAX_EXPONENT = 700.0
-"""The exponential function overflows above 709."""
+"""Limit of exponents, because the exponential function overflows above 709."""
 
 
 class Signs(NamedTuple):
@@ -57,10 +57,10 @@ def count_signs(pairs: Iterable[tuple[Number, Number]]) -> Signs:
 
 
 def decide_direction(signs: Signs, alpha: float) -> int:
-    """Return 1 if head certainly lies above base more often than below it, -1 if more often below, otherwise 0.
+    """Return 1 if head lies above base significantly more often than below it, -1 for the opposite, otherwise 0.
 
-    This is the sign test. If neither side is favoured, a pair that differs is as likely to be above as below; the
-    probability that this function ever returns anything but 0 is then at most ``alpha``.
+    This is the sign test. If neither side is favoured, head is as likely to be above as below in a pair that differs;
+    the probability that this function ever returns anything but 0 is then at most ``alpha``.
     """
     n_differing = signs.above + signs.below
     max_by_chance = find_largest_side(n_differing, alpha) if n_differing else None
@@ -69,29 +69,28 @@ def decide_direction(signs: Signs, alpha: float) -> int:
     return 1 if signs.above > signs.below else -1
 
 
-def is_surely_majority(count: int, n_pairs: int, alpha: float) -> bool:
-    """Return whether certainly more than half of all pairs are like ``count`` of these ``n_pairs`` pairs."""
+def is_significant_majority(count: int, n_pairs: int, alpha: float) -> bool:
+    """Return whether ``count`` of ``n_pairs`` pairs are significantly more than half."""
     max_by_chance = find_largest_side(n_pairs, alpha) if n_pairs else None
     return max_by_chance is not None and count > max_by_chance
 
 
 def are_balanced(signs: Signs) -> bool:
-    """Return whether the pairs certainly favour neither side: a change in that share of the executions is excluded.
+    """Return whether the pairs exclude a change in ``MIN_CHANGED_SHARE`` of the executions, in both directions.
 
-    Each pair scores 1, ½ or 0 as head lies above base, equals it, or lies below. If head is worse in
-    ``MIN_CHANGED_SHARE`` of the executions and never better, the mean score is (1 + MIN_CHANGED_SHARE) ∕ 2. That
-    hypothesis is tested by betting against it, and so is its mirror image (I. Waudby-Smith and A. Ramdas, "Estimating
-    means of bounded random variables by betting",
-    Journal of the Royal Statistical Society B 86(1), 2024).
+    Each pair scores 1, ½ or 0 if head lies above base, equals it, or lies below. If head is above base in
+    ``MIN_CHANGED_SHARE`` of the executions and never below, the mean score is (1 + MIN_CHANGED_SHARE) ∕ 2. This
+    hypothesis and its mirror image are each tested by betting against it (I. Waudby-Smith and A. Ramdas, "Estimating
+    means of bounded random variables by betting", Journal of the Royal Statistical Society B 86(1), 2024).
     """
     return all(_compute_bet_capital(side) >= 1 / MISS_PROBABILITY for side in (signs, signs.mirrored))
 
 
 def _compute_bet_capital(signs: Signs) -> float:
-    """Return what a capital of 1 has become by betting that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2.
+    """Return a lower bound of the capital after betting that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2.
 
-    Each share of the capital is bet with its own stake. Of all shares, only the largest is returned, which is no more
-    than their sum.
+    The initial capital is 1. Each share of it is bet with its own stake. The largest resulting share is returned, which
+    is at most the sum of all.
     """
     mean = (1 + MIN_CHANGED_SHARE) / 2
     log_capitals = [
@@ -107,5 +106,5 @@ def _compute_bet_capital(signs: Signs) -> float:
 
 
 def _compute_log_factor(factor: float) -> float:
-    """Return the logarithm of a factor of the bet; minus infinity if it is zero, except for rounding errors."""
+    """Return the logarithm of a factor of the bet; minus infinity if it is zero, apart from rounding errors."""
     return log(factor) if factor > 1e-12 else -inf

@@ -11,8 +11,8 @@ from service.rules.comparison.missing_values import decide_missing_value, list_m
 def compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
     """Compare each sample of head with the level of a stored run of base; return these pairs and the decision.
 
-    Only "the same" is ever decided. If head seems to differ, no further pairs of this kind are asked for: both have to
-    be measured interleaved.
+    The only possible result is "the same". If head seems to differ, no further pairs of this kind are asked for,
+    because both sides have to be measured interleaved.
     """
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))

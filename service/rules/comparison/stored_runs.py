@@ -1,13 +1,14 @@
 """Compares runs that were stored at different times.
 
 :mod:`service.rules.comparison.interleaved` judges runs that were measured interleaved. Here the two sides can lie
-months apart, and the samples of one run share whatever was special about its session. So the trend decides: a drift
-between the two is a difference, unless it is itself in doubt, and without one a count that repeats and is equal on both
-sides is the same. Without a trend, only counts of several runs on each side can be told apart, by the rule of
-:mod:`service.rules.comparison.metric_decision`. Noise cannot: how much sessions differ is unknown.
+months apart, and the samples of one run share the peculiarities of its session. So the trend decides: a drift between
+the two sides is a difference, unless the drift is in doubt. Without a drift, a count that repeats and is equal on both
+sides is the same. Counts that differ without a drift can only be judged if each side has several runs, by the rule of
+:mod:`service.rules.comparison.metric_decision`. Noisy metrics cannot be judged without a drift, because it is unknown
+how much sessions differ.
 
 A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
-and sorts them by their decisions; the full verdict is only made for those that are shown.
+and sorts them by their decisions; full verdicts are built only for the metrics shown.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class SideReadings(NamedTuple):
     """One metric over the runs of one side."""
 
     samples_or_json: Sequence[Number] | str = ()
-    """The samples, or their JSON text: most of them are never read."""
+    """The samples, or their JSON text, because most of them are never read."""
     n: int = 0
     level: Number | None = None
     """Their median."""
     counted: bool = False
-    """Whether all samples are counts, and none is an estimate."""
+    """Whether all samples were counted, and none was estimated."""
     series: int | None = None
     """The series of the newest run's point."""
 
@@ -52,12 +53,12 @@ class SideReadings(NamedTuple):
 
 
 ByRun = Mapping[int, dict[str, SideReadings]]
-"""The readings by the run's number and the metric."""
+"""The readings by the number of the run, then by metric."""
 _NO_READINGS = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
-"""Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
+"""Differing counts are judged only if each side has at least this many runs: a single run may be an outlier."""
 _MAX_DESCRIBED_DRIFTS = 3
-"""The most drifts that the sentence about a metric describes; it counts the others."""
+"""The sentence about a metric describes at most this many drifts, and gives the number of the others."""
 _EQUAL_COUNTS = MetricDecision(
     Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head."
 )
@@ -75,7 +76,7 @@ _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
 
 
 class DriftSummary(NamedTuple):
-    """A drift of a series in the words of a comparison, with its location in the history."""
+    """A drift of a series, described in words, with its location in the history."""
 
     position: int
     environment_before: str
@@ -94,7 +95,7 @@ class ComparedMetric(NamedTuple):
     head: SideReadings
     decision: MetricDecision
     interleaved: MetricVerdict | None = None
-    """The verdict on both sides measured interleaved, which takes precedence; None if there is none."""
+    """The verdict from an interleaved measurement of both sides, which takes precedence; None if there is none."""
 
     @property
     def counts(self) -> bool:
@@ -103,7 +104,7 @@ class ComparedMetric(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The size of the change in percent of the base; infinite if the base is zero."""
+        """The absolute change in percent of base; infinite if base is zero."""
         if self.interleaved is not None:
             change, percent = self.interleaved.change, self.interleaved.percent
         else:
@@ -154,7 +155,7 @@ def compare_pairs(
     drifts
         The drifts of each series, by the series' number.
     measured_interleaved
-        Verdicts by metric, where both sides were measured interleaved; these take precedence.
+        By metric, the verdict from an interleaved measurement of both sides if there is one; it takes precedence.
     """
     # Every run of an exact metric gets an equal share of the error probability.
     n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
@@ -175,7 +176,7 @@ def compare_pairs(
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared_pairs.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
-                # Only within one series can the trend lead from base to head.
+                # The trend leads from base to head only if both are points of one series.
                 series_drifts = (
                     drifts.get(base.series) if base.series is not None and base.series == head.series else None
                 )
@@ -194,7 +195,7 @@ def compare_pairs(
 def _decide_without_drift(
     entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, alpha: float
 ) -> MetricDecision:
-    """Decide whether one metric differs between two sides without a drift between them."""
+    """Return the decision on a metric if there is no drift between the two sides."""
     if base.level is None:
         return _NO_BASE
     if head.level is None:
@@ -236,16 +237,17 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
 
 
 def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
-    """Return whether there is a drift on the path from base to head.
+    """Return whether a drift lies on the path from base to head.
 
-    Between two environments, the path can lead through others, so drifts in those count as well.
+    Between two environments, the path can lead through others, so drifts in these count as well.
     """
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))
     if base.environment == head.environment:
         is_one_environment = drift.environment_before == drift.environment_after == base.environment
         return is_one_environment and low < drift.position <= high
-    # A change of environment can lie at the revision of base itself.
+    # A change of environment can lie at the revision of base itself. A change between exactly the two environments
+    # separates the sides wherever it lies, because commits are not always measured in the order of the history.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == {base.environment, head.environment} or low <= drift.position <= high

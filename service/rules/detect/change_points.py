@@ -1,4 +1,4 @@
-"""Updates the changes of the best partition as a series grows; recomputes only those that new points can move."""
+"""Updates the changes of the best partition as a series grows; recomputes only changes that new points can move."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ LAG = (
 
 
 class ChangePoints:
-    """The positions of the changes of a growing series, in order."""
+    """The positions of the changes of a growing series, in ascending order."""
 
     def __init__(self, noise: Noise) -> None:
         self.positions: list[int] = []
         self._partition = Partition(PENALTY)
         self._threshold = candidate_positions.MIN_DIFFERENCE
-        self._nodes: list[int] = []  # the partition's nodes of the changes, in the order of their positions
-        self._rank_of_node = [-1]  # for each settled node its index in _nodes, -1 if it is none of them
-        self._next_position = 1  # from here on, positions are not yet known to be candidates
+        self._nodes: list[int] = []  # the nodes of the changes in the partition, in the order of their positions
+        self._rank_of_node = [-1]  # the index in _nodes of each settled node; -1 if it is not in the list
+        self._next_position = 1  # from here on, it is not yet decided which positions are candidates
 
     def update(self, clipped_series: ClippedSeries, n: int) -> int:
-        """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
+        """Update the positions for the first ``n`` points; return how many positions at the start are unchanged."""
         sums, squares = clipped_series.sums[: n + 1], clipped_series.squares
         first_provisional = max(1, n - LAG)
         positions = candidate_positions.find_candidates(sums, self._next_position, n, self._threshold)
         self._next_position = first_provisional
-        # Candidates near the end are added only for this update: the next points may show that they are none.
+        # Candidates near the end are added only for this update: the next points may rule them out.
         n_settled = bisect_left(positions, first_provisional)
         self._add(positions[:n_settled], sums, squares)
         self._rank_of_node += [-1] * n_settled
@@ -51,10 +51,10 @@ class ChangePoints:
             self._partition.add(position, total, square)
 
     def _follow_best_partition(self, node: int) -> int:
-        """Replace the changes by those of the best partition, which ends at ``node``; return how many first ones stay.
+        """Take over the changes of the best partition, which ends at ``node``; return how many at the start stay.
 
-        The partition is followed back to the first change that it shares with the previous one; from there, both are
-        the same. Only settled nodes have a rank, because provisional nodes are removed after each update.
+        The partition is followed back to the latest change that the previous partition has as well: before it, both
+        are the same. Only settled nodes have a rank, because provisional nodes are removed after each update.
         """
         new_nodes = []
         n_settled_nodes = len(self._rank_of_node)

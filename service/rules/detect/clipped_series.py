@@ -33,7 +33,7 @@ class ClippedSeries:
         medians = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:  # No point precedes the first one: it is compared with its own median.
             medians = np.concatenate([medians[:1], medians])
-        # A clipped value is the clipped distance from the running median, on top of a median whose jumps are clipped.
+        # A clipped value is a running median whose jumps are clipped, plus the clipped distance from this median.
         residuals, increments = clip_outliers(x[start:n], medians, noise.sigma)
         _continue_sums(self._clipped_medians, start, increments)
         clipped_values = residuals + self._clipped_medians[start + 1 : n + 1]
@@ -44,7 +44,7 @@ class ClippedSeries:
     def _reserve_points(self, n: int) -> None:
         """Make room for the running sums of at least n points."""
         if n >= len(self.sums):
-            n_points = n + n // 2  # generous, as pages that nobody writes to take no memory
+            n_points = n + n // 2  # generous, because untouched pages take no memory
             self.sums = _extend_array(self.sums, n_points + 1)
             self.squares = _extend_array(self.squares, n_points + 1)
             self._clipped_medians = _extend_array(self._clipped_medians, n_points + 1)

@@ -1,4 +1,4 @@
-"""Detects the level changes of a series, whole or growing, by the rule that its numbers allow."""
+"""Detects the level changes of a complete or growing series, by the rule that suits its numbers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from service.rules.detect.repeating_series import RepeatingSeries
 from service.text.numbers import format_number, format_sigmas
 
 MAX_POINTS_TO_NEWEST = 36
-"""Points after a change within which the newest points may show the same one."""
+"""A change among the newest points may be the last one of the partition if at most this many points separate them."""
 MAX_POSITION_ERROR = 3
 """Points by which the position of the same change may differ between the two rules."""
 MIN_SIZE_RATIO = 4
-"""A change is a different one if it is more than this many times as large as the fixed ones at its position."""
+"""A noisy change is new if it is more than this many times as large as all fixed changes near its position together."""
 MAX_USUAL_UNCERTAINTY = 64
-"""Points that the position of few changes is uncertain by."""
+"""Few changes have positions that are uncertain by more points than this."""
 _index = attrgetter("index")
 
 
 class LevelChangeDetector:
-    """The level changes of a series that grows at its end.
+    """The level changes of a series to which points are appended.
 
     After any number of calls of :meth:`append` and :meth:`extend`, :meth:`find_changes` equals
     :func:`find_level_changes` of all points.
@@ -37,9 +37,9 @@ class LevelChangeDetector:
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
         self._changes: list[LevelChange] = []
-        self._replaced_changes: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
-        self._newest_change: LevelChange | None = None  # the last of the changes, if it concerns the newest points
-        self._merge_key: object = None  # what the merged changes depend on, apart from the noisy ones
+        self._replaced_changes: list[LevelChange] = []  # the change in doubt that the newest change replaces, if any
+        self._newest_change: LevelChange | None = None  # the last change, if it was found among the newest points
+        self._merge_key: object = None  # what the merged changes depend on, besides the noisy changes
         self._merged = MergedChanges([])
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
@@ -53,7 +53,7 @@ class LevelChangeDetector:
         Raises
         ------
         ValueError
-            If a number is not finite, or ``samples`` and ``values`` differ in length. Nothing is appended then.
+            If a number is not finite, or ``samples`` and ``values`` differ in length; then nothing is appended.
         """
         values = check_numbers(values, len(self._values), "values")
         if samples is not None:
@@ -66,14 +66,16 @@ class LevelChangeDetector:
     def find_changes(self) -> list[LevelChange]:
         """Return the level changes, in order of index.
 
-        The list belongs to the detector, so that a call costs the same however many changes there are: read it before
-        the next point is appended, and do not modify it.
+        The list is not a copy, so that the cost of a call does not depend on the number of changes: read it before the
+        next point is appended, and do not modify it.
         """
         n = len(self._values)
         if n < 2:
             return []
         self._repeating.extend(self._values[self._repeating.n_points :], self._samples[self._repeating.n_points :])
         self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
+        # If most points are equal, sigma is 0, and no change can be measured in it. If the samples within most runs
+        # vary, equal points are a coincidence.
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
             return self._repeating.find_changes()
@@ -90,8 +92,8 @@ class LevelChangeDetector:
         return self._merged.update(noisy_changes)
 
     def _update_noisy_changes(self) -> list[LevelChange]:
-        """Return the changes of the noisy series; what the newest points show may replace the last change."""
-        # Take back what the previous call added for the newest points.
+        """Return the changes of the noisy series; a change among the newest points may replace the last one."""
+        # Undo what the previous call added for the newest points.
         if self._newest_change:
             self._changes.pop()
         self._changes += self._replaced_changes
@@ -103,12 +105,13 @@ class LevelChangeDetector:
         if self._newest_change:
             newest_change = self._complete_newest_change(self._newest_change)
             last_change = self._changes[-1] if self._changes else None
-            # A single point may be an outlier, so it is the same change only directly after the last one.
+            # A single point may be an outlier, so it belongs to the last change only if it directly follows it.
             is_single_point = newest_change.index == len(self._values) - 1
             max_distance = MAX_POSITION_ERROR if is_single_point else MAX_POINTS_TO_NEWEST
             if last_change and _is_same(last_change, newest_change, max_distance):
                 self._replaced_changes = [self._changes.pop()]
-                # The partition measures a change more exactly, unless only the newest points make it certain.
+                # The partition measures a change more precisely, so its change is kept, unless only the newest points
+                # make the change certain.
                 if not last_change.wants_rerun or newest_change.wants_rerun:
                     newest_change = last_change
             self._changes.append(newest_change)
@@ -155,9 +158,10 @@ class LevelChangeDetector:
 
 
 class MergedChanges:
-    """Fixed changes, and those of a growing list of noisy ones that these do not explain, in order of index.
+    """Fixed changes merged with the noisy changes that they do not explain, in order of index.
 
-    An update costs as much as the changes that differ from those of the previous one.
+    The list of noisy changes grows. The cost of an update is proportional to the number of changes that differ from the
+    previous update.
     """
 
     def __init__(self, fixed: list[LevelChange]) -> None:
@@ -167,7 +171,7 @@ class MergedChanges:
         self._merged = list(self._fixed)
 
     def update(self, noisy_changes: list[LevelChange]) -> list[LevelChange]:
-        """Return the merged changes; most of the noisy ones are as in the previous call."""
+        """Return the merged changes; an unchanged noisy change must be the same object as in the previous call."""
         n_unchanged = min(len(self._noisy), len(noisy_changes))
         while n_unchanged and self._noisy[n_unchanged - 1] is not noisy_changes[n_unchanged - 1]:
             n_unchanged -= 1
@@ -197,10 +201,11 @@ class MergedChanges:
 
 
 def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance: int) -> bool:
-    """Return whether the last change of the partition and the one that the newest points show are the same.
+    """Return whether the last change of the partition and the change among the newest points are the same change.
 
-    Two certain changes are the same if they go in one direction and their positions overlap. If one of them is in
-    doubt, up to ``max_distance`` points may lie between them.
+    They are if the newest one does not lie after the last one. If one of them is in doubt, up to ``max_distance``
+    points may lie between them. Two certain changes must have the same direction, and the newest one must lie within
+    the interval of the last one, which must be a step.
     """
     if newest_change.index <= last_change.index:
         return True
@@ -226,7 +231,7 @@ def find_level_changes(
     values : sequence of n numbers
         One number for each point, oldest first.
     samples : sequence of n sequences, optional
-        The samples that each point summarises; they show whether a count repeats to the fault.
+        The samples that each point summarises; they show whether a count is the same, to the fault, in all samples.
 
     Returns
     -------

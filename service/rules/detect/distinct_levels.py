@@ -1,4 +1,4 @@
-"""Drops proposed changes whose levels before and after are not distinct; the two segments become one level.
+"""Drops proposed changes if the levels before and after are not distinct: the two segments become one level.
 
 Where its bounds come from: docs/explanation/detection.md, "Exchangeability" and "Wander".
 """
@@ -23,25 +23,25 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import MIN_POINTS_TO_KNOW_RHO, Noise
 
 MAX_SPURIOUS_PROPOSALS = 2
-"""How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
+"""How many of the proposals after a change may be spurious: the level after the change then extends beyond them."""
 MAX_PROPOSAL_ERROR = 6
-"""Points by which a proposal may be off."""
+"""How many points a proposed position may be off."""
 MAX_SQUARED_SIGMA_ELSEWHERE = 6.0
-"""Squared standard deviations by which values may differ more at another position: 95 % of all changes lie within."""
+"""How much larger the squared shift may be at a position further away: for 95 % of all changes it is less."""
 MAX_INFLATION = 20.0
-"""Bound of the inflation by autocorrelation: a change of level looks like autocorrelation as well."""
+"""Upper bound of the inflation by autocorrelation: a change of level looks like autocorrelation as well."""
 MIN_CHANGE_RUNS = 3
-"""Measurements without which no change is certain."""
+"""Each side of a certain change has at least this many measurements."""
 MIN_UNPRECEDENTED_SIGMA = 8.0
 """The smallest step to an unprecedented level, in sigma."""
 UNPRECEDENTED_POINTS, UNPRECEDENTED_SIGMA = 128, 6.0
-"""How many runs before such a step must all be farther from the new level, and than how many sigma."""
+"""How many runs before such a step are checked, and how many sigma from the new level all of them must be at least."""
 MIN_AGREEING_RUNS = 5
-"""How many runs each side needs."""
+"""How many runs each side of such a step needs."""
 MAX_AGREEING_SIGMA, MIN_AGREEING_SHARE = 3.0, 0.8
-"""How many sigma from its level a run of a side may lie to agree with it, and the share of the runs that must."""
+"""A run agrees with the level of its side if it is at most this many sigma from it; this share of the runs must."""
 MAX_LACK_TO_TEST = 1.5
-"""If a shift lacks more than this, its values are not worth a further test."""
+"""If a shift is too small by more standard deviations than this, its values are not worth a further test."""
 
 
 class DistinctChange(NamedTuple):
@@ -58,10 +58,10 @@ class DistinctLevels:
         self._noise_factor = math.sqrt(min(noise.inflation, MAX_INFLATION))
         self._noise = noise
         self.changes: list[DistinctChange] = []
-        self._n_changes_up_to: list[int] = []  # how many of the changes lie at or before each proposal
+        self._n_changes_up_to: list[int] = []  # for each proposal: how many changes lie at or before it
 
     def update(self, values: Floats, proposals: Sequence[int], first_changed: int) -> int:
-        """Check the proposals from index ``first_changed`` on; return how many of the first changes are as before."""
+        """Check the proposals from index ``first_changed`` on; return how many changes at the start are as before."""
         del self._n_changes_up_to[first_changed:]
         n_kept = self._n_changes_up_to[-1] if self._n_changes_up_to else 0
         del self.changes[n_kept:]
@@ -79,7 +79,7 @@ class DistinctLevels:
         return n_kept
 
     def _find_suspicion(self, values: Floats) -> int | None:
-        """Return where the newest runs may have left the newest level, if more runs can settle it."""
+        """Return the position from which the newest runs may have left the newest level, if more runs can settle it."""
         start = max(self.changes[-1].position if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent_values = values[start:]
         if len(recent_values) < 2 * MIN_CHANGE_RUNS:
@@ -89,7 +89,7 @@ class DistinctLevels:
         split = MIN_CHANGE_RUNS + best_shift
         n_after = len(recent_values) - split
         lacking_shift = find_needed_shift(min(split, n_after)) - float(shifts[best_shift])
-        # Once the newest level has the most points that are compared, more runs add nothing.
+        # Only the first MAX_POINTS_PER_SIDE runs after a change are compared: once they exist, more runs add nothing.
         can_be_settled = n_after < MAX_POINTS_PER_SIDE
         return start + split if lacking_shift <= MAX_LACK_IN_DOUBT and can_be_settled else None
 
@@ -97,9 +97,9 @@ class DistinctLevels:
 def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int], noise_factor: float = 1.0) -> bool:
     """Return whether the levels before and after ``position`` are distinct.
 
-    ``begin`` is the start of the level before it; the level after it may end at any of ``ends``. The exact position is
-    known later, so the shift near ``position`` counts as well, unless values differ so much more at a position further
-    away that the change must be there.
+    The level before it starts at ``begin``; the level after it may end at any of ``ends``. The exact position becomes
+    known only later, so a shift near ``position`` counts as well, unless the shift at a position further away is so
+    much larger that the change must be there.
     """
     start = max(begin, position - MAX_POINTS_PER_SIDE)
     for stop in dict.fromkeys(min(end, position + MAX_POINTS_PER_SIDE) for end in ends):
@@ -114,7 +114,7 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
         shift, largest_shift = float(shifts[best_split]), float(shifts.max())
         if largest_shift * largest_shift - shift * shift > MAX_SQUARED_SIGMA_ELSEWHERE:
             continue
-        # The shift there, or exactly at the proposal, is large enough.
+        # The largest shift near the proposal, or the shift exactly at it, is large enough.
         if (
             _compute_lacking_shift(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
             or _compute_lacking_shift(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
@@ -126,10 +126,10 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
 def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise: Noise) -> bool:
     """Return whether a large step leads to a level that no earlier run was near, so that few runs are enough.
 
-    The order of few runs alone is never certain, however large the step: eight before and eight after it can be mixed
-    in only 12,870 ways. But if the runs on each side agree, the step is many times larger than their scatter, and no
-    earlier run was near the new level, there are two levels: a mode or an outlier would have occurred before, or would
-    not agree.
+    From the order of few runs, no step is ever certain, however large it is: eight runs before and eight after it have
+    only 12,870 orders. But if the runs on each side agree, the step is many times larger than their scatter, and no
+    earlier run was near the new level, there are two levels: a mode would have occurred before, and outliers would not
+    agree.
     """
     runs_before = values[max(begin, position - MAX_POINTS_PER_SIDE) : position]
     runs_after = values[position : min(end, position + MAX_POINTS_PER_SIDE)]
@@ -148,7 +148,7 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
 
 
 def _compute_shifts(values: Floats) -> Floats:
-    """Return by how many standard deviations values differ before and after each possible split."""
+    """Return, for each possible split, by how many standard deviations the values before and after it differ."""
     shifts: Floats = np.abs(
         exchangeability.compute_shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
     )
@@ -164,7 +164,7 @@ def find_lacking_shift(values: Floats, split: int, noise_factor: float = 1.0) ->
 
 
 def _compute_lacking_shift(values: Floats, split: int, shift: float) -> float:
-    """Return by how much a shift is too small to be certain; 0 if the order of the values is rare by chance."""
+    """Return by how much a shift is too small to be certain; 0 if chance rarely gives this order of the values."""
     lacking_shift = find_needed_shift(min(split, len(values) - split)) - shift
     if 0 < lacking_shift <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0

@@ -1,4 +1,4 @@
-"""Checks input numbers of any size, and converts them to floats relative to an origin."""
+"""Checks input numbers of any size, and converts them to floats: their differences from an origin."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 
-_MAX_EXACT_INTEGER = 2.0**53  # integers below this are floats without loss
-_MIN_ARRAY_VALUES = 16  # fewer values are not worth an array
+_MAX_EXACT_INTEGER = 2.0**53  # every integer below this is exactly representable as a float
+_MIN_ARRAY_VALUES = 16  # for fewer values, creating an array takes longer than a loop
 _MAX_DIFFERENCE = 1e100  # replaces a difference that is too large for a float
 
 
@@ -32,7 +32,7 @@ def check_numbers(values: Sequence[Number], first_index: int, name: str) -> list
 
 
 def check_samples(samples: Sequence[Sequence[Number]], first_index: int) -> list[Sequence[Number]]:
-    """Return the samples of each point as Python numbers; errors as for :func:`check_numbers`."""
+    """Return the samples of each point as Python numbers; raise the errors of :func:`check_numbers`."""
     if set(map(type, chain.from_iterable(samples))) <= {int}:
         return list(samples)
     return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first_index)]
@@ -41,7 +41,7 @@ def check_samples(samples: Sequence[Sequence[Number]], first_index: int) -> list
 def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
     """Return the difference of each number from ``origin``, rounded once.
 
-    The numbers are subtracted at once, as an array, only if all of them are certain to be exact as floats.
+    The numbers are subtracted as one array only if all of them are certain to be exact as floats.
     """
     if len(values) >= _MIN_ARRAY_VALUES and abs(origin) < _MAX_EXACT_INTEGER:
         with suppress(OverflowError):  # an integer is too large for a float
@@ -53,7 +53,7 @@ def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
 
 
 def _convert_number(value: Number, name: str) -> Number:
-    """Return a value as a Python number; raise ValueError if it is none, or not finite."""
+    """Return a value as a Python number; raise ValueError if it is not a number or not finite."""
     if type(value) is int:
         return value
     if hasattr(value, "item"):
@@ -66,7 +66,7 @@ def _convert_number(value: Number, name: str) -> Number:
 
 
 def compute_difference(value: Number, origin: Number) -> float:
-    """Return the difference of one number from ``origin``, rounded once and at most ``_MAX_DIFFERENCE`` in size."""
+    """Return the difference of one number from ``origin``, rounded once and limited to ±``_MAX_DIFFERENCE``."""
     try:
         offset = float(value - origin)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Defines a change of level, which the rules of detection return and the detector describes."""
+"""Defines the record of a level change, which the rules of detection return and the detector describes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LevelChange:
     index : int
         First index of the new level; ``values[index - 1]`` is the last value of the old one.
     before, after : int or float
-        The two levels, in the unit of the series (whole counts stay Python integers). Within the rules for noisy series
-        they count from the first value of the series.
+        The two levels, in the unit of the series (whole counts stay Python integers). Within the rules for noisy
+        series, they are relative to the first value of the series.
     low, high : int
         The change lies at one of the indices ``low … high`` (95 %); ``low <= index <= high``.
     rule : str
@@ -43,14 +43,14 @@ class LevelChange:
 
 
 def format_level(value: Number) -> str:
-    """Write a level for people: integers in full unless they are huge, other numbers with three significant digits."""
+    """Return a level as text: integers in full unless they are huge, other numbers with three significant digits."""
     if _is_huge(value):
         return f"{Decimal(value):.6e}"
     return numbers.format_number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
-    """Write two levels for people, with enough digits to differ unless one is huge: ``53,338 → 4,186``."""
+    """Return two levels as text, with enough digits to differ unless one is huge: ``53,338 → 4,186``."""
     if _is_huge(before) or _is_huge(after):
         return f"{format_level(before)} → {format_level(after)}"
     return numbers.format_levels(before, after)

@@ -16,7 +16,7 @@ _NETWORK = (
 
 
 def _build_exchange_network() -> list[tuple[int, int, bool, bool]]:
-    """Return the exchanges of the network, and which of their two results lead to the middle."""
+    """Return the exchanges of the network, and which of the two results of each are needed for the median."""
     needed, exchanges = {4}, []
     for a, b in reversed(_NETWORK):
         exchanges.append((a, b, a in needed, b in needed))
@@ -29,9 +29,9 @@ _EXCHANGES = _build_exchange_network()
 
 
 def compute_medians_of_nine(x: Floats) -> Floats:
-    """Return the n - 8 medians of nine successive values."""
+    """Return the n - 8 medians of all windows of nine successive values."""
     n = len(x) - 8
-    if n < 200:  # fewer calls cost less than fewer comparisons
+    if n < 200:  # for short arrays, the calls of the network cost more than the additional comparisons of a sort
         windows: Floats = x[np.arange(n)[:, None] + _WINDOW]
         windows.sort(axis=1)
         middle: Floats = windows[:, 4]

@@ -1,6 +1,6 @@
-"""Decides whether the newest points left the previous level: the partition needs more successors to decide that.
+"""Decides whether the newest points left the previous level, for which the partition needs more points after them.
 
-``make bench-verdicts`` measures the false alarms and the power that its thresholds give.
+``make bench-verdicts`` measures the false-alarm rate and the power of the thresholds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from service.rules.detect.position_and_levels import count_runs_between, find_ag
 
 MAX_NEWEST_POINTS = 36  # newest points that are judged here; the partition finds older changes
 REFERENCE_POINTS = 32  # points before them from which the level is taken
-MIN_SINGLE_SIGMA = 5.0  # sigma: a single point this far off is a change that needs a rerun
-MIN_MEAN_DEVIATIONS = 5.0  # standard deviations of the mean of several points: a change that needs a rerun
+MIN_SINGLE_SIGMA = 5.0  # sigma: a single point this far off the level is a change that needs a rerun
+MIN_MEAN_DEVIATIONS = 5.0  # a mean of several points that is this many of its standard deviations off needs a rerun
 MAX_POINT_SIGMA = 5.0  # sigma: the most that one point contributes to that mean
-NOISE_CAUTION_POINTS = 8  # points from which the noise is known half as well as necessary
-MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
-MIN_FOLLOWED_SIGMA = 0.5  # sigma: a smaller mean of three points or more is not followed further back
-FAR_STEP_SIGMA = 8.0  # sigma: a step from this size on is so large that a run near the level before has not taken it
-MAX_UNTAKEN_SHARE = 1 / 8  # a run has not taken such a step if it left the level by less than this share of it
-MIN_OUTLIER_FACTOR = 1.2  # a single point must be this many times as far off as outliers are
-MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
+NOISE_CAUTION_POINTS = 8  # an estimate of sigma from n points is raised by the factor 1 + 8 / n
+MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: if 1, 2, 3 or 4 points left the level, each is this far off it
+MIN_FOLLOWED_SIGMA = 0.5  # sigma: older points are not added to three or more whose mean is nearer to the level
+FAR_STEP_SIGMA = 8.0  # sigma: a step of at least this size is so large that a run near the old level is before it
+MAX_UNTAKEN_SHARE = 1 / 8  # a run is before such a step if it left the old level by less than this share of the step
+MIN_OUTLIER_FACTOR = 1.2  # a single point must be this many times as far off the level as outliers are
+MIN_MEAN_SIGMA = 2.2  # sigma: smallest distance of the mean of several points from the level
 
 
 def compute_median(values: Sequence[float]) -> float:
@@ -45,7 +45,8 @@ def find_newest_change(
 ) -> LevelChange | None:
     """Return a change if the newest points left the level before them; None if they did not.
 
-    A certain change cannot be due to a chance order of the runs; whether the host wanders is not judged here.
+    A change counts as certain if chance alone would hardly order the runs like this; whether the host wanders is not
+    judged here.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
     ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",
@@ -58,20 +59,20 @@ def find_newest_change(
     find_outlier_distance : function
         Returns the distance from the level that outliers of this series reach.
     reruns : sequence of floats
-        All measurements of the newest point, where it was measured again: they take the place of its value.
+        All measurements of the newest point if it was measured again: they replace its value.
 
     Returns
     -------
     LevelChange or None
-        Its indices count in ``recent_values``. The points ``index … high - 1`` lie between the two levels: whether the
-        change begins or goes on there is not known.
+        Its indices are those of ``recent_values``. The points ``index … high - 1`` lie between the two levels, so it
+        is unknown whether they belong to the old or the new one.
     """
     n = len(recent_values)
     max_length = min(MAX_NEWEST_POINTS, max(n // 2, n - REFERENCE_POINTS))
     if max_length < 1 or noise.sigma <= 0:
         return None
 
-    # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
+    # Offsets of the newest point from the previous level, in sigma; positive in the direction in which it left it.
     reference_points = recent_values[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
     level = compute_median(reference_points)
     cautious_sigma = noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
@@ -90,7 +91,7 @@ def find_newest_change(
         n_reference=len(reference_points),
     )
     if length:
-        # If all points that may be new are off the level of a short series, that level may be one of both sides.
+        # If all points of a short series that can be new are off the level, the level may mix both sides.
         if length == max_length < MAX_NEWEST_POINTS:
             length = _extend_to_older_points(recent_values, length, level)
             reference_points = recent_values[max(0, n - length - REFERENCE_POINTS) : n - length]
@@ -102,7 +103,7 @@ def find_newest_change(
         z_scores = [(value - level) / cautious_sigma * direction for value in runs]
         is_certain = (
             _is_shift_significant(z_scores, noise.inflation, len(reference_points))
-            and find_lacking_shift(values, split) == 0  # the shift is large enough not to be a chance order
+            and find_lacking_shift(values, split) == 0  # chance hardly ever orders the runs like this
         )
         after = compute_median(runs)
         level = find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma)
@@ -114,7 +115,7 @@ def find_newest_change(
             n_between=count_runs_between(runs, after, level, cautious_sigma),
         )
 
-    # One point alone: a suspicion, if no outlier of this series lies as far.
+    # A single point is a suspicion if it is farther off the level than the outliers of this series.
     z_score = newest_offsets[0] * direction
     if (
         len(newest_offsets) == 1
@@ -127,7 +128,7 @@ def find_newest_change(
 
 
 def _make_change(index: int, before: float, after: float, *, wants_rerun: bool, n_between: int = 0) -> LevelChange:
-    """Return a change among the newest points, with the points that lie between its levels."""
+    """Return a change among the newest points; the first ``n_between`` of them lie between its levels."""
     return LevelChange(index, before, after, index, index + n_between, "newest", wants_rerun=wants_rerun)
 
 
@@ -142,10 +143,10 @@ def _count_points_off_level(
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
 
-    The newest point has its offset, or several if it was measured again; then the points before it are added one by
-    one. Of all numbers of points whose bounded offsets are large enough, that with the largest gain is chosen. The gain
-    is the square of the sum of the offsets, divided by its variance for independent points of variance 1: that of the
-    sum itself, and that of the level, which was estimated from ``n_reference`` points.
+    The count starts with the newest point, which has several offsets if it was measured again; the points before it are
+    added one by one. Among the counts whose bounded offsets are large enough, the one with the largest gain is chosen.
+    The gain is the squared sum of the offsets divided by the variance of this sum for independent points of variance
+    1, which includes the variance of the level, estimated from ``n_reference`` points.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def _count_points_off_level(
     earlier_values
         The values before it, newest first.
     scale
-        Converts a difference from the level to an offset in sigma, upwards in the direction of the newest point.
+        Converts a difference from the level to an offset in sigma that is positive on the side of the newest point.
     """
     total = best_gain = 0.0
     length = 0
@@ -167,7 +168,7 @@ def _count_points_off_level(
     for value in (*earlier_values, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
-        # MIN_EACH_SIGMA bounds each of up to four measurements; more are judged by their mean alone.
+        # MIN_EACH_SIGMA applies to each of up to four measurements; more are judged only by their mean.
         if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and min_offset >= MIN_EACH_SIGMA[count])):
             gain = total * total / (count + count * count / n_reference)
             if gain > best_gain:
@@ -175,7 +176,7 @@ def _count_points_off_level(
         if value is None:  # no earlier value is left
             break
         next_offset = (value - level) * scale
-        if next_offset < min_offset:  # noqa: PLR1730 - a call costs more
+        if next_offset < min_offset:  # noqa: PLR1730 - calling min() is slower
             min_offset = next_offset
         total += limit if next_offset > limit else next_offset if next_offset > -limit else -limit
         count += 1
@@ -184,10 +185,11 @@ def _count_points_off_level(
 
 
 def _extend_to_older_points(recent_values: Sequence[float], length: int, level: float) -> int:
-    """Return how many of the newest points are at the new level, if that may be more than half of a short series.
+    """Return how many of the newest points are at the new level, which may be more than half of a short series.
 
-    The level before was then taken from points of both levels. So the points just before the newest ones that lie
-    nearer to the new level are added to it; otherwise the new level would seem to begin at the revision that was rerun.
+    In that case, the previous level was computed from points of both levels. So the points just before the newest ones
+    are added to the new level while they lie nearer to it than to the previous one. Otherwise the new level would seem
+    to begin at the revision that was rerun.
     """
     begin = len(recent_values) - length
     after = compute_median(recent_values[begin:])
@@ -197,9 +199,9 @@ def _extend_to_older_points(recent_values: Sequence[float], length: int, level: 
 
 
 def _exclude_points_before_step(recent_values: Sequence[float], length: int, level: float, sigma: float) -> int:
-    """Return how many of the newest points are off the level, without points before a large step that hardly left it.
+    """Return how many of the newest points are off the level, without the first ones if they hardly left it.
 
-    An outlier just before a large step would otherwise be taken for a part of the step.
+    Otherwise an outlier just before a large step would be taken for a part of the step.
     """
     step = abs(compute_median(recent_values[-length:]) - level)
     if step < FAR_STEP_SIGMA * sigma:
@@ -212,7 +214,7 @@ def _exclude_points_before_step(recent_values: Sequence[float], length: int, lev
 def _is_shift_significant(z_scores: Sequence[float], inflation: float, n_reference: int) -> bool:
     """Return whether the newest runs together lie significantly off the level.
 
-    Each z-score is limited to one and a half times their median, so that two far outliers among ordinary runs are not
+    Each z-score is limited to 1.5 times the median z-score, so that two far outliers among ordinary runs are not
     significant.
 
     Parameters

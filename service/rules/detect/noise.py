@@ -9,24 +9,24 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats, compute_medians_of_nine
 
-# E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of
-# two points.
+# The mean of the smallest 60, 35, 90 and 95 % of |z| for a normal z, times sqrt(2) because z is the difference of two
+# points.
 _TRIM_60 = 0.3966 * 2**0.5
 _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
-MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its largest value; less is rounding
-LARGE_STEP_SIGMA = 4.0  # sigma from which on a change is judged by itself
-MIN_POINTS_TO_KNOW_RHO = 64  # points that show whether successive runs are independent
-MAX_MODE_SPREAD = 0.5  # part of sigma: a smaller spread around the nearest of several modes shows them
-_MIN_POINTS_FOR_DISTANCE = 48  # fewer have less than one of those 1.5 % of the points
-_MAX_POINTS_FOR_DISTANCE = 1024  # enough for a steady estimate, and the same time for every longer series
-_OUTLIER_SHARE = 0.015  # the largest part of the points that count as outliers
+MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this share of its largest value; less is rounding error
+LARGE_STEP_SIGMA = 4.0  # sigma: a change of at least this size is judged independently of other changes
+MIN_POINTS_TO_KNOW_RHO = 64  # points that are enough to show whether successive runs are independent
+MAX_MODE_SPREAD = 0.5  # share of sigma: if runs scatter less than this around the nearest mode, the series has modes
+_MIN_POINTS_FOR_DISTANCE = 48  # of fewer points, 1.5 % are less than one point
+_MAX_POINTS_FOR_DISTANCE = 1024  # enough for a stable estimate, and it bounds the time for longer series
+_OUTLIER_SHARE = 0.015  # at most this share of the points count as outliers
 RHO_SHRINKAGE = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
-_MAX_RHO = 0.9  # a larger autocorrelation cannot be told from changes of level
+_MAX_RHO = 0.9  # a larger autocorrelation is indistinguishable from changes of level
 _MIN_POINTS_FOR_RHO = 32  # fewer points say nothing about the autocorrelation
-_MAX_REPEATING_SHARE = 0.2  # a series mostly repeats if no larger share of its neighbours differ
-_SMALLEST_SIGMA = 1e-150  # above zero, and its square does not underflow
+_MAX_REPEATING_SHARE = 0.2  # a series mostly repeats if at most this share of its points differ from the one before
+_SMALLEST_SIGMA = 1e-150  # not zero, and large enough that its square does not underflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Noise:
     sigma : float
         Standard deviation of one point around its level, unit of the series; 0 for a series that mostly repeats.
     rho : float
-        Autocorrelation of successive points, 0 … 0.9.
+        Lag-1 autocorrelation, 0 … 0.9.
     points : int
         Number of points that the estimate is based on.
     mode_sigma : float
@@ -52,12 +52,12 @@ class Noise:
 
     @property
     def inflation(self) -> float:
-        """Variance of a mean relative to independent points: ``(1 + rho) / (1 - rho)``."""
+        """Variance of a mean, relative to that of independent points: ``(1 + rho) / (1 - rho)``."""
         return (1 + self.rho) / (1 - self.rho)
 
     @property
     def has_modes(self) -> bool:
-        """Whether runs are much nearer to one of several modes than to the level, so that only their order is exact."""
+        """Whether runs lie near one of several modes rather than near the level, so that only their order is used."""
         return self.mode_sigma < MAX_MODE_SPREAD * self.sigma
 
 
@@ -72,30 +72,30 @@ def count_points_for_noise(n: int) -> int:
 
 
 def estimate_trimmed_scale(sorted_differences: Floats, share: float = 0.6, constant: float = _TRIM_60) -> float:
-    """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
+    """Estimate sigma from the trimmed mean of the absolute differences of neighbours, consistent for a normal series.
 
-    Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
-    square successive difference to the variance", 1941); trimmed, so that outliers do not either. Less coarse on small
-    integers than the median absolute deviation.
+    Differences are used instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the
+    mean square successive difference to the variance", 1941). The largest are trimmed, so that outliers do not count.
+    For small integers, this estimate is less coarse than the median absolute deviation.
 
     Parameters
     ----------
     share
-        The share of the differences that is kept.
+        The share of the differences that is kept: the smallest.
     constant
-        The mean of these for a normal series of sigma 1.
+        The mean of the kept differences for a normal series of sigma 1.
     """
     n_kept = max(1, round(share * len(sorted_differences)))
     return float(sorted_differences[:n_kept].sum()) / n_kept / constant
 
 
 def estimate_autocorrelation(x: Floats, bound: float) -> float:
-    """Estimate the autocorrelation of successive points, 0 … 0.9, shrunk towards 0 by what chance alone gives.
+    """Estimate the lag-1 autocorrelation, 0 … 0.9, shrunk towards 0 by 1.5 standard errors.
 
-    The estimate comes from the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; for an
-    autoregression it is ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and
-    Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
-    ``bound`` clips single differences.
+    The estimate comes from the mean squares of the lag-1, lag-2 and lag-3 differences, each clipped at ``bound``. Their
+    ratio ``(lag_2 + lag_3) / (2 * lag_1)`` is ``1 + rho + rho² / 2`` for an AR(1) process, and a step hardly changes
+    it. Chakar, Lebarbier, Lévy-Leduc and Robin do the same with lag 2 and medians: "A robust approach for estimating
+    change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
     """
     lag_1, lag_2, lag_3 = (_compute_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
     excess = (lag_2 + lag_3) / (2 * lag_1) - 1 if lag_1 > 0 else 0.0
@@ -104,10 +104,10 @@ def estimate_autocorrelation(x: Floats, bound: float) -> float:
 
 
 def _compute_mean_square(differences: Floats, bound: float) -> float:
-    """Return the mean square of differences of at most ``bound`` in size, in units of it. They are overwritten."""
+    """Return the mean square of differences, each clipped at ``bound``, in units of ``bound``; overwrite the array."""
     bounded_differences = np.minimum(np.abs(differences, out=differences), bound, out=differences)
     bounded_differences /= bound  # the square of a huge number would overflow
-    return float(np.square(bounded_differences).mean())  # Not np.dot: its threads go on spinning after a long series.
+    return float(np.square(bounded_differences).mean())  # np.dot would leave its threads spinning after a long series
 
 
 def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise:
@@ -128,8 +128,8 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
         sorted_differences = sort_sizes(differences)
     if np.count_nonzero(sorted_differences) <= max(1.0, _MAX_REPEATING_SHARE * len(differences)):
         return Noise(0.0, 0.0, n)
-    # Scale of one point around its level: at least what rounding gives. Where many points repeat, the smallest
-    # differences are too small, so those of a larger share count as well, a little reduced because of outliers.
+    # Standard deviation of one point around its level. If many points repeat, the smallest differences are too small,
+    # so the estimate from the smallest 90 % counts as well, times 0.9 because these include outliers.
     sigma = max(
         estimate_trimmed_scale(sorted_differences), 0.9 * estimate_trimmed_scale(sorted_differences, 0.9, _TRIM_90)
     )
@@ -137,9 +137,9 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
         sigma = estimate_trimmed_scale(sorted_differences, 0.95, _TRIM_95)
     largest_value = max(float(x.max()), -float(x.min()))
     sigma = max(sigma, MIN_SIGMA_SHARE * largest_value, _SMALLEST_SIGMA)
-    # Autocorrelation hides a part of it: differences of neighbours are smaller by sqrt(1 - rho).
+    # Autocorrelation hides a part of the noise: differences of neighbours are smaller by the factor sqrt(1 - rho).
     rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= _MIN_POINTS_FOR_RHO else 0.0
-    # The smallest third of the differences are mostly those of two points of one mode.
+    # The smallest third of the differences are mostly between two points of one mode.
     mode_sigma = min(sigma, estimate_trimmed_scale(sorted_differences, 0.35, _TRIM_35))
     return Noise(sigma / (1 - rho) ** 0.5, rho, n, mode_sigma / (1 - rho) ** 0.5)
 

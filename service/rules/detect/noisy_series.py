@@ -1,4 +1,4 @@
-"""Detects level changes of noisy series; a further point costs the same however long the series is."""
+"""Detects level changes of noisy series; the cost of a further point does not depend on the length of the series."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
-SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
+SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # points after which a change is final
 
 
 _get_position = attrgetter("position")
 
 
 class _GroupingState(NamedTuple):
-    """The state of grouping after a measured change: how many changes are judged, and the group that is open."""
+    """The state of grouping after a measured change: how many changes are judged, and the group still open."""
 
     n_judged: int
     group: ramps.ChangeGroup
@@ -71,12 +71,12 @@ class NoisySeries:
         self._distinct_levels = DistinctLevels(self.noise)
         self._measured_changes: list[MeasuredChange] = []
         self._grouping_states: list[_GroupingState] = []
-        # By the shape of the change, the range of runs, and the shapes of the other changes.
+        # Keys: the shape of the change, the range of runs, and the shapes of the other changes.
         self._margins: dict[tuple[object, ...], float] = {}
         self._judged_changes: list[LevelChange] = []
         self._open_changes: list[LevelChange] = []
-        self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
-        self._n_unchanged = 0  # how many of the first changes are as find_updates() returned them last
+        self.slow_ramps: dict[int, LevelChange] = {}  # keys: the start of the level that climbs
+        self._n_unchanged = 0  # how many changes at the start are the same as when find_updates() last returned them
 
     def extend(self, new_values: Floats) -> None:
         """Append finite values."""
@@ -94,35 +94,35 @@ class NoisySeries:
             self._update_partition(n_to_partition)
 
     def _estimate_noise(self, head: Floats) -> None:
-        """Estimate the noise again, and discard the changes that were found by the former estimate."""
+        """Estimate the noise again, and discard the changes that were found with the former estimate."""
         self.noise = estimate_noise(head, sort_sizes(head[1:] - head[:-1]))
         self._discard_results()
 
     def _update_partition(self, n_points: int) -> None:
         """Update the partition of the first ``n_points`` points, then measure, group and check what changed in it."""
-        # Propose positions, and find how many of them are as before.
+        # Propose positions, and count how many of them at the start are as before.
         values = self._values[:n_points]
         self._clipped_series.update(values, self.noise)
         n_unchanged = self._change_points.update(self._clipped_series, n_points)
         proposals = self._change_points.positions
         n_settled = self._n_partitioned - SETTLED_POINTS
         self._n_partitioned = n_points
-        # A proposal is as before only if the level after it ends where points were final at the last update.
+        # A proposal is as before only if the level after it ends among points that were final at the last update.
         while n_unchanged:
             end_of_level = proposals[n_unchanged] if n_unchanged < len(proposals) else n_points
             if end_of_level <= n_settled:
                 break
             n_unchanged -= 1
 
-        # Drop those across which the levels are not distinct. The last unchanged one is judged again, because the level
-        # after it may have changed.
+        # Drop proposals without distinct levels on the two sides. The last unchanged proposal is judged again, because
+        # the level after it may have changed.
         n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - 1))
         changes = self._distinct_levels.changes
         if n_unchanged == len(changes) == len(self._measured_changes):
             self._find_slow_ramps(len(self._measured_changes))
             return
 
-        # Measure the changes that differ from those before, with their neighbours, and judge them.
+        # Measure and judge the changes that differ from the last update, and their neighbours.
         n_unchanged = min(max(0, n_unchanged - 2), len(self._measured_changes))
         edges = [
             changes[n_unchanged - 1].position if n_unchanged else 0,
@@ -141,9 +141,9 @@ class NoisySeries:
         self._find_slow_ramps(n_unchanged)
 
     def _find_slow_ramps(self, first_changed: int) -> None:
-        """Look for slow ramps between large changes, from the one before measured change number ``first_changed`` on.
+        """Look for slow ramps between large changes, from the last large one before number ``first_changed`` on.
 
-        Small changes do not end a ramp, because a slow one has many of them.
+        Small changes do not end a ramp, because a slow ramp shows as many of them.
         """
         while first_changed and not self._is_large(self._measured_changes[first_changed - 1]):
             first_changed -= 1
@@ -158,7 +158,7 @@ class NoisySeries:
                 self.slow_ramps[begin] = ramp
 
     def _is_large(self, change: MeasuredChange) -> bool:
-        """Return whether a change is so large that it is considered by itself."""
+        """Return whether a change is so large that it is judged independently of other changes."""
         return abs(change.after - change.before) >= LARGE_STEP_SIGMA * self.noise.sigma
 
     def _group_changes(self, first_changed: int) -> None:
@@ -177,7 +177,7 @@ class NoisySeries:
         self._open_changes = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
-        """Return a change if it explains the runs around it better than a host that wanders; None if it does not.
+        """Return a change if it explains the runs around it better than a wandering host; None if it does not.
 
         If that is likely, but not certain, the change is returned as a suspicion.
 
@@ -194,8 +194,8 @@ class NoisySeries:
         if is_jump(size, self.noise) and not change.wants_rerun:
             return change
 
-        # Judge it by the runs around it and the other changes there. It is certain if it is in one of the windows, so
-        # that no later change withdraws it.
+        # Judge the change by the runs around it and the other changes there. It is certain if any one of the windows
+        # makes it certain, so that no later change withdraws it.
         min_runs = min(change.index - begin, end - change.index)
         largest_margin = -math.inf
         for start, stop in self._list_windows(shape):
@@ -210,12 +210,13 @@ class NoisySeries:
         return None
 
     def _list_windows(self, shape: Shape) -> list[tuple[int, int]]:
-        """Return the ranges of runs by which a change is judged, one after the other, as (first, end) pairs.
+        """Return the ranges of runs by which a change is judged, in the order in which they are tried.
 
-        Runs beyond a much larger change may be so noisy that this one does not show. A later change may begin at the
-        next measured one, certain or in doubt, or with some of the newest runs: ranges that end there are also tried.
+        Each is a (first, end) pair. Runs beyond a much larger change may be so noisy that this change does not show in
+        them, so one range ends at such changes. A later change may begin at the next measured change, certain or in
+        doubt, or with some of the newest runs: ranges that end there are tried as well.
         """
-        # The usual range, and where else it may end.
+        # The usual range, and the other positions at which it may end.
         start = max(0, shape.low - POINTS_BEFORE)
         stop = min(self._n_partitioned, shape.high + POINTS_AFTER)
         next_index = bisect_right(self._measured_changes, shape.high, key=_get_position)
@@ -237,7 +238,7 @@ class NoisySeries:
         return self._measured_changes[first:end]
 
     def _list_small_steps(self, index: int, start: int, stop: int) -> list[float]:
-        """Return the sizes of the small certain steps between ``start`` and ``stop``, without the one at ``index``."""
+        """Return the sizes of the small certain steps between ``start`` and ``stop``, except the step at ``index``."""
         changes = self._list_measured_changes(start + 1, stop)
         return [
             change.after - change.before
@@ -246,14 +247,14 @@ class NoisySeries:
         ]
 
     def _is_jump(self, change: MeasuredChange) -> bool:
-        """Return whether a change is so large that the runs on both sides may have another noise."""
+        """Return whether a change is so large that the noise of the runs may differ between its two sides."""
         return not change.in_doubt and is_jump(abs(change.after - change.before), self.noise)
 
     def _compute_margin(self, shape: Shape, span: tuple[int, int], start: int, stop: int) -> float:
         """Return by how much a change explains the runs in [start, stop) better than wander.
 
-        ``span`` is where the level before the change starts and where the level after it ends: only changes there and
-        outside count as other changes.
+        ``span`` contains the start of the level before the change and the end of the level after it. Only changes at or
+        outside these two positions count as other changes.
         """
         begin, end = span
         other_changes = [
@@ -274,7 +275,7 @@ class NoisySeries:
         return margin
 
     def find_updates(self) -> tuple[int, list[LevelChange]]:
-        """Return how many of the first changes are the same as at the previous call, and all changes after those."""
+        """Return how many changes at the start are the same as at the previous call, and all changes after them."""
         n_unchanged = self._n_unchanged
         n_judged = len(self._judged_changes)
         self._n_unchanged = n_judged + len(self._open_changes)
@@ -282,9 +283,9 @@ class NoisySeries:
         return n_unchanged, updated_changes
 
     def find_change_in_newest_points(self, reruns: Sequence[float] = ()) -> LevelChange | None:
-        """Return a change among the newest points, after the last certain one.
+        """Return a change among the newest points, after the last certain change; None if there is none.
 
-        ``reruns`` are all measurements of the newest point, where it was measured again.
+        ``reruns`` are all measurements of the newest point if it was measured again.
         """
         last_certain_index = next(
             (change.position for change in reversed(self._distinct_levels.changes) if not change.in_doubt), 0
@@ -303,7 +304,7 @@ class NoisySeries:
     def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
         """Return whether a change among the newest points explains the runs around it better than a wandering host.
 
-        ``reruns`` are all measurements of the newest point, where it was measured again.
+        ``reruns`` are all measurements of the newest point if it was measured again.
         """
         size = abs(change.after - change.before)
         if is_jump(size, self.noise):
@@ -323,7 +324,7 @@ class NoisySeries:
             runs / self.noise.sigma, start, step, self.noise, certain_steps_before
         )
         small_steps_before = self._list_small_steps(index, start, index)
-        # How few runs come after the change does not raise the margin: find_newest_change has allowed for it.
+        # Only the runs before the change count here: find_newest_change has allowed for how few come after it.
         n_runs_before = index - start
         return margin >= find_needed_margin(size, n_runs_before, self.noise, small_steps_before)
 

@@ -1,7 +1,7 @@
-"""Nominates the changes that a few runs of a noisy program make likely; measuring in pairs proves or refutes them.
+"""Nominates the changes that a few runs of a noisy program make likely; interleaved pairs prove or refute them.
 
-From a handful of noisy runs nothing is certain. But a comparison of the two sides in one session settles the question
-within minutes, so a nomination has to be cheap and sensitive, not sure: docs/explanation/detection.md, "Two steps".
+A handful of noisy runs makes nothing certain. But a comparison of the two sides in one session settles the question
+within minutes, so a nomination has to be cheap and sensitive, not certain: docs/explanation/detection.md, "Two steps".
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import format_number
 
 MAX_NOMINATED_POINTS = 64
-"""Newest points of a level in which a change is nominated; the detector judges longer levels by themselves."""
+"""The newest points of a level among which a change is nominated; for longer levels, the detector is enough."""
 MAX_LIKELY_CHANCE = 0.02
-"""Probability, over all positions, below which a split of unchanged runs makes a change likelier than not: one commit
-in some fifty moves a metric."""
+"""If unchanged runs would be split as far anywhere with at most this probability, a change is likelier than not: about
+one commit in fifty moves a metric."""
 MAX_WORTHWHILE_CHANCE = 0.9
-"""The same for a change that is worth a comparison if there is time."""
+"""The same probability for a change that is worth a comparison if there is time."""
 MIN_RUNS_TO_CLIP = 8
-"""The smallest number of runs whose outliers are clipped."""
+"""Outliers are clipped only if there are at least this many runs."""
 MAX_OUTLIER_DEVIATIONS = 4.0
-"""Runs that are more standard deviations away from their median are clipped."""
+"""Runs that are more than this many standard deviations from their median are clipped."""
 MIN_INTERVAL_LOSS = 2.0
-"""By how much the log-likelihood of another position may be lower for it to be a candidate."""
+"""How much lower than the best log-likelihood that of another position may be for it to lie in the interval."""
 PRIOR_DEGREES = 2.0
-"""Degrees of freedom that the spread of the samples within runs is worth, as an estimate of the noise between runs."""
+"""Degrees of freedom by which the spread of samples within runs counts as an estimate of the noise between runs."""
 
 _NORMAL_DISTRIBUTION = NormalDist()
 
@@ -46,11 +46,11 @@ class Nomination:
     index
         First point of the new level, at the most likely position.
     low, high
-        Range of the positions that are about as likely.
+        Range of the positions that are nearly as likely.
     before, after
         Medians of the two sides.
     chance
-        Probability that runs without a change are split as far.
+        Probability of a split at least as large among runs without a change.
     """
 
     index: int
@@ -85,7 +85,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
     values : sequence of n numbers
         The runs of one level, oldest first; the last ``MAX_NOMINATED_POINTS`` are read.
     samples : sequence of n sequences
-        The samples that each value is the median of.
+        For each value, the samples whose median it is.
     """
     begin = max(0, len(values) - MAX_NOMINATED_POINTS)
     if len(set(values[begin:])) < 2:
@@ -96,7 +96,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
     if degrees <= 0:
         return None
 
-    # The best split, and the probability that unchanged runs have as good a one.
+    # The best split, and the probability that unchanged runs have an equally good one.
     best_split = int(statistics.argmax())
     probability = min(1.0, len(statistics) * _compute_tail(float(statistics[best_split]), degrees))
     if probability > MAX_WORTHWHILE_CHANCE:
@@ -116,7 +116,10 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
 
 
 def _clip_outliers(runs: Floats) -> Floats:
-    """Return runs with those clipped that lie far off the median of many: single outliers are no change."""
+    """Return the runs with outliers clipped to a distance from the median, because a single outlier is no change.
+
+    A few runs are returned unchanged.
+    """
     if len(runs) < MIN_RUNS_TO_CLIP:
         return runs
     center = median(runs.tolist())  # of so few numbers, faster than NumPy's
@@ -136,7 +139,7 @@ def compute_split_statistics(runs: Floats, prior_variance: float) -> tuple[Float
     runs : array of n floats
         The runs.
     prior_variance : float
-        The variance that the samples within runs show; 0 if they show none.
+        The variance estimated from the samples within runs; 0 if they do not vary.
     """
     n = len(runs)
     n_before = np.arange(1, n)
@@ -153,9 +156,9 @@ def compute_split_statistics(runs: Floats, prior_variance: float) -> tuple[Float
 
 
 def _estimate_variance(samples: Sequence[Sequence[Number]]) -> float:
-    """Return the variance of a run's median that the samples within runs show; 0 if all samples agree."""
-    # The median of n normal samples has about π ∕ 2 times the variance of their mean. Not by NumPy: a run has a handful
-    # of samples, for which an array takes ten times as long.
+    """Return the variance of a run's median, estimated from the samples within runs; 0 if all samples agree."""
+    # The median of n normal samples has about π ∕ 2 times the variance of their mean. NumPy is not used: for the few
+    # samples of a run, an array takes ten times as long.
     variances = [_compute_variance(values) * math.pi / 2 / len(values) for values in samples if len(values) > 1]
     return sum(variances) / len(variances) if variances else 0.0
 
@@ -168,9 +171,9 @@ def _compute_variance(values: Sequence[Number]) -> float:
 
 
 def _compute_tail(statistic: float, degrees: float) -> float:
-    """Return the probability that a squared t statistic is larger.
+    """Return the probability of a squared t statistic larger than ``statistic``.
 
-    By the transformation to a normal variable of Wallace, "Bounds on normal approximations to Student's and the
+    Uses the transformation to a normal variable by Wallace, "Bounds on normal approximations to Student's and the
     chi-square distributions", Annals of Mathematical Statistics 30 (1959).
     """
     if math.isinf(statistic):

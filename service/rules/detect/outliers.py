@@ -7,12 +7,12 @@ import numpy as np
 from service.rules.detect.median_of_nine import Floats, compute_medians_of_nine
 
 HALF_WINDOW = 4  # half the width of the running median: excursions of up to four points vanish, five remain
-CLIP_SIGMA = 3.0  # largest counted distance of a point from the running median, in sigma
-MAX_JUMP_SIGMA = 20.0  # largest counted jump of the running median, in sigma
+CLIP_SIGMA = 3.0  # sigma: a larger distance of a point from the running median is clipped to this
+MAX_JUMP_SIGMA = 20.0  # sigma: a larger jump of the running median is clipped to this
 
 
 def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
-    """Return the running medians of nine at ``start … stop - 1``; at the ends, those of the nearest whole window."""
+    """Return the running medians of nine at ``start … stop - 1``; near the ends, the nearest full window is used."""
     last_start = len(x) - 2 * HALF_WINDOW - 1
     first_start = min(max(start - HALF_WINDOW, 0), last_start)
     final_start = min(max(stop - 1 - HALF_WINDOW, 0), last_start)
@@ -29,16 +29,16 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
 def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
     """Return values with each outlier replaced by the running median of its side of a cut.
 
-    An outlier is far off two running medians: that of its side, and that across the cut. So the few values just after a
-    change are not outliers, because they are near the median of their side. Nor are the values of a wandering level,
-    because the median across the cut follows it.
+    An outlier is far off two running medians: the median of its side, and the median across the cut. So the few values
+    just after a change are not outliers, because they are near the median of their side. The values of a wandering
+    level are not outliers either, because the median across the cut follows them.
 
     Parameters
     ----------
     cut_index
-        Where the second side begins.
+        Index at which the second side begins.
     max_distance
-        The distance from a running median beyond which a value is far off it.
+        A value is far off a running median if its distance from it is larger than this.
     """
     side_medians = np.concatenate([_compute_middle(side) for side in (x[:cut_index], x[cut_index:]) if len(side)])
     is_outlier = np.minimum(np.abs(x - side_medians), np.abs(x - _compute_middle(x))) > max_distance
@@ -46,15 +46,16 @@ def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
 
 
 def _compute_middle(x: Floats) -> Floats:
-    """Return the running median of values; of fewer than nine, their median."""
+    """Return the running median of nine values; for fewer than nine, their median."""
     return compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.full(len(x), np.median(x))
 
 
 def clip_outliers(x: Floats, medians: Floats, sigma: float) -> tuple[Floats, Floats]:
     """Return the clipped residuals of ``x`` and the clipped increments of its running median, both in sigma.
 
-    Clipping is the bounded loss of Fearnhead and Rigaill, "Changepoint detection in the presence of outliers", JASA 114
-    (2019), around a running median; clipped increments keep squares small however large a jump is.
+    Clipping residuals corresponds to the bounded loss of Fearnhead and Rigaill, "Changepoint detection in the presence
+    of outliers", JASA 114 (2019), around a running median. Clipping increments keeps their squares small, however large
+    a jump is.
 
     Parameters
     ----------
@@ -68,5 +69,5 @@ def clip_outliers(x: Floats, medians: Floats, sigma: float) -> tuple[Floats, Flo
 
 
 def _clip_values(values: Floats, bound: float) -> Floats:
-    """Return ``values.clip(-bound, bound)``, which is slower for few values."""
+    """Return ``values.clip(-bound, bound)``, but faster for few values."""
     return np.minimum(np.maximum(values, -bound), bound)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-MAX_CANDIDATES = 64  # Beyond this number, the oldest candidates are dropped, except the best.
-MAX_UNPRUNED = 6  # Pruning so few candidates takes longer than keeping them.
-MIN_SEGMENT_POINTS = 4  # The running median removes shorter segments.
+MAX_CANDIDATES = 64  # if there are more candidates, the oldest are dropped, except the best
+MAX_UNPRUNED = 6  # pruning so few candidates takes longer than keeping them
+MIN_SEGMENT_POINTS = 4  # the running median removes shorter segments
 
 _Candidate = tuple[float, float, float, int, int]  # cost, cumulative sum, cumulative sum of squares, position, node
 
@@ -14,23 +14,23 @@ _Candidate = tuple[float, float, float, int, int]  # cost, cumulative sum, cumul
 class Partition:
     """Optimal partitioning with pruning, fed from left to right.
 
-    Minimises the sum of squared residuals of all segments plus ``penalty`` for each change: Jackson et al., "An
-    algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12 (2005); pruned after
-    Killick, Fearnhead and Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107
+    It minimises the sum of squared residuals of all segments plus ``penalty`` for each change: Jackson et al., "An
+    algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12 (2005). It prunes like
+    PELT: Killick, Fearnhead and Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107
     (2012).
     """
 
     def __init__(self, penalty: float) -> None:
         self.penalty = penalty
-        self.position = [0]  # of each node, where its segment begins
-        self.previous = [0]  # of each node, that of the segment before it in the best partition up to there
+        self.position = [0]  # for each node, the position at which its segment begins
+        self.previous = [0]  # for each node, the node of the segment before it in the best partition up to its position
         self._candidates: list[_Candidate] = [(-penalty, 0.0, 0.0, 0, 0)]
 
     def _compute_costs(self, position: int, total: float, squares: float) -> list[float]:
-        """Return, for each candidate, the cost of the series up to ``position`` if its last segment begins there.
+        """Return, for each candidate, the cost of the series up to ``position`` if its last segment begins at it.
 
-        A segment that would be too short costs infinity. There are a dozen candidates on average: an array would be
-        slower than a list.
+        The cost is infinite if this segment is too short. There are a dozen candidates on average, for which a list is
+        faster than an array.
 
         Parameters
         ----------
@@ -48,7 +48,10 @@ class Partition:
         return costs
 
     def add(self, position: int, total: float, squares: float) -> None:
-        """Add a candidate: ``total`` and ``squares`` are the cumulative sums of the ``position`` values before it."""
+        """Add a candidate at ``position``.
+
+        ``total`` and ``squares`` are the sums of all values before it and of their squares.
+        """
         costs = self._compute_costs(position, total, squares)
         min_cost = min(costs)
         best_index = costs.index(min_cost)
@@ -66,7 +69,7 @@ class Partition:
         self._candidates.append((cost_with_change, total, squares, position, len(self.position) - 1))
 
     def find_last(self, position: int, total: float, squares: float) -> int:
-        """Return the node at which the last segment begins if the series ends at ``position``."""
+        """Return the node at which the last segment of the best partition begins if the series ends at ``position``."""
         costs = self._compute_costs(position, total, squares)
         *_, node = self._candidates[costs.index(min(costs))]
         return node

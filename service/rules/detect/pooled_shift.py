@@ -1,4 +1,4 @@
-"""Detects a shift of many benchmarks at once that is too small to show in any of them, from one run of the suite."""
+"""Detects from one run of a suite that many benchmarks shifted together, by too little to show in any single one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import format_number
 
-MIN_BENCHMARKS = 8  # benchmarks that a pooled verdict needs
-MIN_HISTORY_POINTS = 8  # points that a benchmark needs to take part
-MAX_HISTORY_POINTS = 64  # newest points of its history that are read
+MIN_BENCHMARKS = 8  # a pooled verdict needs at least this many benchmarks
+MIN_HISTORY_POINTS = 8  # a benchmark with a shorter history is left out
+MAX_HISTORY_POINTS = 64  # only the newest points of each history are read
 TRIMMED_SHARE = 0.1  # share of the benchmarks that is trimmed at each end
 FALSE_ALARM_PROBABILITY = 5e-4  # probability of reporting a shift where there is none
 
 
 @dataclass(frozen=True, slots=True)
 class PooledShift:
-    """A shift of a whole suite at once: one event.
+    """A common shift of a whole suite, which is one event.
 
     Attributes
     ----------
     shift : float
-        Trimmed mean of the benchmarks' shifts, unit of the series.
+        Trimmed mean of the benchmarks' shifts, in the unit of the series.
     low, high : float
         95 % confidence interval of the shift.
     p_value : float
@@ -56,21 +56,22 @@ def find_pooled_shift(
     *,
     max_false_alarm_probability: float = FALSE_ALARM_PROBABILITY,
 ) -> PooledShift | None:
-    """Decide whether a suite's newest run shifted as a whole.
+    """Return the common shift of a suite's newest run; None if it did not shift as a whole.
 
-    Each benchmark's newest value is compared with its history by its normal score, so that modes and heavy tails of
-    single benchmarks do not matter. The trimmed mean of all scores is tested by Yuen's one-sample test ("The two-sample
-    trimmed t for unequal population variances", Biometrika 61, 1974; the one-sample form is Tukey and McLaughlin,
-    1963). The noise must be nearly independent between benchmarks.
+    Each benchmark's newest value is replaced by its normal score among the benchmark's history, so that modes and heavy
+    tails of single benchmarks do not matter. The trimmed mean of all scores is tested by Yuen's one-sample test ("The
+    two-sample trimmed t for unequal population variances", Biometrika 61, 1974; the one-sample form is by Tukey and
+    McLaughlin, 1963). The noise must be nearly independent between benchmarks.
 
     Parameters
     ----------
     histories : sequence of sequences
-        For each benchmark its values since its last known change, oldest first; those with fewer than 8 are left out.
+        For each benchmark, its values since its last known change, oldest first; a benchmark with fewer than 8 is left
+        out.
     newest_values : sequence
-        For each benchmark its value in the run that is judged.
+        For each benchmark, its value in the run that is judged.
     max_false_alarm_probability : float
-        Accepted probability of a false alarm.
+        Largest accepted probability of a false alarm.
 
     Returns
     -------
@@ -84,7 +85,7 @@ def find_pooled_shift(
     """
     if len(histories) != len(newest_values):
         raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest_values)}")
-    # Each benchmark's offset from its own history, and the normal score of that.
+    # Each benchmark's offset from its own history, and its normal score among it.
     newest_values = check_numbers(newest_values, 0, "newest")
     offsets_and_scores = [
         _compute_offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
@@ -94,7 +95,7 @@ def find_pooled_shift(
     if len(offsets_and_scores) < MIN_BENCHMARKS:
         return None
 
-    # Trimmed mean of the offsets; where they are all equal, it is exact. Otherwise Yuen's test of the scores decides.
+    # Trimmed mean of the offsets. If all are equal, no test is needed; otherwise Yuen's test of the scores decides.
     offsets, scores = np.array(offsets_and_scores).T
     shift, error, degrees_of_freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:
@@ -106,7 +107,7 @@ def find_pooled_shift(
 
 
 def _compute_offset(history: list[Number], value: Number) -> tuple[float, float]:
-    """Return the difference of a value from the level of its history, and its normal score among the history."""
+    """Return the difference of a value from the level of its history, and its normal score among this history."""
     values = subtract_origin([*history, value], history[0])
     return float(values[-1] - np.median(values[:-1])), float(compute_normal_scores(values)[-1])
 
@@ -129,9 +130,9 @@ def _compute_yuen_t(values: Floats) -> float:
 
 
 def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
-    """Return the two-sided p value of Student's t, from its series for integer degrees of freedom.
+    """Return the two-sided p-value of Student's t, from the finite series for integer degrees of freedom.
 
-    Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
+    See Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
     """
     angle = math.atan(abs(t) / math.sqrt(degrees_of_freedom))
     cosine, sine = math.cos(angle), math.sin(angle)
@@ -144,8 +145,8 @@ def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
 
 
 def _compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Return the t that 5 % exceed in absolute value, by bisection."""
-    low, high = 0.0, 100.0  # above that of a single degree of freedom, which is 12.7
+    """Return the t that is exceeded in absolute value with a probability of 5 %, found by bisection."""
+    low, high = 0.0, 100.0  # the largest quantile, for one degree of freedom, is 12.7
     for _ in range(60):  # halves the interval to less than the resolution of a float
         middle = (low + high) / 2
         if _compute_two_sided_p(middle, degrees_of_freedom) > 0.05:

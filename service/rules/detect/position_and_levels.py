@@ -1,4 +1,4 @@
-"""Measures each change of the partition: its levels, position, interval of the position, and the trend after it."""
+"""Measures each change of the partition: levels, position with its interval, and the trend after the change."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.outliers import HALF_WINDOW
 
-LEVEL_POINTS = 32  # points on each side that a level is taken from
-MAX_POINTS_BETWEEN = 6  # points on each side of a change of which some may lie between its levels
-POSITION_POINTS = 48  # points on each side among which its position lies
-MIN_MISS_SIGMA = 4.0  # sigma by which a run between two levels misses the level that it would belong to
-MIN_AGREEING_SHARE = 1 / 3  # share of the runs beside a change that have to lie at its level
-MIN_RUNS_AT_LEVEL = 2  # runs that have to be at that level
+LEVEL_POINTS = 32  # points on each side of a change from which its levels are computed
+MAX_POINTS_BETWEEN = 6  # points on each side of a change that are searched for runs between its levels
+POSITION_POINTS = 48  # points on each side of a proposed position within which the exact position is searched
+MIN_MISS_SIGMA = 4.0  # sigma: a run lies between two levels only if it misses its own level by at least this
+MIN_AGREEING_SHARE = 1 / 3  # smallest share of the runs beside a change that lie at its level
+MIN_RUNS_AT_LEVEL = 2  # smallest number of runs at that level
 
 Ints = NDArray[np.int64]
 _WINDOW = np.arange(LEVEL_POINTS)
@@ -28,8 +28,8 @@ _OFFSETS = np.arange(-POSITION_POINTS, POSITION_POINTS + 1)
 class MeasuredChange(NamedTuple):
     """A change of the partition with its measures; levels in the unit of the (centred) series.
 
-    ``begin`` is the start of the level before it and ``end`` the end of the level after it, ``length`` the length of
-    the segment after it, and ``in_doubt`` whether more runs must settle it.
+    The level before the change starts at ``begin``, and the level after it ends at ``end``. ``length`` is the length of
+    the segment after it; ``in_doubt`` says that more runs must settle the change.
     """
 
     position: int
@@ -69,10 +69,10 @@ def _compute_medians(x: Floats, start: Ints, stop: Ints) -> Floats:
 
 
 def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
-    """Return ``level``, the median of a segment, if enough runs are near it; otherwise that of the part at the change.
+    """Return ``level``, the median of a segment, if enough runs are near it; otherwise the level next to the change.
 
-    The median of a segment whose parts are too short to be separated can lie where no run is. Then the level is that of
-    the part next to the change. ``runs`` begins with the run nearest to the change.
+    A segment can consist of parts that are too short to be separated. Its median can then lie where no run is, so the
+    level of the part next to the change is taken. ``runs`` begins with the run nearest to the change.
     """
     max_distance = MIN_MISS_SIGMA * sigma
     if np.count_nonzero(np.abs(runs - level) <= max_distance) >= MIN_AGREEING_SHARE * len(runs):
@@ -83,7 +83,7 @@ def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
 
 
 def _find_nearest_split(x: Floats, split: int, low: int, high: int) -> int:
-    """Return the position in ``low … high`` at which two levels leave the least sum of absolute residuals.
+    """Return the position in ``low … high`` that minimises the sum of absolute residuals from the two levels.
 
     The levels are the medians before and after the proposed ``split``. This corrects splits near the start of a series:
     there, the running median covers both levels, so the first points can be clipped as if they were outliers.
@@ -97,9 +97,9 @@ def measure_changes(
 ) -> list[MeasuredChange]:
     """Measure the changes at ``edges[1:-1]``.
 
-    Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
-    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals,
-    or normal scores where a series has modes, and taken as a posterior with a flat prior.
+    The position and its interval come from the profile likelihood over all positions near the candidate (Hinkley,
+    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), taken as a posterior
+    with a flat prior. The residuals are bounded; for a series with modes, they are normal scores.
 
     Parameters
     ----------
@@ -108,23 +108,24 @@ def measure_changes(
     sums : array of n + 1 floats
         Running sums of the clipped series in sigma, for trends.
     edges : array of m + 2 ints
-        An edge of the series or another change, the m changes, and again an edge or a change.
+        The position before the m changes, the m changes, and the position after them. The first and the last are edges
+        of the series or further changes.
     begin : int
         The exact position of the change at ``edges[0]``, 0 if that is the edge of the series.
     in_doubt : sequence of m bools
-        Whether more runs must settle each change.
+        For each change, whether more runs must settle it.
     """
     if len(edges) < 3:
         return []
     previous_edges, proposed, next_edges = edges[:-2], edges[1:-1], edges[2:]
-    # Range of the positions of each change: at most POSITION_POINTS on each side, and halfway to its neighbours.
+    # Range of the positions of each change: at most POSITION_POINTS on each side, and at most halfway to the next one.
     old_starts = np.maximum(previous_edges, proposed - POSITION_POINTS)
     new_ends = np.minimum(next_edges, proposed + POSITION_POINTS)
     low = np.minimum(np.maximum(old_starts, (previous_edges + proposed) // 2) + 1, proposed)
     high = np.maximum(np.minimum(new_ends - 1, (proposed + next_edges) // 2), proposed)
     positions = np.minimum(np.maximum(proposed[:, None] + _OFFSETS, low[:, None]), high[:, None])
 
-    # Logarithm of the likelihood of each position, from the residuals of two levels, each the mean of its side.
+    # Log-likelihood of each position, from the residuals around the means of its two sides.
     points = (new_ends - old_starts)[:, None]
     n_before = positions - old_starts[:, None]
     rise = (
@@ -146,7 +147,8 @@ def measure_changes(
     lowest = positions[rows, (posterior >= 0.025 * posterior[:, -1:]).argmax(axis=1)]
     highest = positions[rows, (posterior >= 0.975 * posterior[:, -1:]).argmax(axis=1)]
 
-    # Position: the proposed one where the interval holds it; near the start of a series, that of the least residuals.
+    # Position: the proposed one if it lies within the interval; near the start of a series, the one with the smallest
+    # residuals.
     if not noise.has_modes:
         indices = np.where((lowest <= proposed) & (proposed <= highest), proposed, indices)
         if old_starts[0] == 0 and proposed[0] <= 2 * HALF_WINDOW:
@@ -172,7 +174,7 @@ def measure_changes(
     first_half_mean = (sums[proposed + half] - sums[proposed]) / half_length
     trend = np.where(half > 0, second_half_mean - first_half_mean, 0.0)
 
-    # The interval includes runs between the two levels: it is not known to which they belong.
+    # The interval includes runs between the two levels, because it is unknown to which of them each belongs.
     low, high = np.minimum(lowest, indices), np.maximum(highest, indices)
     if not noise.has_modes:
         for i in range(n_changes):

@@ -1,6 +1,6 @@
 """Joins a staircase of changes in one direction into a ramp.
 
-Where its thresholds show: docs/explanation/detection.md, "The rules".
+The effects of the thresholds are described in docs/explanation/detection.md, "The rules".
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from service.rules.detect.noise import Noise
 from service.rules.detect.position_and_levels import MeasuredChange
 from service.rules.detect.wander import Shape, compute_margin_over_wander, find_needed_margin
 
-MIN_CLIMB_RUNS = 256  # runs of one level from which on it may climb too slowly for steps
-MIN_CLIMB_SIGMA = 2.0  # sigma: the least that such a level climbs
-RUNS_PER_END = 32  # runs at each end of it that show how far
+MIN_CLIMB_RUNS = 256  # a level of at least this many runs may climb too slowly to show steps
+MIN_CLIMB_SIGMA = 2.0  # sigma: smallest climb of such a level
+RUNS_PER_END = 32  # runs at each end of such a level from which its climb is computed
 MAX_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
-MAX_OPPOSED_STEP_SIGMA = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
-STEPS_PER_OPPOSED_STEP = 3  # one change in this many may go against a climb
-MIN_RAMP_SIGMA = 4.0  # sigma: the least that a ramp climbs
+MAX_OPPOSED_STEP_SIGMA = 1.0  # sigma: a smaller step against the climb may be due to imprecise estimates of levels
+STEPS_PER_OPPOSED_STEP = 3  # one change in this many may go against the climb
+MIN_RAMP_SIGMA = 4.0  # sigma: smallest climb of a ramp
 
 
 class ChangeGroup(NamedTuple):
     """Successive changes in one direction, with the evidence that they are a ramp.
 
-    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one; ``n_opposed``
-    counts the small changes in the other direction.
+    ``score`` is the log-likelihood ratio, up to a factor, of inner segments that climb steadily against flat ones;
+    ``n_opposed`` counts the small changes in the other direction.
     """
 
     first_change: MeasuredChange
@@ -62,7 +62,7 @@ def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
 
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
-    """Return whether a change continues the group, or goes only a little against it where few changes do."""
+    """Return whether a change continues the group, or is one of few small changes against its direction."""
     is_small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
     return _has_direction_of(group, change) or (
         is_small and STEPS_PER_OPPOSED_STEP * (group.n_opposed + 1) <= group.n_changes + 1
@@ -70,13 +70,14 @@ def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> boo
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
-    """Return the group with one more change, and with the evidence of whether the segment before it climbs or is flat.
+    """Return the group with one more change; its score includes whether the segment before the change climbs.
 
-    The means of the two halves differ by ``climb`` sigma in a segment that climbs steadily, and by 0 in a flat one. If
-    they are seen to differ by ``trend``, the log-likelihood ratio is n · climb · (trend − climb ∕ 2), up to a factor.
+    In a segment that climbs steadily, the expected difference between the means of its two halves is ``climb`` sigma;
+    in a flat segment, it is 0. If the observed difference is ``trend``, the log-likelihood ratio of the two is
+    n · climb · (trend − climb ∕ 2), up to a factor.
     """
     segment_change = group.last_change
-    climb = (change.after - segment_change.before) / (4 * sigma)  # mean of the two steps around the segment, halved
+    climb = (change.after - segment_change.before) / (4 * sigma)  # half the mean of the two steps around the segment
     gain = segment_change.length * climb * (segment_change.trend - climb / 2)
     second_change = change if group.n_changes == 1 else group.second_change
     steps = (*group.steps, change) if group.n_changes < MAX_STEPS else group.steps
@@ -110,7 +111,7 @@ def build_ramp_change(group: ChangeGroup) -> LevelChange:
 def list_group_changes(
     group: ChangeGroup | None, sigma: float, confirm_change: Callable[[LevelChange, int, int], LevelChange | None]
 ) -> list[LevelChange]:
-    """Return the changes of a group: one ramp, or those of its steps that explain the runs around them.
+    """Return the changes of a group: one ramp, or those steps that explain the runs around them.
 
     ``confirm_change`` returns a change if it explains the runs, given the start of the level before it and the end of
     the level after it.
@@ -133,7 +134,7 @@ def list_group_changes(
 
 
 def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None:
-    """Return a ramp if a level rises or falls too slowly to show steps; None if it is constant.
+    """Return a ramp if a level rises or falls too slowly to show steps; None if it does not.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None
     start : int
         The position of ``runs[0]`` in the series.
     noise : Noise
-        That of the series.
+        The noise of the series.
     """
     if len(runs) < MIN_CLIMB_RUNS:
         return None

@@ -1,4 +1,4 @@
-"""Detects level changes of series that repeat to the last digit, exactly or but for outliers.
+"""Detects level changes of series whose runs repeat one number exactly, always or apart from outliers.
 
 Where its bounds come from: docs/explanation/detection.md, "The rules" and "Exchangeability".
 """
@@ -15,72 +15,72 @@ from service.rules.detect.exchangeability import LOG_MAX_CHANCE, compute_log_cho
 from service.rules.detect.level_change import LevelChange, Number, format_change
 
 LOG_TWO_TESTS = math.log(2)
-"""Added to a log-probability where two tests of the same runs are made: either of them can succeed by chance."""
+"""Added to a log-probability if the same runs are tested twice, because either test can succeed by chance."""
 LOG_MIN_ORDERS = math.log(400)
-"""Logarithm of the number of orders, of which one is seen, that proves a first change of a series without outliers.
+"""In a series without outliers, a first change is proven if its order is only one of this many possible orders.
 
-Nothing else is known about such a series: if it alternated between two exact values at random, all the earlier runs
-would be equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/explanation/detection.md).
+Nothing else is known about such a series: it might alternate between two exact values at random, with all earlier
+runs equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/explanation/detection.md).
 """
 LOG_RERUN_PROBABILITY = math.log(0.1)
-"""Logarithm of the probability of being an outlier below which a run off the level is worth a rerun."""
+"""A run off the level is worth a rerun if its log-probability of being an outlier is at most this."""
 MIN_CHANGE_RUNS = 3
-"""Measurements without which no change is certain."""
+"""A change is certain only with at least this many measurements after it."""
 MAX_OUTLIER_SHARE = 0.2
-"""Share of outliers beyond which a level does not repeat, so that only a value that is new to it shows a change."""
+"""With a larger share of outliers, a level hardly repeats, so that only new or farther values show a change."""
 MAX_EXACT_OUTLIER_SHARE = 0.05
-"""Largest share of outliers of a series that counts as exact."""
+"""Largest share of outliers in a series that counts as exact."""
 MAX_OUTLIER_VALUES = 256
-"""A level with more different outliers does not repeat."""
-MIN_SAMPLES_TO_VARY = 4  # samples of a run that show whether they repeat
+"""A level with more different outlier values does not repeat."""
+MIN_SAMPLES_TO_VARY = 4  # a run needs at least this many samples to show whether they repeat
 MIN_RUNS_TO_SHOW_NOISE = 4
-"""Fewer runs off the level may all differ without showing that the series is noisy."""
+"""If fewer runs than this are off the level, they do not show that the series is noisy, even if all differ."""
 MAX_PENDING_RUNS = 32
 """If the values off the level are still no change after this many runs, the series does not repeat."""
 MIN_REPEATS_OF_LEVEL = 8
-"""Equal values that show that the first point of a series was off the level, if nothing repeats it."""
+"""If this many successive runs after the first run of a level agree on another value, the first was off the level."""
 MIN_RATIO_OF_LEVEL = 4
-"""How many times as many of the first runs as have the presumed level must have another value, to be the level."""
+"""Another value replaces the presumed level if at least this many times as many of the first runs have it."""
 
 
 def has_no_majority(samples: Sequence[Number]) -> bool:
-    """Return whether there are several samples, and no value that most of them share."""
+    """Return whether there are enough samples, and no value that most of them share."""
     return len(samples) >= MIN_SAMPLES_TO_VARY and 2 * Counter(samples).most_common(1)[0][1] <= len(samples)
 
 
 class RepeatingSeries:
-    """The level changes of a series of which most points repeat one value, updated as points are appended.
+    """The level changes of a series in which most points repeat one value, updated as points are appended.
 
     The runs off the level since the last point on it are *pending*. They are outliers if a run returns to the level,
-    and a change if it is improbable that so many successive runs are outliers. That probability follows from how many
-    runs have outliers before at this level, if all orders of the runs are equally probable. The same is asked of those
-    outliers alone that went as far as the pending runs: a run that was off by one does not excuse a step of thousands.
-    Numbers are compared as Python numbers, so exactly, also beyond 2**53.
+    and a change if it is improbable that so many successive runs are outliers. This probability follows from the number
+    of earlier outliers at this level, because all orders of the runs are equally probable. A second test counts only
+    the outliers that went as far as the pending runs: a run that was off by one does not explain a step of thousands.
+    Numbers are compared as Python numbers, so exactly even beyond 2**53.
 
-    Sampling ends with the first sample that shows the level that the history leads to expect, so runs stick to it, and
-    their order is not exchangeable. But the samples that were drawn before the end are shown too. A run is therefore a
-    witness for each value that its samples show: one sample on the level returns to it, and one off the level is an
+    A run stops sampling at the first sample that shows the expected level, so its value sticks to this level, and the
+    order of the values is not exchangeable. But the earlier samples of the run are known too. Each value among the
+    samples of a run therefore counts as seen: one sample on the level returns to it, and one off the level is an
     outlier.
     """
 
     def __init__(self) -> None:
         self.confirmed_changes: list[LevelChange] = []
-        self.exact_changes: list[LevelChange] = []  # those of them that no outlier can explain
+        self.exact_changes: list[LevelChange] = []  # the confirmed changes that no outlier can explain
         self.n_points = 0
         self._level: Number = 0
         self._level_start = self._n_at_level = self._n_outliers = 0
-        self._n_outliers_of_series = 0  # at this level and at all before it
-        self._first_without_outlier = 0  # where the newest runs without an outlier begin
+        self._n_outliers_of_series = 0  # at this level and at all levels before it
+        self._first_without_outlier = 0  # index of the first run after the last outlier
         self._pending_values: list[Number] = []
         self._former_levels: set[Number] = set()  # the levels before this one
         self._outlier_values: set[Number] = set()  # values that were outliers
-        self._outlier_distances: list[Number] = []  # how far each outlier was from the level, in order
-        # By value off the level: how many runs on the level have it as a sample.
+        self._outlier_distances: list[Number] = []  # how far each outlier was from the level, in ascending order
+        # For each value off the level: how many runs on the level have it as a sample.
         self._n_runs_showing: Counter[Number] = Counter()
-        # The first runs at this level with their samples; None once no other value can prove to be the level.
+        # The first runs at this level with their samples; None once no other value can replace the level.
         self._early_runs: list[tuple[Number, Sequence[Number]]] | None = []
         self._n_varying_points = 0  # points whose samples have no majority value
-        self._max_samples_per_point = 1  # the most samples of a point before the newest one
+        self._max_samples_per_point = 1  # the largest number of samples of a point before the newest point
         self._newest_samples: Sequence[Number] = ()
         self._sample_ranges: list[tuple[Number, Number]] = []  # the smallest and the largest sample of each point
 
@@ -97,7 +97,7 @@ class RepeatingSeries:
             self._add(value, point)
 
     def _add(self, value: Number, samples: Sequence[Number] = ()) -> None:
-        """Add a point; if another value proves to be the level of the first runs, restart with that level."""
+        """Add a point; if another value turns out to be the level of the first runs, restart with that level."""
         start_before = self._level_start
         if self._early_runs is not None:
             self._early_runs.append((value, samples))
@@ -105,10 +105,10 @@ class RepeatingSeries:
         if self._early_runs is None or self._level_start != start_before:
             return
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
-            self._early_runs = None  # the level is known, or no value is
+            self._early_runs = None  # the level is known, or no value is the level
             return
         n_needed = max(MIN_REPEATS_OF_LEVEL, MIN_RATIO_OF_LEVEL * self._n_at_level)
-        if n_needed <= len(self._early_runs):  # cheaper to see than how often each value occurs
+        if n_needed <= len(self._early_runs):  # cheaper to check than how often each value occurs
             level, n_repeats = Counter(run_value for run_value, _ in self._early_runs).most_common(1)[0]
             if n_needed <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
@@ -118,11 +118,11 @@ class RepeatingSeries:
         return any({self._level, other} <= {value, *point} for value, point in self._early_runs or ())
 
     def _restart_at_level(self, level: Number) -> None:
-        """Restart at the value that most of the first runs have, because that one is the level."""
+        """Restart at ``level``, the value of most of the first runs, which is the true level."""
         early_runs = self._early_runs or []
         end = self.n_points
         self._early_runs = None
-        # Forget what the former level made of these runs, then add them again, one by one.
+        # Forget how these runs were classified by the former level, then add them again, one by one.
         self._level, self._n_at_level, self._pending_values = level, 0, []
         self._n_outliers_of_series -= self._n_outliers
         self._n_outliers = 0
@@ -136,8 +136,8 @@ class RepeatingSeries:
         self.n_points = end
 
     def _add_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
-        """Add a run to those at the level or to the pending ones, and decide whether these are a change."""
-        # A run on the level, or with a sample on it: what was pending are outliers.
+        """Add a run to the runs at the level or to the pending runs, and decide whether the latter are a change."""
+        # A run on the level, or with a sample on it: the pending runs were outliers.
         has_sample_on_level = value != self._level and self._level in samples
         if value == self._level or has_sample_on_level:
             self._count_as_outliers([*self._pending_values, value] if has_sample_on_level else self._pending_values)
@@ -154,16 +154,16 @@ class RepeatingSeries:
         if len(self._pending_values) >= MIN_CHANGE_RUNS:
             self._confirm_change_of_pending()
 
-        # No change: the first run of the level may have been an outlier, or nothing repeats here.
+        # If they are no change, the first run of the level may have been an outlier, or the series does not repeat.
         is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.n_points - self._level_start - 1
         if is_single_run and self._pending_values[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
-            self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
+            self._start_at(0)  # the first point was an outlier, or a level that no other run repeats
         elif len(self._pending_values) > MAX_PENDING_RUNS:
             self._count_as_outliers(self._pending_values)
             self._pending_values = []
 
     def _confirm_change_of_pending(self) -> None:
-        """Decide whether it is improbable that all pending runs are outliers; then they are a change.
+        """Turn the pending runs, or the newest of them, into a change if they are unlikely to be outliers.
 
         If the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
         """
@@ -178,7 +178,7 @@ class RepeatingSeries:
             elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
                 self._confirm_newest(len(farther_runs))
             return
-        # All pending runs together; whether they can be a change at all is cheaper to see than the rest.
+        # Test all pending runs together; whether they can be a change at all is cheaper to check, so this comes first.
         if _can_be_change(self._pending_values, self._level) and _is_change(
             self._pending_values,
             self._level,
@@ -189,7 +189,7 @@ class RepeatingSeries:
         ):
             self._confirm_pending()
             return
-        # The newest of them, if no outlier went as far.
+        # Otherwise test the newest pending runs, if no outlier went as far.
         if n_outliers:
             farther_runs = self._find_farther_runs()
             if _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
@@ -210,10 +210,10 @@ class RepeatingSeries:
         return 2 * self._n_varying_points > self.n_points
 
     def _count_comparable(self) -> int:
-        """Return how many runs the pending ones are compared with, themselves included.
+        """Return how many runs the pending runs are compared with, themselves included.
 
-        These are the runs of this level, and those of the levels before it since the last outlier. Only the runs of
-        this level count while it is young, and if a pending value was seen before: it may be one of two modes.
+        These are the runs of this level and, since the last outlier, those of earlier levels. Only the runs of this
+        level count while it is young, or if a pending value was seen before, because it may be one of two modes.
         """
         was_seen = not self._former_levels.isdisjoint(self._pending_values) or self._count_outliers() > self._n_outliers
         if was_seen or self._n_at_level < MIN_CHANGE_RUNS:
@@ -221,14 +221,14 @@ class RepeatingSeries:
         return self.n_points - min(self._first_without_outlier, self._level_start)
 
     def _is_exact(self) -> bool:
-        """Return whether so few runs of the series were outliers that the first change needs no history."""
+        """Return whether so few runs of the series were outliers that it counts as exact."""
         return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.n_points
 
     def _goes_beyond(self, runs: Sequence[Number]) -> bool:
-        """Return whether the series is exact, and runs lie farther off the level than samples of runs on it.
+        """Return whether the series is exact, and ``runs`` lie farther off the level than any samples of runs on it.
 
-        A count whose samples differ by two can differ by one for a while, so that its runs prove no change. Samples of
-        a single run that go as far do not count: that run may have been disturbed.
+        If the samples of a count differ by two, its runs can be off by one for a while, which proves no change. If only
+        a single run has samples that go as far, they do not count, because this run may have been disturbed.
         """
         min_distance = min((abs(value - self._level) for value in runs), default=0)
         spans = self._sample_ranges[self._level_start : self.n_points - len(runs)][-MAX_OUTLIER_VALUES:]
@@ -252,18 +252,21 @@ class RepeatingSeries:
             insort(self._outlier_distances, abs(value - self._level))
 
     def _count_far_outliers(self) -> int:
-        """Return how many runs at this level were outliers at least as far away as the nearest of the pending ones."""
+        """Return how many outliers at this level were at least as far off it as the nearest pending run."""
         nearest = min(abs(value - self._level) for value in self._pending_values)
         return self._count_outliers() - bisect_left(self._outlier_distances, nearest)
 
     def _count_outliers(self) -> int:
-        """Return how many runs at this level were outliers, or showed one of the pending values in a sample."""
+        """Return the number of outliers at this level, plus the runs on it that had a pending value as a sample.
+
+        Of several pending values, the one that most runs had as a sample counts.
+        """
         if not self._n_runs_showing:
             return self._n_outliers
         return self._n_outliers + max(self._n_runs_showing[value] for value in self._pending_values)
 
     def _find_new_plateau(self) -> list[Number]:
-        """Return the newest pending runs that agree, if none before at this level agreed with them."""
+        """Return the newest pending runs that agree; none if an earlier run at this level had their value."""
         value = self._pending_values[-1]
         if (
             value in self._outlier_values
@@ -277,33 +280,33 @@ class RepeatingSeries:
         return [] if value in self._pending_values[:-length] else self._pending_values[-length:]
 
     def _find_farther_runs(self) -> list[Number]:
-        """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
+        """Return the newest pending runs that lie on one side of the level, farther off it than any run before them."""
         is_above = self._pending_values[-1] > self._level
         max_distance = max(
             self._outlier_distances[-1:] + [abs(value - self._level) for value in self._n_runs_showing], default=0
         )
-        if abs(self._pending_values[-1] - self._level) <= max_distance:  # which is usual in noise, and cheap to see
+        if abs(self._pending_values[-1] - self._level) <= max_distance:  # common in noise, and cheap to check
             return []
-        # The newest runs that lie farther off than all runs before the pending ones, on one side.
+        # Count the newest runs that lie on one side and farther off than all runs before the pending ones.
         distances = [abs(value - self._level) for value in self._pending_values]
         length = 0
         for value, distance in zip(reversed(self._pending_values), reversed(distances), strict=True):
             if distance <= max_distance or (value > self._level) != is_above:
                 break
             length += 1
-        # Of these, only those that lie farther off than the older pending ones as well.
+        # Shorten them until all of them lie farther off than the older pending runs as well.
         while length and min(distances[-length:]) <= max(distances[:-length], default=0):
             length -= 1
         return self._pending_values[-length:] if length else []
 
     def _confirm_newest(self, n_runs: int) -> None:
-        """Turn the newest ``n_runs`` pending runs into a change; those before them were outliers."""
+        """Turn the newest ``n_runs`` pending runs into a change; the pending runs before them were outliers."""
         self._count_as_outliers(self._pending_values[:-n_runs])
         self._pending_values = self._pending_values[-n_runs:]
         self._confirm_pending()
 
     def _confirm_pending(self) -> None:
-        """Turn the pending runs into a change, and add the runs after its first repeated value again."""
+        """Turn the pending runs into a change; the runs after their first repeated value are then added again."""
         n_outliers = self._count_outliers()
         if n_outliers:
             n_before = self.n_points - len(self._pending_values) - self._level_start
@@ -320,12 +323,12 @@ class RepeatingSeries:
         self._start_at(_find_first_repeated(self._pending_values))
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
-        """Return the rule by which the newest runs are a change: exact if no outlier can explain them."""
+        """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
         repeats = _is_mostly_repeated(runs)
         return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
     def _start_at(self, first_index: int) -> None:
-        """Continue at the level of the pending run ``first_index``; the later pending runs are added again."""
+        """Start a new level with the value of the pending run ``first_index``, and add the later pending runs again."""
         pending_values = self._pending_values
         end = self.n_points
         self._former_levels.add(self._level)
@@ -335,7 +338,7 @@ class RepeatingSeries:
         self._n_runs_showing.clear()
         self._level_start = end - len(pending_values) + first_index
         self._early_runs = [(pending_values[first_index], ())]
-        if first_index:  # the runs between the two levels repeat neither, so they count as outliers
+        if first_index:  # the runs between the two levels repeat neither of them, so they count as outliers
             self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
         for index, value in enumerate(pending_values[first_index + 1 :], end - len(pending_values) + first_index + 2):
@@ -347,7 +350,7 @@ class RepeatingSeries:
         """Return the change to the first repeated value of the newest runs."""
         start, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
         after = runs[first_repeated]
-        # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
+        # A run between the levels belongs to the new level if its samples reach this level, but not the old one.
         while (
             first_repeated
             and self._has_sample_range_with(start + first_repeated - 1, after)
@@ -367,15 +370,15 @@ class RepeatingSeries:
         )
 
     def _has_sample_range_with(self, index: int, value: Number) -> bool:
-        """Return whether a value lies within the samples of a point."""
+        """Return whether a value lies between the smallest and the largest sample of a point."""
         smallest, largest = self._sample_ranges[index]
         return smallest <= value <= largest
 
     def list_newest_measurements(self) -> list[Number]:
         """Return all measurements of the newest point if it was measured again; otherwise none.
 
-        The samples of one run are no further measurements: runs differ by more than their samples do. The
-        newest point counts as measured again only if it has several times as many samples as any earlier point.
+        The samples of a single run do not count as several measurements, because runs differ more than samples within a
+        run. The newest point counts as measured again only if it has at least twice as many samples as any earlier one.
         """
         samples_per_run = self._max_samples_per_point
         measurements = [
@@ -393,12 +396,12 @@ class RepeatingSeries:
             return list(self.confirmed_changes)
         n_outliers = self._count_outliers()
         suspected_changes: list[LevelChange] = []
-        # All pending runs, then only those that went farther than any outlier.
+        # Test all pending runs, then only those that went farther than any outlier.
         for runs, n_far_outliers in (
             (self._pending_values, self._count_far_outliers()),
             (self._find_farther_runs(), 0),
         ):
-            # The measurements of the newest point replace its run.
+            # If the newest point was measured again, its measurements replace its value.
             measured_runs = [*runs[:-1], *measurements] if measurements else runs
             n_points = self._count_comparable() + len(measured_runs) - len(runs)
             is_exact = runs is self._pending_values and self._goes_beyond(runs)
@@ -435,12 +438,12 @@ class RepeatingSeries:
 
 
 def _count_transitions(values: Sequence[Number]) -> int:
-    """Return how often successive values differ."""
+    """Return how many pairs of successive values differ."""
     return sum(a != b for a, b in pairwise(values))
 
 
 def _find_first_repeated(values: Sequence[Number]) -> int:
-    """Return the index of the first value that the next one repeats, otherwise of the most frequent value."""
+    """Return the index of the first value that equals the next one; if there is none, of the most frequent value."""
     for index, (value, following) in enumerate(pairwise(values)):
         if value == following:
             return index
@@ -448,10 +451,10 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
 
 
 def _compute_log_probability(n_newest: int, n_points: int, n_outliers: int, n_far_outliers: int | None) -> float:
-    """Return the logarithm of the probability that the newest runs of all points are outliers by chance.
+    """Return the logarithm of the probability that the newest runs are outliers by chance.
 
-    That is the share of the orders of all points in which the last ones are outliers. The outliers that went as far as
-    the newest runs are a second test. The parameters are those of :func:`_is_change`.
+    This is the share of the orders of all points in which the last ones are outliers. A second test counts only the
+    outliers that went as far as the newest runs. The parameters are those of :func:`_is_change`.
     """
     orders = compute_log_choose(n_points, n_newest)
     log_probability = compute_log_choose(n_outliers + n_newest, n_newest) - orders
@@ -471,16 +474,16 @@ def _is_change(
     exact: bool,
     n_far_outliers: int | None = None,
 ) -> bool:
-    """Return whether the pending runs, the last of ``n_points`` points, cannot be outliers.
+    """Return whether the pending runs, which are the last of ``n_points`` points, are a change and not outliers.
 
     Parameters
     ----------
     n_outliers
-        Runs that were outliers before.
+        Number of earlier outliers.
     exact
-        Whether runs that repeat a value are a change even after few runs, because the series has had no outliers.
+        Whether the series is exact, so that runs that repeat a value are a change even after few runs.
     n_far_outliers
-        Those of them that went as far as the pending ones; None if all did.
+        Number of earlier outliers that went as far as the pending runs; None if all did.
     """
     if not _can_be_change(pending_values, level):
         return False
@@ -491,9 +494,9 @@ def _is_change(
 
 
 def _can_be_change(pending_values: Sequence[Number], level: Number) -> bool:
-    """Return whether the pending runs are enough to be a change, and agree: in their value or in their direction.
+    """Return whether the pending runs are enough to be a change, and agree in their value or in their direction.
 
-    Those of a noisy series rarely do, and this is cheaper to see than how probable they are.
+    In a noisy series they rarely do, and this check is cheaper than computing their probability.
     """
     if len(pending_values) < MIN_CHANGE_RUNS:
         return False
@@ -501,5 +504,5 @@ def _can_be_change(pending_values: Sequence[Number], level: Number) -> bool:
 
 
 def _is_mostly_repeated(values: Sequence[Number]) -> bool:
-    """Return whether most values, two thirds or more, are the one before them."""
+    """Return whether most values equal the one before them: at most a third of the values differ from it."""
     return _count_transitions(values) <= len(values) // 3

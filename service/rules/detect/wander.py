@@ -1,7 +1,7 @@
 """Decides whether a change of level explains a stretch of runs better than a host that wanders.
 
-Autocorrelated noise and a host that drifts move the level without any change. Both are noise with more power in its
-slow part, so a change has to explain the runs better than any such noise does. The bounds are those of
+Autocorrelated noise and a host that drifts move the level without any change. Both are noise with more power at low
+frequencies, so a change has to explain the runs better than any such noise does. The bounds are explained in
 docs/explanation/detection.md, "Wander".
 """
 
@@ -22,53 +22,54 @@ from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
 from service.rules.detect.outliers import CLIP_SIGMA, replace_outliers
 
 MIN_MARGIN = 5.5
-"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
+"""A change is certain if its log-likelihood exceeds that of the best wander by at least this.
 
-That is for a change as large as the host wanders, with many runs on both sides that do not follow each other.
+This holds for a change as large as the host wanders, with many independent runs on both sides; other changes need a
+larger or smaller margin.
 """
 MARGIN_PER_CHANGE = 7.5
-"""By how much each further change nearby must make them likelier where several are judged together."""
+"""If several changes are judged together, each further one must raise their log-likelihood by at least this."""
 MAX_RHO = 0.95
-"""Larger autocorrelations are treated like this one."""
+"""Larger autocorrelations are treated as this."""
 RHO_STANDARD_ERRORS = 3.0
-"""Standard errors by which the autocorrelation may exceed its estimate."""
+"""The estimate of the autocorrelation is raised by this many standard errors, because it may be too low."""
 RHO_EXPONENT = 0.75
-"""The power of the inflation by autocorrelation with which the needed margin grows."""
+"""The needed margin is proportional to this power of the inflation by autocorrelation."""
 MIN_JUMP_SIGMA = 20.0
-"""Sigma of a step that no host wanders, where successive runs are independent."""
+"""No host wanders as far as this many sigma, if successive runs are independent."""
 DOUBLING_RUNS = 12
-"""A level of as few runs doubles the needed margin: few runs fit any explanation too well."""
+"""If a level has only this many runs, the needed margin doubles: few runs fit any explanation too well."""
 MIN_WANDER_SIGMA, MAX_WANDER_SIGMA = 1.25, 2.3
-"""Sigma that a host wanders at least, and at most."""
+"""Bounds, in sigma, between which a host is assumed to wander."""
 MIN_SIZE_FACTOR, MAX_SIZE_FACTOR = 0.6, 10.0
-"""Bounds of the factor by which the needed margin depends on the size of a change."""
+"""Bounds of the factor by which the size of a change scales the needed margin."""
 POINTS_BEFORE, POINTS_AFTER = 192, 128
-"""Points before and after a change that show how much the host wanders."""
+"""The points before and after a change from which it is seen how much the host wanders."""
 MAX_POINTS = 512
-"""A longer stretch is judged by the means of successive runs."""
+"""If there are more runs, means of successive runs are judged instead."""
 MAX_UNCUT_POINTS = 64
-"""Longer stretches are cut to a multiple of ``_LENGTH_STEP``, so that few spectra need to be stored."""
+"""If there are more, they are cut to a multiple of ``_LENGTH_STEP``, so that few spectra need to be stored."""
 MAX_STORED_SPECTRA = 128
-"""Lengths whose spectra are stored: at most 0.5 MB each."""
+"""The number of lengths whose spectra are stored: at most 0.5 MB for each length."""
 MIN_SQUARES = 1e-9
-"""Squared sigma that runs differ by at least: those that all agree leave nothing to explain."""
+"""Added to the sum of squares, in squared sigma, so that it is not 0 if all runs agree."""
 EXTRA_MARGIN = 6.0
-"""How much more the margin must be if the noise around the change wanders as well."""
+"""How much larger the margin must be if the noise around the change wanders as well."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 """The corner frequencies of the considered noises: from a random walk to noise that depends little on its past."""
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-"""The powers of their slow parts, relative to the white noise: dense enough that the best one is nearly met."""
+"""The powers of their slow parts, relative to the white noise: so dense that one of them is near the best power."""
 _LENGTH_STEP = 8
-"""A long stretch is cut to a multiple of this many runs."""
+"""If there are many runs, their number is cut to a multiple of this."""
 
 
 def is_jump(size: float, noise: Noise) -> bool:
-    """Return whether a change is larger than any host wanders; with autocorrelated runs, hosts wander further."""
+    """Return whether a change is larger than any wander of a host, which is larger if runs are autocorrelated."""
     return size >= MIN_JUMP_SIGMA * math.sqrt(noise.inflation) * noise.sigma
 
 
 def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Sequence[float] = ()) -> float:
-    """Return by how much a change must explain the runs around it better than any wander to be certain.
+    """Return the margin over wander that makes a change certain: a difference between log-likelihoods.
 
     Parameters
     ----------
@@ -77,18 +78,18 @@ def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Se
     min_runs
         The number of runs of its shorter level.
     noise
-        That of the series.
+        The noise of the series.
     small_steps
-        The sizes of the other small steps among the runs around it.
+        The sizes of the other small steps among the runs around the change.
     """
     # The margin grows with the autocorrelation, which leaves few independent runs.
     rho = min(MAX_RHO, noise.rho + RHO_STANDARD_ERRORS / math.sqrt(max(1, noise.points)))
     margin: float = MIN_MARGIN * ((1 + rho) / (1 - rho)) ** RHO_EXPONENT * (1 + DOUBLING_RUNS / max(1, min_runs))
     if noise.has_modes:
-        return margin  # The order of the runs does not show how large a step is.
+        return margin  # only the order of the runs is judged, and it does not show how large a step is
 
-    # It also grows the smaller the change is compared with how far this host is seen to wander.
-    # It is seen to wander by twice the root mean square of its small steps.
+    # The margin is also larger for a change that is small compared with how far this host wanders: twice the root mean
+    # square of its small steps.
     observed_wander = 2 * math.sqrt(sum(step * step for step in small_steps) / len(small_steps)) if small_steps else 0.0
     wander = min(max(observed_wander / noise.mode_sigma, MIN_WANDER_SIGMA), MAX_WANDER_SIGMA)
     factor = (wander * noise.mode_sigma / size) ** 2 if size > 0 else math.inf
@@ -96,29 +97,29 @@ def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Se
 
 
 class Shape(NamedTuple):
-    """A change from one level to another: at ``low`` if that equals ``high``, otherwise steadily between them."""
+    """A change from one level to another: a step at ``low`` if it equals ``high``, otherwise a ramp between the two."""
 
     low: int
     high: int
 
     def compute_levels(self, start: int, stop: int) -> Floats:
-        """Return which part of the change is done at the positions ``start … stop - 1``."""
+        """Return the completed share of the change, 0 … 1, at each of the positions ``start … stop - 1``."""
         ramp = (np.arange(start, stop) - self.low + 1) / (self.high - self.low + 1)
         return np.minimum(np.maximum(ramp, 0.0), 1.0)
 
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _compute_twiddle_factors(n: int) -> NDArray[np.complex128]:
-    """Return the factors that turn a Fourier transform into a cosine transform."""
+    """Return the factors that convert a Fourier transform to a cosine transform."""
     factors: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
     return factors
 
 
 def compute_cosine_transform(values: Floats) -> Floats:
-    """Return the orthonormal cosine transforms (DCT-II) of rows of n values, without their constants.
+    """Return the orthonormal cosine transforms (DCT-II) of rows of n values, without the constant term.
 
-    From the Fourier transform of each row and its mirror image. A product with the matrix of the transform would start
-    threads, which go on spinning.
+    They are computed from the Fourier transform of each row followed by its mirror image. A product with the matrix of
+    the transform would start threads of the linear algebra library, which then keep spinning.
     """
     n = values.shape[-1]
     spectrum = np.fft.rfft(np.concatenate([values, values[..., ::-1]], axis=-1))[..., 1:n]
@@ -128,10 +129,10 @@ def compute_cosine_transform(values: Floats) -> Floats:
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _compute_wander_spectra(n: int) -> tuple[Floats, Floats]:
-    """Return the inverse spectra of the considered noises, one a row, and half the logarithm of their determinants.
+    """Return the inverse spectra of the considered noises, one per row, and half the logarithm of their determinants.
 
-    A spectrum is ``1 + power / (frequency + corner)``: white noise plus an autoregression; with corner 0, plus a random
-    walk. The first row is white noise alone.
+    A spectrum is ``1 + power / (frequency + corner)``: white noise plus an autoregressive process, or plus a random
+    walk if ``corner`` is 0. The first row is white noise only.
     """
     frequency = 2 - 2 * np.cos(math.pi * np.arange(1, n) / n)
     spectra = [np.ones(n - 1), *(1 + power / (frequency + corner) for corner in _CORNERS for power in _POWERS)]
@@ -140,18 +141,18 @@ def _compute_wander_spectra(n: int) -> tuple[Floats, Floats]:
 
 
 class Explanations:
-    """By how much changes of level explain runs better than the most likely wander without them.
+    """Computes by how much changes of level explain runs better than the most likely wander without them.
 
-    All log-likelihoods are those of normal noise with the best scale and the best sizes of the changes. The cosine
-    transform makes the noises diagonal: it is the eigenbasis of the differences of a random walk with free ends
-    (Strang, "The discrete cosine transform", SIAM Review 41, 1999).
+    All log-likelihoods are those of normal noise, maximised over its scale and the sizes of the changes. The cosine
+    transform diagonalises the covariances of the noises: its basis vectors are the eigenvectors of the second
+    difference with free ends (Strang, "The discrete cosine transform", SIAM Review 41, 1999).
 
     Parameters
     ----------
     runs : array of n floats
         The runs around the changes.
     shapes : array of k rows of n floats
-        Which part of each change is done at each run.
+        For each change, its completed share, 0 … 1, at each run.
     """
 
     def __init__(self, runs: Floats, shapes: Floats) -> None:
@@ -163,13 +164,13 @@ class Explanations:
         # The two sides of the normal equations: products of the shapes with each other, and with the runs.
         self._gram = weighted @ x.T
         self._products_with_runs = weighted @ y
-        # Of a shape that equals others, the projection leaves nothing but rounding errors, which are smaller than this.
+        # If a shape is a combination of others, the projection leaves only rounding errors, smaller than this.
         self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300
         self._total_squares = inverse @ (y * y) + MIN_SQUARES
         self._best_without_changes = float(self._compute_likelihoods(np.zeros((len(self._total_squares), 1))).max())
 
     def _compute_likelihoods(self, explained_squares: Floats) -> Floats:
-        """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
+        """Return the log-likelihood for each noise (rows) and each explained part of the sum of squares (columns)."""
         total = self._total_squares[:, None]
         unexplained_squares = np.maximum(total - explained_squares, 1e-12 * total)  # rounding may leave less than 0
         likelihoods: Floats = (
@@ -178,7 +179,7 @@ class Explanations:
         return likelihoods
 
     def _compute_advantages(self, explained_squares: Floats) -> Floats:
-        """Return by how much each column of explained squares is likelier than the best noise without changes.
+        """Return, for each column of explained squares, the gain in log-likelihood over the best noise without changes.
 
         Noise that wanders although there are changes explains more than white noise, so it costs an extra margin.
         """
@@ -189,16 +190,16 @@ class Explanations:
         return advantages
 
     def compute_margin(self, change: int) -> float:
-        """Return by how much one change, given by its number, is likelier than wander, given the other changes.
+        """Return by how much one change is likelier than wander, in log-likelihood; ``change`` is its row number.
 
-        Two answers are computed, and the greater one holds:
+        The margin is the larger of two:
 
-        - The changes are selected one after the other, the strongest first, until the change is among them. The answer
-          is the smallest gain in log-likelihood of these steps.
-        - All changes are judged together, because one end of an excursion alone explains little. The answer is their
-          common gain, less a cost for each further change.
+        - The changes are selected one by one, the strongest first, until this change is selected. The margin is the
+          smallest gain in log-likelihood of these steps.
+        - All changes are judged together, because one end of an excursion explains little without the other. The margin
+          is their common gain, less a cost for each further change.
 
-        What is selected is projected out of the others, so that each of them shows what it would add.
+        Each selected change is projected out of the remaining ones, so that these show only what they would add.
         """
         gram = self._gram.copy()
         products = self._products_with_runs.copy()
@@ -209,7 +210,7 @@ class Explanations:
         margin = math.inf
         previous_advantage = advantage = 0.0
         while remaining_indices:
-            # What each of the remaining changes would add: the strongest is selected.
+            # Compute what each of the remaining changes would add, and select the strongest.
             explained_with_each = explained_squares + products[:, remaining_indices] ** 2 / np.maximum(
                 gram[:, remaining_indices, remaining_indices], min_square
             )
@@ -221,7 +222,7 @@ class Explanations:
             previous_advantage = advantage
             explained_squares = explained_with_each[:, strongest_index : strongest_index + 1]
             selected_index = remaining_indices.pop(strongest_index)
-            # Project the selected change out of the others.
+            # Project the selected change out of the remaining ones.
             projection = gram[:, selected_index] / np.maximum(gram[:, selected_index, selected_index, None], min_square)
             products -= projection * products[:, selected_index, None]
             gram -= projection[:, :, None] * gram[:, selected_index, None, :]
@@ -231,9 +232,9 @@ class Explanations:
 def compute_margin_over_wander(
     runs_around: Floats, start: int, change: Shape, noise: Noise, other_changes: Sequence[Shape] = ()
 ) -> float:
-    """Return by how much a change of level explains the runs around it better than any wander.
+    """Return by how much the log-likelihood of a change exceeds that of the best wander, given the runs around it.
 
-    If a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
+    If a host wanders, several small changes follow each other, and each of them seems to explain the runs around it
     once the others are accepted. Small changes are therefore judged together.
 
     Parameters
@@ -247,8 +248,8 @@ def compute_margin_over_wander(
     other_changes : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
-        That of the series. With autocorrelation, outliers lie further off. If the series has modes, a step smaller
-        than their distance is judged by the order of the runs.
+        The noise of the series. With autocorrelation, outliers lie further off. If the series has modes, a small step
+        is judged only by the order of the runs.
     """
     stop = start + len(runs_around)
     # Levels between the changes, and their sizes.
@@ -265,13 +266,13 @@ def compute_margin_over_wander(
     cut_index = min(max(change.low - start, 1), len(runs_around) - 1) if is_step else len(runs_around)
     runs = replace_outliers(runs_around, cut_index, CLIP_SIGMA * math.sqrt(noise.inflation))
 
-    # This change and the small ones are judged together; the large ones are taken out.
+    # This change and the small ones are judged together; the other large ones are subtracted from the runs.
     change_number = changes.index(change)
     jointly_judged_indices = [i for i, size in enumerate(sizes) if i == change_number or abs(size) < LARGE_STEP_SIGMA]
     for i in set(range(len(changes))).difference(jointly_judged_indices):
         runs -= sizes[i] * change_shapes[i]
 
-    # Compare them with the noises that wander.
+    # Compare these changes with wander.
     runs = _thin_runs(runs)
     shapes = np.array([_thin_runs(change_shapes[i]) for i in jointly_judged_indices])
     if noise.has_modes and abs(sizes[change_number]) < LARGE_STEP_SIGMA:
@@ -286,9 +287,10 @@ def _compute_median(values: Floats) -> float:
 
 
 def _thin_runs(runs: Floats) -> Floats:
-    """Return at most ``MAX_POINTS`` means of successive runs.
+    """Return the runs, or if there are more than ``MAX_POINTS``, at most that many means of successive runs.
 
-    Of more than ``MAX_UNCUT_POINTS``, the first few are left out, so that the number is a multiple of ``_LENGTH_STEP``.
+    If more than ``MAX_UNCUT_POINTS`` remain, the first few are left out, so that their number is a multiple of
+    ``_LENGTH_STEP``.
     """
     runs_per_mean = -(-len(runs) // MAX_POINTS)  # rounded up
     means = runs

@@ -1,4 +1,4 @@
-"""Recognises what only a comparison with an earlier profile shows."""
+"""Recognises pathologies that show only in a comparison with an earlier profile."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from service.rules.diagnose.rule import Rule
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
 _POLICIES = ("never", "madvise", "always")
-"""From the fewest huge pages to the most."""
+"""The policies for huge pages, in ascending order of the number of huge pages that they give."""
 _MIN_FAULTS_FACTOR = 4
-"""The factor in faults from which a change of huge pages matters; a huge page replaces 512 pages."""
+"""A change of huge pages matters if the number of faults changes by at least this factor; one replaces 512 pages."""
 _MIN_AREA_FACTOR = 64
-"""The factor in faults of an area of the same size from which huge pages must have been there on one side."""
+"""If the faults of an area of unchanged size differ by at least this factor, one side must have huge pages there."""
 _MAX_AREA_GROWTH = 1.1
-"""The factor in size up to which two areas are of the same size."""
+"""Two areas count as equally large if their sizes differ by at most this factor."""
 _ADVICE, _COLLAPSE = "MADV_HUGEPAGE", "MADV_COLLAPSE"
 _HUGE_FAULT = re.compile(r"_*do_huge_pmd_anonymous_page|clear_huge_page")
 _MIN_HUGE_STACKS = 5
-"""Recorded stacks in faults on huge pages that show that there are some."""
+"""If at least this many stacks were recorded in faults on huge pages, there are huge pages."""
 
 
 def compare_huge_pages(before: Facts, after: Facts) -> int:
-    """Return whether there are more huge pages than before (1), fewer (-1) or neither (0).
+    """Return 1 if there are more huge pages than before, -1 if fewer, 0 if neither.
 
-    By their number, where the kernel counted them; otherwise by the policy, the program's advice, the CPU time in
-    faults on huge pages, or the faults in an area that is as large as before.
+    Their number decides if the kernel counted them; otherwise the policy, the program's advice, the CPU time in faults
+    on huge pages, or the faults in an area that is as large as before: the first of these that differs.
     """
-    # The first of these that differs decides.
     counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _compute_sign(counts[1] - counts[0])
@@ -47,7 +46,7 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
 
 
 def _may_have_huge_pages(facts: Facts) -> bool:
-    """Return whether the policy allows huge pages; if it leaves that to the program, whether the program advises them.
+    """Return whether the policy allows huge pages; if it requires advice, whether the program gives it.
 
     True if the policy or the advice is unknown.
     """
@@ -61,7 +60,7 @@ def _may_have_huge_pages(facts: Facts) -> bool:
 def _compare_huge_fault_time(before: Facts, after: Facts) -> int:
     """Return 1 if far more CPU time than before goes into faults on huge pages, -1 if far less, 0 if neither.
 
-    Advice can be without effect: a region that is small, or not aligned, holds no huge page.
+    The advice is not enough to decide, because it has no effect in a region that is too small or not aligned.
     """
     seconds = [compute_cpu_share(facts.profile, _HUGE_FAULT) * facts.cpu_seconds for facts in (before, after)]
     if _has_huge_fault_stacks(before) and seconds[0] >= _MIN_FAULTS_FACTOR * seconds[1]:
@@ -70,16 +69,16 @@ def _compare_huge_fault_time(before: Facts, after: Facts) -> int:
 
 
 def _has_huge_fault_stacks(facts: Facts) -> bool:
-    """Return whether enough stacks of the CPU time are in faults on huge pages to show that there are some."""
+    """Return whether enough CPU-time stacks are in faults on huge pages to show that there are huge pages."""
     on_cpu = facts.profile.on_cpu
     return on_cpu is not None and compute_cpu_share(facts.profile, _HUGE_FAULT) * on_cpu.samples >= _MIN_HUGE_STACKS
 
 
 def _compare_area_faults(before: Facts, after: Facts) -> int:
-    """Return 1 if the largest area before is as large after, with hardly a fault; -1 the other way round; 0 if neither.
+    """Return 1 if the largest area of before has hardly a fault after, although it is as large; -1 for the opposite.
 
-    The pages of such an area were touched one by one on one side, and 512 at once on the other. That holds only if huge
-    pages were allowed there: otherwise, an area with hardly a fault is a reserve that was hardly used.
+    The pages of such an area fault one by one on one side, and 512 at once on the other. This conclusion requires that
+    huge pages were allowed: otherwise, an area with hardly a fault is a reserve that was hardly used. 0 if neither.
     """
     for few_faults, many_faults, sign in ((before, after, -1), (after, before, 1)):
         area = many_faults.largest_area
@@ -114,19 +113,19 @@ def _has_gained_huge_pages(facts: Facts) -> bool:
 
 
 def _compute_slower_fault_share(facts: Facts) -> float | None:
-    """Return the share of the time by which faults take longer than before."""
+    """Return the share of the CPU time by which faults take longer than before; None if it is unknown."""
     return None if facts.before is None else _compute_growth(facts.before, facts)
 
 
 def _compute_faster_fault_share(facts: Facts) -> float | None:
-    """Return the share of the time before by which faults take less now."""
+    """Return the share of the CPU time before by which faults take less time now; None if it is unknown."""
     return None if facts.before is None else _compute_growth(facts, facts.before)
 
 
 def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
-    """Return by which share of the CPU time of ``longer`` its faults take longer than those of ``shorter``.
+    """Return by how much longer the faults of ``longer`` take than those of ``shorter``, as a share of its CPU time.
 
-    None if the times are not known.
+    None if the times are unknown.
     """
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
@@ -134,7 +133,7 @@ def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
 
 
 def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults, the huge pages and their policies before and after."""
+    """Return the evidence: the faults, the huge pages and their policies, before and after."""
     assert facts.before is not None
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
@@ -155,7 +154,7 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what brings huge pages back: if the program still advises them, first of all regions that can hold one."""
+    """Return remedies that bring huge pages back; if the program still advises them, larger regions come first."""
     is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
     alignment = Remedy(
         text="allocate what belongs together as one region, aligned to 2 MiB: advice for a smaller one has no effect"
@@ -194,7 +193,7 @@ HUGE_PAGES_GAINED = Rule(
 
 
 def _has_different_start(facts: Facts) -> bool:
-    """Return whether the region has the same count as before, but the whole process a different one."""
+    """Return whether the count of the region is the same as before, but that of the whole process is not."""
     if facts.before is None:
         return False
     sides = (facts.before.profile, facts.profile)
@@ -204,7 +203,7 @@ def _has_different_start(facts: Facts) -> bool:
 
 
 def _estimate_startup_saving(facts: Facts) -> float | None:
-    """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
+    """Return the cost of the additional faults, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds_per_fault = facts.seconds_per_fault
     cpu_seconds = facts.profile.value("task-clock")
@@ -215,7 +214,7 @@ def _estimate_startup_saving(facts: Facts) -> float | None:
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults of the region and of the whole process, before and after."""
+    """Return the evidence: the faults of the region and of the whole process, before and after."""
     assert facts.before is not None
     counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
     return (

@@ -11,34 +11,34 @@ from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_quantity
 
 MIN_CALLS = 100
-"""With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""
+"""With fewer calls that change mappings, the lock is not contended: its holder was merely preempted."""
 MIN_WAITS = 20
-"""With fewer waits, one that a preempted holder made long can be all of the time."""
+"""With fewer waits, a single long wait for a preempted holder may account for all of the time."""
 MIN_CALL_SHARE = 0.02
-"""The share of the CPU time within calls that change mappings from which there are many of them."""
+"""If calls that change mappings take at least this share of the CPU time, there are many of them."""
 MIN_STORM_SHARE = 0.5
-"""The share of the CPU time, and of the faults, that several processes spend on new memory in a storm."""
+"""In a fault storm, at least this share of the CPU time goes into faults, and of the faults into new memory."""
 MIN_SCALING_EFFICIENCY = 0.95
-"""The weak-scaling efficiency below which processes get in each other's way."""
+"""If the weak-scaling efficiency is lower, processes get in each other's way."""
 MAX_SAME_DIFFERENCE = 0.01
-"""The relative difference up to which two fault counts are the same."""
+"""Two fault counts count as equal if their relative difference is at most this."""
 MIN_LARGE_REGION_BYTES = 16 << 20
-"""The size in bytes from which a region is large."""
+"""A region of at least this size is large."""
 MIN_FIRST_TOUCH_SHARE = 0.9
-"""The share of first touches from which a region is used for the first time."""
+"""If at least this share of a region's faults are first touches, it is used for the first time."""
 _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _is_lock_contended(facts: Facts) -> bool:
     """Return whether threads wait long for the mmap lock while they map or unmap memory.
 
-    A few waits are no contention: a loaded host preempts the holder of any lock now and then. Calls for the threads'
-    own stacks do not count, two for each thread: one takes its stack, another gives it back. Where calls could not be
-    recorded, the CPU time in them shows that there are many.
+    A few waits are no contention, because a loaded host preempts the holder of any lock now and then. Two calls for
+    each thread do not count: one maps its stack, the other unmaps it. If calls could not be recorded, the CPU time that
+    they take shows whether there are many.
     """
     if not facts.lock_wait or not facts.cpu_seconds:
         return False
-    if facts.lock_waits is not None and facts.lock_waits < MIN_WAITS:
+    if facts.n_lock_waits is not None and facts.n_lock_waits < MIN_WAITS:
         return False
     if facts.profile.census is None:
         return facts.memory_call_share >= MIN_CALL_SHARE
@@ -46,17 +46,17 @@ def _is_lock_contended(facts: Facts) -> bool:
 
 
 def _estimate_lock_saving(facts: Facts) -> float:
-    """Return what ending the wait saves: the share of the threads' time, up to the time that the processors were idle.
+    """Return the share of the threads' time that they wait for the lock, limited to the idle share of the processors.
 
-    If all processors are busy, another thread runs while one waits, and the waiting costs nothing.
+    If all processors are busy, another thread runs while one waits, so the waiting costs nothing.
     """
     thread_seconds = facts.lock_wait + facts.cpu_seconds
     return min(facts.lock_wait / thread_seconds, facts.idle_share) if thread_seconds else 0.0
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence how long threads waited for the mmap lock, and which calls compete for it."""
-    times = "" if facts.lock_waits is None else f"{facts.lock_waits:,} times, "
+    """Return the evidence: how long threads waited for the mmap lock, and which calls compete for it."""
+    times = "" if facts.n_lock_waits is None else f"{facts.n_lock_waits:,} times, "
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     competition = f"competing for the lock: {calls}"
     if not calls:
@@ -85,7 +85,7 @@ LOCK_CONTENTION = Rule(
 
 
 def _is_fault_storm(facts: Facts) -> bool:
-    """Return whether each of several processes has as many faults as one that was measured alone, but takes longer."""
+    """Return whether each of several simultaneous processes has as many faults as one alone, but takes longer."""
     profile = facts.profile
     readings_alone = profile.references.get("alone")
     if (
@@ -107,7 +107,7 @@ def _is_fault_storm(facts: Facts) -> bool:
 
 
 def _describe_storm(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence that processes at once have as many faults as one alone, but take longer."""
+    """Return the evidence: simultaneous processes have as many faults as one alone, but take longer."""
     processors = facts.profile.environment.settings.get("cpu.allowed")
     processors_clause = f" on {processors} processors" if processors else ""
     return (
@@ -136,9 +136,9 @@ FIRST_TOUCH_STORM = Rule(
 
 
 def _has_late_first_touch(facts: Facts) -> bool:
-    """Return whether several threads first touch a large area in the middle of the work.
+    """Return whether several threads touch a large area for the first time in the middle of the work.
 
-    Only a profile of the region of interest shows that: one of the whole process includes the start.
+    Only a profile of the region of interest can show this, because a profile of the whole process includes the start.
     """
     area = facts.largest_area
     return (
@@ -161,7 +161,7 @@ def _estimate_first_use_saving(facts: Facts) -> float:
 
 
 def _describe_first_use(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the region that several threads touch first during the work."""
+    """Return the evidence: the region that several threads touch for the first time during the work."""
     area = facts.largest_area
     assert area is not None
     return (
@@ -189,14 +189,14 @@ _FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
 def _compute_efficiency(facts: Facts) -> float | None:
-    """Return the weak-scaling efficiency: elapsed time alone, divided by that of processes at once."""
+    """Return the weak-scaling efficiency: the elapsed time of one process alone over that of simultaneous processes."""
     seconds_alone = _find_first_value(facts.profile.references.get("alone", {}), "elapsed")
     seconds_together = facts.profile.value("elapsed")
     return seconds_alone / seconds_together if seconds_alone and seconds_together else None
 
 
 def _find_first_value(readings: Mapping[str, Reading], *names: str) -> float | None:
-    """Return the value of the first of some metrics that has one."""
+    """Return the value of the first of ``names`` that has one; None if none has."""
     values = (readings[name].value for name in names if name in readings)
     return next((value for value in values if value is not None), None)
 

@@ -1,4 +1,4 @@
-"""Applies all rules to a profile, and puts their findings in order."""
+"""Applies all rules to a profile, and sorts their findings."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ RULES: tuple[Rule, ...] = (
     compared_profiles.HUGE_PAGES_GAINED,
     compared_profiles.LOADER,
 )
-"""All rules. Of two rules that can save the same, the more specific one comes first."""
+"""All rules; if two rules can save equally much, the more specific one comes first."""
 
 _MAX_TIME_ERROR = 0.1
-"""The relative standard error of a ratio of two times up to which they are compared."""
+"""Two times are compared only if the relative standard error of their ratio is at most this."""
 
 
 def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
-    """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first.
+    """Return the diagnosis of a profile: the finding whose remedies can save the most time comes first.
 
-    With a profile before, only what costs more than before is a finding: the rest is not why anything changed.
+    If there is an earlier profile, only what costs more than before is a finding, because nothing else can have caused
+    the change.
     """
     facts = Facts.from_profile(request.profile, request.before)
     findings: list[Finding] = []
@@ -67,9 +68,10 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
 def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     """Return whether a finding costs more time than before the change; true if there is no earlier profile.
 
-    If a rule can count what it finds, the count must have grown as well: a share of the time also grows by chance, or
-    because the rest of the work shrinks. Then the time before the change is subtracted even if it was too short for a
-    finding. A program of a few milliseconds has too few sampled stacks to compare times, so only the counts decide.
+    If a rule can count what it recognises, the count must have grown as well, because a share of the time also grows by
+    chance, or because the rest of the work shrinks. The time before the change is then subtracted even if it was too
+    short for a finding. A program of a few milliseconds has too few sampled stacks to compare times, so only the counts
+    decide.
     """
     before = facts.before
     if before is None:
@@ -87,16 +89,16 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
 
 
 def _estimate_time_error(before: Facts, after: Facts) -> float:
-    """Return the relative standard error of a ratio of two times that were counted in samples (Poisson)."""
+    """Return the relative standard error of the ratio of two sampled times, whose sample counts are Poisson."""
     counts = [side.profile.on_cpu.samples if side.profile.on_cpu else 0 for side in (before, after)]
     return sum(1 / count for count in counts) ** 0.5 if all(counts) else 0.0
 
 
 def compute_time_ratio(before: Facts, after: Facts) -> float:
-    """Return the CPU time of an operation before the change, relative to that after it.
+    """Return the CPU time of an operation before the change, divided by that after it.
 
-    Times this ratio, a share of the time before becomes a share of the time after. The ratio is 1 if operations are
-    unknown: a longer time may then be more work, of which everything has the same share.
+    A share of the time before, multiplied by this ratio, is a share of the time after. The ratio is 1 if operations are
+    unknown, because a longer time may then mean more work of every kind.
     """
     if not before.operations or not after.operations or not after.cpu_seconds:
         return 1.0

@@ -1,9 +1,10 @@
-"""Decomposes the difference of two profiles into causes that add up to it, each with the line that leads.
+"""Decomposes the difference of two profiles into causes that add up to it, each with its leading line.
 
-The causes come from the table of memory, touch and file, which holds every fault; the lines come from the places that
-fault most. A fault in a library belongs to the line of the program that called it. The places do not name their
-callers, and the recorded stacks do not name the memory. Therefore the faults that a function of a library has on one
-side only belong to the lines from which it was called more often there, and the others to its callers by their shares.
+The causes come from the table of memory, touch and file, which contains every fault; the lines come from the places
+with the most faults. A fault in a library belongs to the line of the program that called it. The places do not name
+their callers, and the recorded stacks do not name the memory. Therefore the faults that a library function has on only
+one side are attributed to the lines that call it more often on this side; its other faults are distributed among its
+callers by their shares.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_fil
 from service.text.numbers import format_amount
 
 _MAX_CAUSES = 12
-"""The most causes that are listed; the smallest of more become one."""
+"""At most this many causes are listed; if there are more, the smallest are combined."""
 _MILLION = 1_000_000
 _MAX_PLACE_CHARACTERS = 1000
-"""The longest text of a place that a difference may have; names of templates can be longer."""
+"""Maximum length of the text of a place, because names of templates can be longer."""
 _MIN_CHANGED_SHARE = 0.01
-"""The share of a difference from which a changed line is worth naming."""
+"""A changed line is named only if it has at least this share of the difference."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
-"""Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
+"""Numbers in file names, such as process ids, which differ from one execution to the next."""
 _TOUCHED_BEFORE = {
     Touch.AFTER_MADVISE: FaultCause.AFTER_MADVISE,
     Touch.AFTER_MUNMAP: FaultCause.AFTER_MUNMAP,
@@ -67,21 +68,21 @@ _RETURNING_CALLS = {
 }
 """The system calls that gave the memory back."""
 _Group = tuple[FaultCause, str]
-"""A cause, and the file that it concerns, if it does."""
+"""A cause, and the file that it concerns; empty if it concerns none."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
 _FaultsInLibraries = Mapping["_LibraryFunction", Counter["_Kind"]]
 ChangedLines = Mapping[str, tuple[LineRange, ...]]
 
 
 class _Kind(NamedTuple):
-    """What decides to which cause and to which lines the faults of a place belong.
+    """The facts that decide to which cause and to which lines the faults of a place belong.
 
     Attributes
     ----------
     is_own_memory
-        Whether the faults are in the program's own memory, which a runtime touches for one of the program's lines.
+        Whether the faults are in the program's own memory, which a runtime touches on behalf of the program's lines.
     is_copy
-        Whether they are copies after a fork.
+        Whether the faults are copies after a fork.
     """
 
     group: _Group
@@ -90,14 +91,14 @@ class _Kind(NamedTuple):
 
 
 class _CallingLine(Struct, frozen=True):
-    """A line of the program that calls a function of a library, and the faults in that function that its stacks show.
+    """A line of the program that calls a library function, with the faults in this function according to its stacks.
 
     Attributes
     ----------
     shared
-        The faults that the other profile has as well.
+        The number of faults that the other profile has as well.
     excess
-        The faults that only this profile has.
+        The number of faults that only this profile has.
     """
 
     frame: Frame
@@ -106,12 +107,12 @@ class _CallingLine(Struct, frozen=True):
 
 
 _LibraryFunction = tuple[str, str]
-"""A function of a library, and the file name of its module."""
+"""The name of a library function, and the file name of its module."""
 _Callers = Mapping[_LibraryFunction, Sequence[_CallingLine]]
 
 
 class _Side(Struct, frozen=True):
-    """One profile: its faults by cause, by cause and line, and by file of the program."""
+    """The faults of one profile: by cause, by cause and line, and by file of the program's image."""
 
     sums: Counter[_Group]
     lines: Mapping[_Group, _LineSums]
@@ -120,15 +121,15 @@ class _Side(Struct, frozen=True):
 
 
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
-    """Return the causes of the difference from the profile before, the largest first.
+    """Return the causes of the difference from the earlier profile, largest first.
 
-    None if there is no profile before, or if one of the two does not have its faults by kind.
+    None if there is no earlier profile, or if one of the two does not contain its faults by kind.
 
     Parameters
     ----------
     changed_lines
-        The lines that the commit changed, by file. Where memory moves, the line that faults more is often none of
-        these. So the changed line whose faults grew most is named as well.
+        The lines that the commit changed, by file. If the commit moves memory, the line that then faults more often is
+        usually not one of these. So the changed line whose faults grew most is named as well.
     """
     before = after.before
     if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
@@ -146,7 +147,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
 
 
 def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:
-    """Return the changed line whose faults of all causes grew most; None if none did by a share worth naming."""
+    """Return the changed line whose faults of all causes grew most; None if its share is too small to be named."""
     growth_of_place: Counter[FunctionLine] = Counter()
     for group in sides[0].lines.keys() | sides[1].lines.keys():
         for place, change in pair_function_lines(*(side.lines.get(group, {}) for side in sides)):
@@ -163,8 +164,8 @@ def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth:
     )
 
 
-def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one line a cause
-    """Return why a page of some memory faulted, from what was there before."""
+def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one return per cause
+    """Return why a page faulted, given its kind of memory and what was there before the touch."""
     if memory is Memory.OTHER:
         return FaultCause.OTHER
     if touch is Touch.AGAIN:
@@ -181,13 +182,13 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
 
 
 def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
-    """Return the cause of faults of a kind, and the file where it is one of mapped files."""
+    """Return the cause of faults of a kind, and the file if they are on a mapped file."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 
 def _classify_kind(site: Site, facts: Facts) -> _Kind:
-    """Return what decides to which cause and to which lines the faults of a site belong."""
+    """Return the facts that decide to which cause and to which lines the faults of a site belong."""
     return _Kind(_classify_cause(site, facts), site.memory in OWN_MEMORY, _is_copy(site))
 
 
@@ -211,7 +212,7 @@ def _sum_side(
 ) -> _Side:
     """Return the faults of a profile by cause, and by cause and the program's own line.
 
-    The faults of a function of a library, by kind, are compared with those of the other profile.
+    The faults of each library function, by kind, are compared with those in the other profile.
     """
     sums: Counter[_Group] = Counter()
     image_files: Counter[str] = Counter()
@@ -224,7 +225,7 @@ def _sum_side(
     shares_of_lines, shares_of_copying_lines = _find_lines_in_runtime(facts)
 
     def add_faults(kind: _Kind, frame: Frame, faults: int) -> None:
-        """Add faults to the line of a frame, or to the lines for which a runtime touched memory there."""
+        """Add faults to the line of a frame, or to the lines on whose behalf a runtime touched memory there."""
         shares: Mapping[Frame, int] = {}
         if kind.is_own_memory and not _has_own_line(frame):
             shares = shares_of_copying_lines if kind.is_copy else shares_of_lines
@@ -235,7 +236,7 @@ def _sum_side(
     for site in facts.anatomy.sites:
         if not _has_callers(site.frame, callers):
             add_faults(_classify_kind(site, facts), site.frame, site.faults)
-    # Functions of libraries: what only this profile has belongs to the callers that called more often here.
+    # Library functions: faults that only this profile has belong to the lines that call more often in it.
     for function, faults_by_kind in faults_in_libraries.items():
         other_faults_by_kind = other_faults.get(function, Counter())
         excess_by_kind = {kind: max(0, faults - other_faults_by_kind[kind]) for kind, faults in faults_by_kind.items()}
@@ -248,9 +249,10 @@ def _sum_side(
 
 
 def _find_callers(before: Profile, after: Profile) -> list[_Callers]:
-    """Return for both profiles from which lines of the program each function was called that faults.
+    """Return, for each of the two profiles, the program's lines that call each library function with faults.
 
-    The lines of a function are paired in their order. A difference that sampling alone explains is no excess.
+    The lines of a function in the two profiles are paired in order. A difference within the sampling error is no
+    excess.
     """
     weights = [_sum_callers(profile) for profile in (before, after)]
     resolution = max(compute_resolution(profile, "faults") for profile in (before, after))
@@ -273,7 +275,7 @@ def _find_callers(before: Profile, after: Profile) -> list[_Callers]:
 
 
 def _sum_callers(profile: Profile) -> dict[_LibraryFunction, Counter[Frame]]:
-    """Return the weights of the stacks by the function that faults and the program's own frame that led there."""
+    """Return the weights of the stacks by the library function that faults and the program's frame that led to it."""
     callers: defaultdict[_LibraryFunction, Counter[Frame]] = defaultdict(Counter)
     for stack in profile.faults.stacks if profile.faults else ():
         frames = [profile.frames[index] for index in stack.frames]
@@ -292,7 +294,7 @@ def _sum_caller_lines(weights: Mapping[Frame, int]) -> dict[FunctionKey, Counter
 
 
 def _sum_faults_in_libraries(facts: Facts, callers: _Callers) -> _FaultsInLibraries:
-    """Return the faults of the functions of libraries that have callers in the program, by cause."""
+    """Return the faults, by kind, of the library functions that have callers in the program."""
     faults: defaultdict[_LibraryFunction, Counter[_Kind]] = defaultdict(Counter)
     for site in facts.anatomy.sites:
         if _has_callers(site.frame, callers):
@@ -301,14 +303,14 @@ def _sum_faults_in_libraries(facts: Facts, callers: _Callers) -> _FaultsInLibrar
 
 
 def _has_callers(frame: Frame, callers: _Callers) -> bool:
-    """Return whether a frame is in a function of a library of which the program's calling lines are known."""
+    """Return whether a frame is in a library function whose calling lines in the program are known."""
     return not is_own_frame(frame) and _identify_library_function(frame) in callers
 
 
 def _compute_excess_share(callers: Sequence[_CallingLine], excess: int) -> float:
     """Return the share of a function's excess faults that the excess of its callers explains, at most 1.
 
-    Where faults only move from one cause to another, no caller has an excess, so the share is 0.
+    If faults only move from one cause to another, no caller has an excess, so the share is 0.
     """
     if not excess:
         return 0.0
@@ -318,8 +320,8 @@ def _compute_excess_share(callers: Sequence[_CallingLine], excess: int) -> float
 def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_excess: int) -> Iterable[tuple[Frame, int]]:
     """Yield the calling lines with their faults.
 
-    The excess faults are distributed by the excess of the callers, and the shared faults by what both profiles have of
-    them, or by the excess as well if they have nothing in common.
+    The excess faults are distributed in proportion to the excess of the callers, and the shared faults in proportion to
+    the shared faults of the callers, or also to their excess if none has shared faults.
     """
     excesses = Counter({caller.frame: caller.excess for caller in callers})
     shared = Counter({caller.frame: caller.shared for caller in callers})
@@ -329,11 +331,11 @@ def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_exce
 
 
 def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]]:
-    """Return the lines for which a runtime touches the program's own memory, with their shares in parts per million.
+    """Return the lines on whose behalf a runtime touches the program's own memory, with their shares of the faults.
 
-    These are the lines of a Python program that fault, and those of a Java program that allocate. The shares are of the
-    faults that are not copies, and of the copies: what lines touched after a fork is taken to be copies, as far as
-    there are that many.
+    These are the lines of a Python program that fault, and the lines of a Java program that allocate. The first shares,
+    in parts per million, are of the faults that are not copies, the second of the copies. Touches after a fork count as
+    copies, up to the number of copies.
     """
     lines = facts.profile.python_lines
     copies = sum(kind.faults for kind in facts.anatomy.kinds if _is_copy(kind))
@@ -358,7 +360,8 @@ def _build_line_frame(line: PythonLine | AllocatingLine) -> Frame:
 def _convert_to_shares(faults_of_line: Mapping[Frame, float], counted: int) -> Counter[Frame]:
     """Return the shares of lines in the counted faults, in parts per million.
 
-    If the lines have more faults than were counted, the shares are those of their sum, so that they stay below one.
+    If the lines together have more faults than were counted, their sum is used instead, so that the shares do not add
+    up to more than one.
     """
     total = max(1.0, counted, sum(faults_of_line.values()))
     return Counter({frame: int(faults * _MILLION / total) for frame, faults in faults_of_line.items() if int(faults)})
@@ -371,16 +374,16 @@ def _has_own_line(frame: Frame) -> bool:
 def _distribute_by_shares(
     faults: int, shares: Mapping[Frame, int], remaining_frame: Frame
 ) -> Iterable[tuple[Frame, int]]:
-    """Yield the lines to which faults belong by their shares in parts per million, and where the rest belongs."""
+    """Yield lines with their parts of some faults, given shares in parts per million; the rest goes to one frame."""
     distributed = list(_distribute(faults, shares, _MILLION))
     yield from distributed
     yield remaining_frame, faults - sum(n_faults for _, n_faults in distributed)
 
 
 def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterable[tuple[Frame, int]]:
-    """Yield frames with their parts of some faults, by their weights out of ``total``.
+    """Yield frames with their parts of some faults, in proportion to their weights out of ``total``.
 
-    If rounding makes the parts larger than the whole, the last ones get less.
+    If rounding makes the sum of the parts too large, the last parts are reduced.
     """
     remaining = faults
     for frame, weight in weights.items():
@@ -390,7 +393,7 @@ def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterab
 
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the program itself; without one, the innermost outside of the C library."""
+    """Return the innermost frame of the program itself; if there is none, the innermost outside of the C library."""
     own_frame = find_own_frame(frames)
     if own_frame is None or is_own_frame(own_frame):
         return own_frame
@@ -405,14 +408,14 @@ def _identify_library_function(frame: Frame) -> _LibraryFunction:
 
 
 def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fault: float | None) -> DifferencePart:
-    """Return one cause of the difference in words, with the CPU time that it costs and the line that changed most."""
+    """Return one cause of the difference in words, with its CPU time and the line that changed most."""
     cause, file = group
     before, after = (side.sums[group] for side in sides)
     line_sums = [side.lines.get(group, {}) for side in sides]
     place, change = _find_leading_line(line_sums, grows=after > before) or (None, None)
     if cause is FaultCause.IMAGE:
         if place and _DYNAMIC_LINKER.match(place.function_key.module):
-            # The dynamic linker touches pages of every file that is loaded, for no line of the program.
+            # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
             place, change = None, None
         sentence = _describe_image_change(*(side.image_files for side in sides))
     else:
@@ -432,7 +435,7 @@ def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fau
 
 
 def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[FunctionLine, WeightChange] | None:
-    """Return the line of the program whose faults of a cause changed most, in the direction of the cause."""
+    """Return the line of the program whose faults of a cause changed most in the direction of the cause's change."""
     changes = [
         (place, change)
         for place, change in pair_function_lines(*sides)
@@ -442,7 +445,7 @@ def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[Function
 
 
 def _format_place(place: FunctionLine) -> str:
-    """Return a function with its line; of code without names, its module."""
+    """Return a function with its line; for code without symbols, its module."""
     line = place.line_after or place.line_before
     function = shorten_name(place.function_key.function)
     if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
@@ -457,7 +460,7 @@ def _format_place(place: FunctionLine) -> str:
 
 def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
     """Return in words what the program does more or less than before."""
-    # More faults with fewer huge pages, or the reverse: the memory may be the same.
+    # If there are more faults and fewer huge pages, or the reverse, the memory may be the same.
     huge_page_sign = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
     if huge_page_sign * growth < 0:
         return f"touches memory for the first time {'page by page' if growth > 0 else 'by huge pages'}"
@@ -475,18 +478,18 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
         FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings, or that could not be placed",
     }
-    # Who gave it back is seen on the side that has more of it.
+    # The side with more of these faults shows which line gave the memory back.
     side = facts if growth > 0 else facts.before
     line = side.find_returning_line(*_RETURNING_CALLS[cause]) if side and cause in _RETURNING_CALLS else ""
     return f"{sentences[cause]} (from {line})" if line else sentences[cause]
 
 
 def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:
-    """Return in words which pages of its own files the program touches more or less; by one file if it dominates."""
+    """Return in words in which of its own files the program touches more or fewer pages; names a dominant file."""
     growth = after.total() - before.total()
     more_or_fewer = "more" if growth > 0 else "fewer"
     changes = {file: after[file] - before[file] for file in before.keys() | after.keys()}
-    # The file that changed most in the direction of the whole.
+    # The file that changed most in the direction of the total.
     file = max(changes, key=lambda file: (changes[file] * growth, file))
     name = file.rpartition("/")[2]
     if not name or 2 * abs(changes[file]) < abs(growth):
@@ -497,7 +500,7 @@ def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:
 
 
 def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
-    """Return the largest parts; the others become one, so that the sum stays."""
+    """Return the largest parts; the others are combined into one, so that the sum stays the same."""
     if len(parts) <= _MAX_CAUSES:
         return tuple(parts)
     smaller_parts = parts[_MAX_CAUSES - 1 :]

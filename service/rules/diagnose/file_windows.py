@@ -1,4 +1,4 @@
-"""Recognises mapped files whose pages come and go: a file mapped in windows, or dropped with madvise."""
+"""Recognises mapped files whose pages come and go: a file is mapped in windows, or dropped with madvise."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount
 
 MIN_WINDOWS = 32
-"""Calls of munmap from which a file is mapped in windows: fewer may be files that are read once each."""
+"""A file is mapped in windows if munmap is called at least this often; fewer calls may be for files read once each."""
 
 
 def _list_sites(facts: Facts, touch: Touch) -> list[Site]:
-    """Return where pages of mapped files faulted with some touch, without the program's image."""
+    """Return the sites with a given touch on pages of mapped files, except the program's image."""
     return [
         site
         for site in facts.anatomy.sites
@@ -25,14 +25,14 @@ def _list_sites(facts: Facts, touch: Touch) -> list[Site]:
 
 
 def _count_remapped(facts: Facts) -> int:
-    """Return how many faults are on pages of files where memory was unmapped before."""
+    """Return the number of faults on pages of files at addresses that had been unmapped."""
     return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MUNMAP))
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
-    """Return whether files are mapped in windows: piece by piece, and unmapped again.
+    """Return whether files are mapped in windows: piece by piece, and each piece is unmapped.
 
-    If threads wait for the mmap lock, that is the finding instead.
+    If threads wait for the mmap lock, this lock is the finding instead.
     """
     return (
         facts.count_calls("munmap") >= MIN_WINDOWS
@@ -42,9 +42,9 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
 
 
 def _estimate_one_mapping_saving(facts: Facts) -> float:
-    """Return the share of the CPU time that one lasting mapping saves: the faults, and their part of the calls.
+    """Return the share of the CPU time that a permanent mapping saves: the faults, and a part of the calls.
 
-    That part is the share of the files in all faults where memory was unmapped before.
+    This part is the share of the files in all faults at addresses that had been unmapped.
     """
     if not facts.faults:
         return 0.0
@@ -55,13 +55,13 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
 
 
 def _format_files(facts: Facts, touch: Touch) -> str:
-    """Return the names of up to three files whose pages faulted with some touch."""
+    """Return the names of up to three files whose pages faulted with a given touch."""
     files = sorted({site.file for site in _list_sites(facts, touch) if site.file})
     return ", ".join(files[:3]) or "mapped files"
 
 
 def _describe_windows(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the files, the faults after unmapping, and the windows with their usual size."""
+    """Return the evidence: the files, the faults after unmapping, and the number and mean size of the windows."""
     windows = facts.count_calls("munmap")
     files = _format_files(facts, Touch.AFTER_MUNMAP)
     faults = _count_remapped(facts)
@@ -89,18 +89,18 @@ FILE_WINDOWS = Rule(
 
 
 def _count_dropped(facts: Facts) -> int:
-    """Return how many faults are on pages of files that madvise had dropped."""
+    """Return the number of faults on pages of files that madvise had dropped."""
     return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MADVISE))
 
 
 def _estimate_kept_mapping_saving(facts: Facts) -> float:
-    """Return the share of the CPU time that keeping the pages saves: their faults, and as much of the calls."""
+    """Return the share of the CPU time that keeping the pages saves: their faults, and calls up to the same share."""
     faults = facts.estimate_cost(_count_dropped(facts))
     return faults + min(faults, facts.sum_costs("madvise"))
 
 
 def _describe_dropped(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the files, the faults after madvise, and their price."""
+    """Return the evidence: the files, the faults after madvise, and their price."""
     return (
         f"{_count_dropped(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} that madvise had "
         "dropped from the mapping",

@@ -11,24 +11,25 @@ from service.rules.diagnose.profile_facts import Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
 
 MIN_COPIED_PER_FORK = 256
-"""Copied pages per fork from which data is copied: any fork copies some tens of pages of stack and C library."""
+"""If at least this many pages are copied per fork, data is copied: any fork copies tens of pages of stack and C
+library."""
 MIN_COPIED_BY_INTERPRETER = 4096
-"""The same for Python, whose children write the reference counts of the interpreter's own objects: 16 MiB."""
+"""The same for Python, whose children write to the reference counts of the interpreter's own objects: 16 MiB."""
 _COPY_FUNCTION = re.compile(r"(?:do_)?wp_page(?:_copy)?|__wp_page_copy_user|do_cow_fault")
 _COPIED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK, Memory.FILE_DATA)
 
 
 def _count_copied(facts: Facts) -> int:
-    """Return how many faults copied a page that another process shared since a fork."""
+    """Return the number of faults that copied a page shared with another process since a fork."""
     return facts.count_faults(_COPIED_MEMORY, Touch.AFTER_FORK)
 
 
 def _copies_much(facts: Facts) -> bool:
-    """Return whether the program forks while it holds data that one of the processes then writes."""
+    """Return whether the program forks while it holds data to which one of the processes then writes."""
     forks = facts.anatomy.forks
     copied_per_fork = _compute_copied_per_fork(facts)
     if forks and facts.before is not None and facts.before.anatomy.forks:
-        # What each fork copies anyway, it copied before as well.
+        # Pages that each fork copies in any case were copied before as well.
         earlier_copied_per_fork = _compute_copied_per_fork(facts.before)
         if copied_per_fork - earlier_copied_per_fork >= MIN_COPIED_PER_FORK:
             return True
@@ -41,14 +42,14 @@ def _compute_copied_per_fork(facts: Facts) -> float:
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:
-    """Return the share of the CPU time in which pages are copied; by the number of faults where no stack shows it."""
+    """Return the share of the CPU time that copying pages takes; estimated from the faults if no stack shows it."""
     if not facts.timed or not facts.faults:
         return None
     return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.estimate_cost(_count_copied(facts)))
 
 
 def _describe_copies(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence how many pages were copied after how many forks, at what price, and who writes them."""
+    """Return the evidence: the number of copied pages and of forks, the price, and which code writes to the pages."""
     forks = facts.anatomy.forks
     times = "a fork" if forks == 1 else f"{forks:,} forks"
     return (
@@ -59,7 +60,7 @@ def _describe_copies(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what keeps a fork from copying data."""
+    """Return remedies that keep a fork from copying data."""
     python_remedy = Remedy(
         text="call gc.freeze() before the fork, or start workers with multiprocessing's spawn or forkserver"
     )

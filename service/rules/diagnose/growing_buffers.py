@@ -1,6 +1,6 @@
-"""Recognises a large buffer that grows by being copied into a larger one, again and again.
+"""Recognises a large buffer that grows by being copied repeatedly into a larger one.
 
-Containers of C++ do. glibc's realloc remaps a large block, which copies nothing.
+Containers of C++ grow like this. glibc's realloc remaps a large block, which copies nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 
 MIN_COPYING_SHARE = 0.2
-"""The share of the faults that copying must have; where a buffer doubles, it has about half."""
+"""Copying must cause at least this share of the faults; if a buffer doubles, it causes about half."""
 MIN_COPIED_PAGES = 256
-"""Faults from which buffers are large: 1 MiB."""
+"""Buffers are large if copying them takes at least this many faults: 1 MiB."""
 _GROWING = re.compile(
     r"(?:void |.*&? )?std::(?:__\w+::)*(?:vector|basic_string)<.*>::"
     r"(?:_M_realloc_(?:insert|append)|_M_default_append|_M_fill_insert|_M_range_insert|_M_insert_aux|_M_mutate"
@@ -27,9 +27,9 @@ _ALLOCATING = re.compile(r"operator new.*|(?:_int_|__libc_|je_|tc_)?(?:m|c)alloc
 
 
 def _list_copying_stacks(facts: Facts, stacks: StackProfile | None) -> Iterator[Stack]:
-    """Yield the stacks in which a buffer that grows is copied, without those that allocate the larger buffer.
+    """Yield the stacks in which a growing buffer is copied, without those that allocate the larger buffer.
 
-    What its allocation touches is needed in any case.
+    The faults of the allocation are needed in any case.
     """
     if stacks is None:
         return
@@ -46,13 +46,13 @@ def _count_copying_faults(facts: Facts) -> int:
 
 
 def _grows_by_copying(facts: Facts) -> bool:
-    """Return whether a large part of the faults is in the copying of buffers that grow."""
+    """Return whether copying growing buffers causes a large share of the faults."""
     faults = _count_copying_faults(facts)
     return faults >= MIN_COPIED_PAGES and faults >= MIN_COPYING_SHARE * facts.faults
 
 
 def _estimate_reserve_saving(facts: Facts) -> float:
-    """Return the share of the CPU time in copying, with its faults: a buffer of the right size is never copied."""
+    """Return the share of the CPU time in copying, including its faults: a buffer of the right size is never copied."""
     on_cpu = facts.profile.on_cpu
     if not facts.timed or on_cpu is None:
         return 0.0
@@ -60,7 +60,7 @@ def _estimate_reserve_saving(facts: Facts) -> float:
 
 
 def _describe_growth(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults of the copying, its price, and the line of the program whose buffer grows."""
+    """Return the evidence: the faults of the copying, its price, and the line of the program whose buffer grows."""
     faults = _count_copying_faults(facts)
     heaviest = max(_list_copying_stacks(facts, facts.profile.faults), key=lambda stack: stack.weight, default=None)
     frames: list[Frame] = [facts.profile.frames[index] for index in heaviest.frames] if heaviest else []

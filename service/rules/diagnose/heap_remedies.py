@@ -1,4 +1,4 @@
-"""Remedies for memory that is given back and needed again: those that fit the runtime and the malloc of the process."""
+"""Chooses remedies for memory that is given back and needed again, for the runtime and the malloc of the process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of returning i
 
 
 def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the settings that keep freed memory in the process, for the runtime or the malloc that gave it back.
+    """Return the settings that keep freed memory in the process, for the runtime or the malloc that gives it back.
 
-    If the program itself maps and unmaps, no setting has an effect, and none is returned.
+    If the program itself maps and unmaps memory, no setting has an effect, so none is returned.
     """
     runtime = identify_runtime(facts.profile)
     if runtime in COLLECTING_RUNTIMES:
@@ -32,7 +32,7 @@ def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
 
 
 def suggest_malloc_settings(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the settings of the process's malloc that keep freed memory in the process, and one that replaces it."""
+    """Return the settings of the malloc that keep freed memory in the process, and the setting that replaces it."""
     allocator = identify_allocator(facts.profile)
     settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
     if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:

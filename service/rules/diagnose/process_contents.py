@@ -1,4 +1,4 @@
-"""Finds out which runtime and which allocator a profiled process has in it, so that remedies fit the program."""
+"""Identifies the runtime and the allocator of a profiled process, so that remedies fit the program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.contract.runtimes import RuntimeName, find_runtime
 
 
 class Runtime(StrEnum):
-    """A language's runtime that manages a heap of its own."""
+    """A language runtime that manages its own heap."""
 
     JVM = "the JVM"
     GO = "Go's runtime"
@@ -51,15 +51,15 @@ _MUSL = re.compile(r"(?:^|/)(?:ld-musl-[\w-]+|libc)\.so[\d.]*$")
 
 
 def list_mapped_files(profile: Profile) -> frozenset[str]:
-    """Return the files in the memory of the process, as far as it executed or touched them."""
-    # Modules in brackets, such as [kernel.kallsyms], are no files.
+    """Return the files mapped by the process that it executed or touched."""
+    # Modules in brackets, such as [kernel.kallsyms], are not files.
     modules = {frame.module for frame in profile.frames if frame.module and not frame.module.startswith("[")}
     kinds = profile.anatomy.kinds if profile.anatomy else ()
     return frozenset(modules | {kind.file for kind in kinds if kind.file})
 
 
 def _knows_files(profile: Profile) -> bool:
-    """Return whether the profile names the files that were touched."""
+    """Return whether the profile contains the names of the touched files."""
     return profile.anatomy is not None and bool(profile.anatomy.kinds)
 
 
@@ -72,10 +72,10 @@ def identify_runtime(profile: Profile) -> Runtime | None:
 
 
 def identify_allocator(profile: Profile) -> Allocator | None:
-    """Return the malloc of the process: a library of its own, one that is linked in, or the C library's.
+    """Return the malloc of the process: that of a separate library, one that is linked in, or the C library's.
 
-    None if nothing of the C library is mapped: the program is static, or has no malloc. If the files are not
-    known, it is taken to be glibc's.
+    None if the C library is not mapped: the program is static, or has no malloc. If the files are unknown, glibc's
+    malloc is assumed.
     """
     files = list_mapped_files(profile)
     for allocator, pattern in _ALLOCATOR_FILES.items():
@@ -90,7 +90,7 @@ def identify_allocator(profile: Profile) -> Allocator | None:
 
 
 def is_allocator_frame(frame: Frame) -> bool:
-    """Return whether a frame is an allocator's own: of its library, or of one that is linked in."""
+    """Return whether a frame belongs to an allocator: to its library, or to one that is linked in."""
     return any(pattern.search(frame.module) for pattern in _ALLOCATOR_FILES.values()) or any(
         pattern.fullmatch(frame.function) for pattern in _ALLOCATOR_FUNCTIONS.values()
     )

@@ -1,4 +1,4 @@
-"""Extracts from a profile the facts that the rules look at, each from its most reliable source."""
+"""Extracts from a profile the facts that the rules read, each from its most reliable source."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_a
 OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
 _MIN_STACKS = 30
-"""The number of recorded stacks from which their shares are a measurement."""
+"""Shares of recorded stacks count as a measurement if there are at least this many stacks."""
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
-"""The recorded stacks within calls that map or unmap from which it is known who called, and the share of malloc's among
-them up to which the program itself maps."""
+"""It is known who maps memory if at least this many stacks were recorded in calls that map or unmap. It is the program
+itself if malloc has at most this share of them."""
 _USUAL_PAGE_BYTES = 4096
-"""The size of a page if the environment does not state it."""
+"""The page size if the environment does not state it."""
 _MAX_SIZE_DIGITS = 12
-"""A stated size of a page with more digits is nonsense, and is ignored."""
+"""A stated page size with more digits is invalid, and is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,23 @@ class Facts:
     before
         The facts of the state before a change, if there is one.
     faults
-        Faults of the first process, in the scope of the profile.
+        Faults of the first process, within the scope of the profile.
     timed
-        Whether enough CPU time was recorded to know the costs; if not, they are zero.
+        Whether enough CPU time was recorded to know the costs; if not, the costs are zero.
     fault_cost
         Share of the CPU time spent in faults.
     call_costs
-        Share of the CPU time spent in each system call that takes memory or gives it back, without its faults.
-    lock_wait, lock_waits
-        Seconds for which threads waited for the lock of their address space, and how often; None if that is unknown.
+        Share of the CPU time spent in each system call that takes memory or gives it back, without faults in the call.
+    lock_wait, n_lock_waits
+        How many seconds threads waited for the lock of their address space, and how often; None if it is unknown.
     storage_wait, fault_storage_wait
-        Seconds for which threads waited for storage: at all, and within faults.
+        How many seconds threads waited for storage: in total, and within faults.
     cpu_seconds
         CPU time of the first process.
     operations
         Operations of the first process; None if the program does not report them.
     maps_itself
-        Whether the program itself, not its malloc, takes memory from the kernel and gives it back.
+        Whether the program itself, rather than its malloc, takes memory from the kernel and gives it back.
     """
 
     profile: Profile
@@ -87,12 +87,12 @@ class Facts:
     operations: float | None
     call_costs: Mapping[str, float] = field(default_factory=dict)
     maps_itself: bool = False
-    lock_waits: int | None = None
+    n_lock_waits: int | None = None
     before: Facts | None = None
 
     @classmethod
     def from_profile(cls, profile: Profile, before: Profile | None = None) -> Facts:
-        """Extract the facts of a profile, and of the one before it if there is one."""
+        """Extract the facts of a profile, and of the earlier profile if there is one."""
         anatomy = profile.anatomy or _EMPTY
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
         fault_cost = 0.0
@@ -100,7 +100,7 @@ class Facts:
         if timed and profile.on_cpu:
             fault_cost, call_costs = _compute_cost_shares(profile, profile.on_cpu)
         if timed and not _may_show_kernel(profile):
-            fault_cost = compute_system_share(profile)  # no stack shows the kernel: the most that faults can have cost
+            fault_cost = compute_system_share(profile)  # no stack shows the kernel: an upper bound of the faults' cost
         lock_frames = _find_frames(profile, _LOCK_FUNCTION)
         memory_call_frames = _find_frames(profile, _MEMORY_CALLS)
         storage_frames = _find_frames(profile, _STORAGE_FUNCTION)
@@ -114,17 +114,18 @@ class Facts:
             lock_wait=_sum_waits(profile.off_cpu, lock_frames, memory_call_frames),
             storage_wait=_sum_waits(profile.off_cpu, storage_frames),
             fault_storage_wait=_sum_waits(profile.off_cpu, storage_frames, fault_frames),
+            # The readings are sums over all processes, of which only the first was profiled.
             cpu_seconds=_find_first_value(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
             maps_itself=_is_mapped_by_program(profile),
-            lock_waits=_count_waits(profile.off_cpu, lock_frames, memory_call_frames),
+            n_lock_waits=_count_waits(profile.off_cpu, lock_frames, memory_call_frames),
             before=None if before is None else cls.from_profile(before),
         )
 
     @property
     def page_size(self) -> int:
-        """The page size of the profiled host in bytes; the usual size if it is unknown."""
+        """The page size of the profiled host in bytes; 4 KiB if it is unknown."""
         size = self.profile.environment.settings.get("memory.page_size", "")
         return int(size) if size.isdecimal() and len(size) <= _MAX_SIZE_DIGITS else _USUAL_PAGE_BYTES
 
@@ -134,19 +135,19 @@ class Facts:
         return sum(self.call_costs.values())
 
     def sum_costs(self, *calls: str) -> float:
-        """Return the share of the CPU time spent in some system calls."""
+        """Return the share of the CPU time spent in the given system calls."""
         return sum(self.call_costs.get(call, 0.0) for call in calls)
 
     @property
     def seconds_per_fault(self) -> float | None:
-        """CPU time of one fault, on average; None if it was not measured."""
+        """Mean CPU time of a fault; None if it was not measured."""
         if not self.timed or not self.faults or not self.fault_cost:
             return None
         return self.fault_cost * self.cpu_seconds / self.faults
 
     @property
     def idle_share(self) -> float:
-        """Share of the time of the processors that the program left unused; 1 where that is unknown."""
+        """Share of the processors' time that the program left unused; 1 if it is unknown."""
         elapsed_seconds = self.profile.value("elapsed")
         cpu_seconds = self.profile.value("task-clock")
         processors = self.profile.environment.settings.get("cpu.allowed", "")
@@ -155,16 +156,16 @@ class Facts:
         return max(0.0, 1 - cpu_seconds / (elapsed_seconds * int(processors)))
 
     def sum_shares(self, memory: Collection[Memory], *touches: Touch) -> float:
-        """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
+        """Return the share of the faults with given touches in given kinds of memory."""
         sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
         return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
 
     def count_faults(self, memory: Collection[Memory], *touches: Touch) -> int:
-        """Return the number of faults of some touches in some kinds of memory; 0 if kinds are not known."""
+        """Return the number of faults with given touches in given kinds of memory; 0 if kinds are unknown."""
         return sum(kind.faults for kind in self.anatomy.kinds if kind.memory in memory and kind.touch in touches)
 
     def estimate_cost(self, faults: int) -> float:
-        """Return the share of the CPU time that this many of the faults take, if each costs the average."""
+        """Return the share of the CPU time that a number of faults take, at the mean cost of a fault."""
         return self.fault_cost * faults / self.faults if self.faults else 0.0
 
     @property
@@ -178,21 +179,21 @@ class Facts:
         return self.anatomy.by_touch.get(Touch.FIRST, 0) / self.faults if self.faults else 0.0
 
     def count_calls(self, *names: str) -> int:
-        """Return how often some system calls were made; 0 if they were not counted."""
+        """Return how often the given system calls were made; 0 if they were not counted."""
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
 
     def count_advice(self, name: str) -> int:
-        """Return how often madvise was called with some advice; 0 if that was not recorded."""
+        """Return how often madvise was called with the given advice; 0 if it was not recorded."""
         return self.profile.census.advice.get(name, 0) if self.profile.census else 0
 
     @property
     def requests_per_operation(self) -> float | None:
         """How often an operation requests memory from the kernel and gives it back; None if operations are unknown.
 
-        What is mapped and stays, such as the libraries of an interpreter, belongs to no operation: so calls of mmap
-        count only as far as there are calls of munmap. Of the calls of brk, each second one is taken to give back what
-        the one before it took.
+        Permanent mappings, such as the libraries of an interpreter, belong to no operation, so at most as many calls of
+        mmap count as there are calls of munmap. Half of the calls of brk are assumed to give back what the other half
+        took.
         """
         if not self.operations:
             return None
@@ -210,16 +211,16 @@ class Facts:
         return self._describe_top_function("of the faults are", self.anatomy.sites)
 
     def describe_top_site(self, what: str, touches: Collection[Touch], memory: Collection[Memory]) -> tuple[str, ...]:
-        """Return the function with the most faults of some touches in some memory, as a sentence; empty if unknown."""
+        """Return a sentence on the function with the most faults of given touches in given memory; empty if unknown."""
         sites = [site for site in self.anatomy.sites if site.touch in touches and site.memory in memory]
         return self._describe_top_function(what, sites)
 
     def find_returning_line(self, *calls: str) -> str:
-        """Return the program's line, with its function, from which some system calls give memory back.
+        """Return the program's line, with its function, from which the given system calls give memory back.
 
-        The CPU time tells, which grows with the memory that they give back: it is the line with most of their samples.
-        Empty if there are too few samples, or if no line has half of them. Frame pointers are not enough, because the
-        C library, which makes the calls, has none.
+        It is the line with most of the CPU-time samples of these calls, whose time grows with the memory given back.
+        Empty if there are too few samples, or if no line has half of them. Stacks recorded with frame pointers are not
+        enough, because the C library, which makes the calls, has none.
         """
         on_cpu = self.profile.on_cpu
         if on_cpu is None or on_cpu.call_graph == "fp" or not on_cpu.total:
@@ -238,7 +239,7 @@ class Facts:
         return self._describe_top_function("of the major faults are", self.anatomy.major_sites)
 
     def _describe_top_function(self, what: str, sites: Iterable[Site]) -> tuple[str, ...]:
-        """Return the function with the most faults at some sites, as a sentence with the verb phrase ``what``."""
+        """Return a sentence on the function with the most faults at the given sites; ``what`` is its verb phrase."""
         sums: Counter[str] = Counter()
         for site in sites:
             sums[site.frame.function] += site.faults
@@ -291,7 +292,7 @@ class Facts:
         ]
         if not stacks_of_function:
             return ""
-        # The function is innermost, unless a function that is inlined in it is recorded there.
+        # The function is innermost, unless the frame of a function inlined into it was recorded.
         frames = next(
             (frames for frames in stacks_of_function if frames[-1].function == function), stacks_of_function[0]
         )
@@ -307,22 +308,22 @@ class Facts:
 
 
 def _may_show_kernel(profile: Profile) -> bool:
-    """Return whether the stacks may contain frames of the kernel: one does, or no frame names its module.
+    """Return whether the stacks may contain kernel frames: one does, or no frame names its module.
 
-    Who lacks the right to record the kernel gets stacks without it.
+    Without the permission to record the kernel, stacks do not contain it.
     """
     modules = {frame.module for frame in profile.frames if frame.module}
     return not modules or any(module.startswith("[kernel") for module in modules)
 
 
 def compute_system_share(profile: Profile) -> float:
-    """Return the share of the CPU time that was spent in the kernel: the most that faults can have cost."""
+    """Return the share of the CPU time that was spent in the kernel: an upper bound of the cost of faults."""
     times = [_find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
     return times[0] / sum(times) if sum(times) else 0.0
 
 
 def compute_cpu_share(profile: Profile, functions: re.Pattern[str]) -> float:
-    """Return the share of the recorded CPU time in stacks that hold one of some functions."""
+    """Return the share of the recorded CPU time in stacks that contain one of the given functions."""
     on_cpu = profile.on_cpu
     if on_cpu is None or not on_cpu.total:
         return 0.0
@@ -358,15 +359,15 @@ def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float,
 
 
 def _map_calls_by_frame(profile: Profile) -> dict[int, str]:
-    """Return which system call that maps or unmaps each frame of the kernel is, by the frame's index."""
+    """Return, by frame index, the system call that maps or unmaps to which a kernel frame belongs."""
     matches = {index: _MAPPING_FUNCTION.fullmatch(frame.function) for index, frame in enumerate(profile.frames)}
     return {index: match[1] for index, match in matches.items() if match is not None}
 
 
 def _is_mapped_by_program(profile: Profile) -> bool:
-    """Return whether the stacks within calls that map or unmap show that the program calls them, and no malloc.
+    """Return whether the stacks of calls that map or unmap show that the program makes them, rather than a malloc.
 
-    Frame pointers are not enough: the C library has none, so the function that called is missing in such stacks.
+    Stacks recorded with frame pointers are not enough: the C library has none, so they lack the calling function.
     """
     on_cpu = profile.on_cpu
     if on_cpu is None or on_cpu.call_graph == "fp":
@@ -383,15 +384,15 @@ def _is_mapped_by_program(profile: Profile) -> bool:
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:
-    """Return the seconds for which threads waited in stacks that hold a frame of each of some sets.
+    """Return how many seconds threads waited in stacks that contain a frame of each set.
 
-    The weight of such a stack is in nanoseconds.
+    The weights of these stacks are in nanoseconds.
     """
     return sum(stack.weight for stack in _list_stacks(off_cpu, *frame_sets)) / 1e9
 
 
 def _count_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> int | None:
-    """Return how often threads waited in stacks that hold a frame of each of some sets; None if that is unknown.
+    """Return how often threads waited in stacks that contain a frame of each set; None if it is unknown.
 
     Only one in ``period`` waits is recorded.
     """
@@ -402,7 +403,7 @@ def _count_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> i
 
 
 def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> list[Stack]:
-    """Return the stacks that hold a frame of each of some sets."""
+    """Return the stacks that contain a frame of each set."""
     return [
         stack
         for stack in (stacks.stacks if stacks else ())
@@ -411,11 +412,11 @@ def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> li
 
 
 def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
-    """Return the indices of the frames of some functions: far fewer frames than stacks have to be matched."""
+    """Return the indices of the frames of the given functions; matching frames is cheaper than matching stacks."""
     return frozenset(index for index, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 
 
 def _find_first_value(profile: Profile, *names: str) -> float:
-    """Return the value of the first of some metrics that has one; 0 if none has."""
+    """Return the value of the first of ``names`` that has one; 0 if none has."""
     values = (profile.value(name) for name in names)
     return next((value for value in values if value is not None), 0.0)

@@ -1,4 +1,4 @@
-"""Recognises a start at which the dynamic linker copies many pages of the program, to write addresses into them."""
+"""Recognises that at the start, the dynamic linker copies many pages of the program to write addresses into them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount
 
 MIN_RELOCATED_PAGES = 512
-"""Pages of data of one file that the dynamic linker touches, from which it is a cause: 2 MiB of addresses."""
+"""Relocations are a cause if the dynamic linker touches at least this many data pages of one file: 2 MiB."""
 MIN_RELOCATED_SHARE = 0.2
-"""Their share of all faults: with less, the start is not what the program does."""
+"""Smallest share of these pages in all faults: with less, the start does not dominate the program."""
 MIN_ADDITIONAL_PAGES = 64
-"""Relocated pages of all files more than before a change, from which relocations explain it."""
+"""Relocations explain a change if there are at least this many more relocated pages, in all files, than before."""
 _LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
 _RELOCATING = re.compile(r"_dl_relocate_object\w*|_dl_relocate_static_pie|elf_dynamic_do_Rela?|elf_machine_rela\w*")
 
 
 def _rank_relocated_files(facts: Facts) -> list[tuple[str, int]]:
-    """Return each file with the number of its data pages that the dynamic linker touches, the most first."""
+    """Return each file with the number of its data pages that the dynamic linker touches, largest number first."""
     sums: Counter[str] = Counter()
     for site in facts.anatomy.sites:
         if site.memory is Memory.FILE_DATA and _LINKER.search(site.frame.module):
@@ -35,12 +35,12 @@ def _count_relocated_pages(facts: Facts) -> int:
 
 
 def _count_additional_pages(facts: Facts) -> int:
-    """Return how many more pages are relocated than before the change; all of them if there is no profile before."""
+    """Return how many more pages are relocated than before the change; all pages if there is no earlier profile."""
     return _count_relocated_pages(facts) - (0 if facts.before is None else _count_relocated_pages(facts.before))
 
 
 def _relocates_much(facts: Facts) -> bool:
-    """Return whether a file has many relocated pages; after a change, whether all files together have more of them."""
+    """Return whether a file has many relocated pages; after a change, whether all files together have many more."""
     if facts.before is not None:
         return _count_additional_pages(facts) >= MIN_ADDITIONAL_PAGES
     pages = max((pages for _, pages in _rank_relocated_files(facts)), default=0)
@@ -48,9 +48,9 @@ def _relocates_much(facts: Facts) -> bool:
 
 
 def _estimate_start_saving(facts: Facts) -> float | None:
-    """Return the share of the CPU time in which addresses are written, including the faults; None if it is unknown.
+    """Return the share of the CPU time that writing addresses takes, including the faults; None if it is unknown.
 
-    After a change, only the part of the pages counts that were not relocated before.
+    After a change, only pages that were not relocated before count.
     """
     if not facts.timed or not facts.faults:
         return None
@@ -60,7 +60,7 @@ def _estimate_start_saving(facts: Facts) -> float | None:
 
 
 def _describe_relocations(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the pages that the dynamic linker touches, and the files that have most of them."""
+    """Return the evidence: the number of pages that the dynamic linker touches, and the files with most of them."""
     relocated = _count_relocated_pages(facts)
     before = "" if facts.before is None else f"{_count_relocated_pages(facts.before):,} → "
     files = _rank_relocated_files(facts)
@@ -74,7 +74,7 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the remedies for the file with the most relocated pages: the program itself, or a library."""
+    """Return the remedies for the file with the most relocated pages, which is the program itself or a library."""
     is_library = ".so" in _rank_relocated_files(facts)[0][0]
     link_text = (
         "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"

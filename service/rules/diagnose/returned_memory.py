@@ -16,30 +16,31 @@ from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
 
 MAX_CALLS_FOR_RESULT = 1.5
-"""An operation that takes memory more often than this has temporary buffers besides its result."""
+"""An operation that takes memory at least this often has temporary buffers besides its result."""
 MIN_COSTLY_SHARE = 0.5
-"""The share of the CPU time from which even a single buffer costs more than the work that is done with it."""
+"""If even a single buffer takes more than this share of the CPU time, it costs more than the work done with it."""
 MIN_REPEATED_TOUCHES = 4.0
-"""Faults per page from which memory comes and goes again and again, where operations are unknown."""
+"""If operations are unknown, memory comes and goes repeatedly if there are at least this many faults per page."""
 MIN_REPEATED_COST = 0.05
-"""The share of the CPU time that such memory must cost: below it, it can be the result of the program's work."""
+"""Smallest share of the CPU time that such memory costs: with less, it can be the result of the program's work."""
 MIN_GROWTH_FACTOR = 2.0
-"""The factor in pages that come and go from which a change did it."""
+"""A change is the cause if at least this many times as many pages come and go as before."""
 _RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 _MALLOC_MEMORY = frozenset({Memory.HEAP})
-"""Memory that only malloc takes: what a collector manages, it maps itself, and it can look like an arena of malloc."""
+"""Memory that only malloc takes: a collector maps its own memory, which can look like an arena of malloc."""
 _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
 def _is_heap_collected(facts: Facts) -> bool:
-    """Return whether a runtime's collector manages the heap: what it gives back is its decision, however it does so."""
+    """Return whether a runtime's collector manages the heap, so that it decides which memory is given back."""
     return identify_runtime(facts.profile) in COLLECTING_RUNTIMES
 
 
 def _list_returned_kinds(facts: Facts) -> tuple[tuple[frozenset[Memory], tuple[Touch, ...]], ...]:
-    """Return in which memory, and how, pages come back that an allocator or a collector had given back.
+    """Return the kinds of memory, each with the touches, of pages that an allocator or a collector had given back.
 
-    The first pair is the memory of the allocator or of the collector; beside a collector's, malloc's is the second.
+    The first pair is for the memory of the allocator or the collector; if there is a collector, the second is for
+    malloc's memory.
     """
     if not _is_heap_collected(facts):
         return ((OWN_MEMORY, (Touch.AFTER_MADVISE,)),)
@@ -47,7 +48,7 @@ def _list_returned_kinds(facts: Facts) -> tuple[tuple[frozenset[Memory], tuple[T
 
 
 def _list_returning_calls(facts: Facts) -> tuple[str, ...]:
-    """Return the system calls by which the allocator or the collector gives pages back."""
+    """Return the system calls with which the allocator or the collector gives pages back."""
     return ("madvise", *_MAPPING_CALLS) if _is_heap_collected(facts) else ("madvise",)
 
 
@@ -62,20 +63,20 @@ def _is_memory_returned(facts: Facts) -> bool:
 
 
 def _estimate_kept_pages_saving(facts: Facts) -> float:
-    """Return the share of CPU time that keeping the pages saves: their faults, and the calls that returned them.
+    """Return the share of the CPU time that keeping the pages saves: their faults, and the calls that returned them.
 
-    Of the calls, at most as much as of the faults: they also return what nobody touches again, and a collector's map
-    what is new.
+    The calls count at most as much as the faults, because they also return pages that nobody touches again, and those
+    of a collector also map new memory.
     """
     faults = _compute_refault_share(facts) * facts.fault_cost
     return faults + min(faults, facts.sum_costs(*_list_returning_calls(facts)))
 
 
 def _describe_returned(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults on pages that had been given back, and their cost."""
+    """Return the evidence: the faults on pages that had been given back, and their cost."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
-    # The place is that of the allocator's or the collector's memory, not of malloc's memory beside a collector's.
+    # If there is a collector, the place is in its memory, not in malloc's.
     memory, touches = _list_returned_kinds(facts)[0]
     counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
@@ -88,9 +89,9 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_keeping_pages(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what keeps freed pages in the process: settings of its runtime or malloc, or a change of the program.
+    """Return remedies that keep freed pages in the process: settings of its runtime or malloc, or code changes.
 
-    glibc calls madvise only to trim, so with it, the program usually gives its pages back itself.
+    glibc calls madvise only to trim, so with glibc, it is usually the program itself that gives its pages back.
     """
     settings = suggest_heap_settings(facts)
     is_own_advice = identify_allocator(facts.profile) is Allocator.GLIBC and not _is_heap_collected(facts)
@@ -110,26 +111,27 @@ RETURNED_MEMORY = Rule(
 
 
 def _compute_remapped_share(facts: Facts) -> float:
-    """Return the share of the faults on pages that had been unmapped, without those that a collector manages."""
+    """Return the share of the faults on pages that had been unmapped, without pages that a collector manages."""
     memory = _MALLOC_MEMORY if _is_heap_collected(facts) else OWN_MEMORY
     return facts.sum_shares(memory, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _compute_buffer_cost(facts: Facts) -> float:
-    """Return the CPU share of mapping buffers again: their faults, and the calls that map and unmap.
+    """Return the share of the CPU time that remapping buffers takes: their faults, and the calls that map and unmap.
 
-    Beside a collector, only calls of brk are malloc's: the collector makes the others.
+    If there is a collector, only the calls of brk are malloc's; the collector makes the others.
     """
     calls = ("brk",) if _is_heap_collected(facts) else _MAPPING_CALLS
     return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*calls)
 
 
 def _has_temporary_buffers(facts: Facts) -> bool:
-    """Return whether memory comes and goes that cannot be the result of an operation alone.
+    """Return whether memory comes and goes that is not just the result of an operation.
 
-    An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
-    unless providing the memory costs more than all that is done with it. A server sends its results away, so what comes
-    and goes in its windows is a buffer; and what comes and goes more often than before has been changed.
+    An operation that takes memory once may need it for its result. This is no temporary buffer, unless providing the
+    memory costs more than everything done with it. A server sends its results away, so all memory that comes and goes
+    in its windows is a buffer. Memory that comes and goes more often than before is due to a change, so it counts as
+    well.
     """
     if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
@@ -140,7 +142,7 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     requests = _count_requests(facts)
     if requests is not None and requests >= MAX_CALLS_FOR_RESULT:
         return True
-    # Without operations, pages that fault again and again show that memory comes and goes.
+    # If operations are unknown, repeated faults per page show that memory comes and goes.
     is_touched_repeatedly = (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES
     if requests is None and not _is_heap_collected(facts) and is_touched_repeatedly:
         return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
@@ -148,7 +150,7 @@ def _has_temporary_buffers(facts: Facts) -> bool:
 
 
 def _count_requests(facts: Facts) -> float | None:
-    """Return how often an operation takes memory and gives it back; beside a collector, how often malloc does.
+    """Return how often an operation takes memory and gives it back; if there is a collector, only malloc's calls count.
 
     None if operations are unknown.
     """
@@ -158,7 +160,7 @@ def _count_requests(facts: Facts) -> float | None:
 
 
 def _has_grown(facts: Facts) -> bool:
-    """Return whether several times as many pages are touched again after they were unmapped as before."""
+    """Return whether several times as many faults as before the change are on pages that had been unmapped."""
     if facts.before is None:
         return False
     numbers = [_compute_remapped_share(side) * side.faults for side in (facts.before, facts)]
@@ -166,7 +168,7 @@ def _has_grown(facts: Facts) -> bool:
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
-    """Return the CPU share that keeping the buffers saves.
+    """Return the share of the CPU time that keeping the buffers saves.
 
     If an operation has several buffers, one of them may be its result, which cannot be kept.
     """
@@ -177,7 +179,7 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
 
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults on pages that had been unmapped, per operation, and their cost."""
+    """Return the evidence: the faults on pages that had been unmapped, also per operation, and their cost."""
     per_operation = ""
     if facts.operations:
         faults = facts.faults / facts.operations
@@ -195,7 +197,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what keeps buffers between operations: in the program, the C library, or another allocator."""
+    """Return remedies that keep buffers between operations: in the program, the C library, or another allocator."""
     maps_itself = not any(facts.anatomy.by_memory.get(kind) for kind in (Memory.HEAP, Memory.ARENA))
     mapping_remedy = Remedy(text="map with MAP_POPULATE: all pages are provided at once instead of one by one")
     return (
@@ -224,6 +226,6 @@ def _describe_refaults(facts: Facts) -> str:
 
 
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return as evidence from which line of the program some system calls give the memory back; empty if unknown."""
+    """Return as evidence the line of the program from which the given calls give memory back; empty if unknown."""
     line = facts.find_returning_line(*calls)
     return (f"most of the time of these calls is spent in those from {line}",) if line else ()

@@ -1,4 +1,4 @@
-"""Defines what a rule of the diagnosis consists of."""
+"""Defines the parts of a rule of the diagnosis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runner.contract.diagnosis import Finding, Remedy
 from service.rules.diagnose.profile_facts import Facts
 
 MIN_SAVING = 0.01
-"""The share of the run time that a remedy must be able to save to be worth a finding."""
+"""A finding's remedies must be able to save at least this share of the run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +19,20 @@ class Rule:
     Attributes
     ----------
     name, title
-        Its name, and what it is in one line.
+        The rule's name, and the pathology in one line.
     condition
-        What must be so for the story to be true. If a fact was not measured, the condition is false.
+        Whether the facts show the pathology. If a necessary fact was not measured, the condition is false.
     max_saving
-        The largest share of the run time that the remedies can save, from 0 to 1; None if that was not measured.
+        The largest share of the run time that the remedies can save, from 0 to 1; None if it was not measured.
     evidence
         The measured facts, most important first.
     remedies
-        What to do about it.
+        Changes that address the pathology.
     report
-        The report in which it was described.
+        A real case in which the pathology was reported.
     count
-        How much there is of what the rule recognises: a number that repeats, unlike shares of the time; None if the
-        condition itself compares with the profile before.
+        The number of faults or calls that the rule recognises, which repeats, unlike shares of the time; None if the
+        condition itself compares with the earlier profile.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Rule:
     def evaluate(self, facts: Facts) -> Finding | None:
         """Return the finding.
 
-        None if the condition is false, or if the remedies could save less than :data:`MIN_SAVING`, or nobody knows.
+        None if the condition is false, or if the remedies could save less than :data:`MIN_SAVING`, or an unknown share.
         """
         if not self.condition(facts):
             return None

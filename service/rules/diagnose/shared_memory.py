@@ -8,17 +8,17 @@ from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 
 MIN_MAPPED_AGAIN = 1024
-"""Faults on pages that another process had touched, from which shared memory is large."""
+"""Shared memory is large if at least this many faults are on pages that another process had touched."""
 MIN_MAPPED_SHARE = 0.2
-"""Their share of all faults."""
+"""Smallest share of these faults in all faults."""
 _FIRST_TOUCHES = (Touch.FIRST, Touch.AFTER_FORK)
-"""The first touches of a process: a fork copies no tables of shared mappings."""
+"""The touches that are a process's first: a fork does not copy page tables of shared mappings."""
 
 
 def _count_mapped_again(facts: Facts) -> int:
-    """Return how many first touches of a process were on pages of shared memory that another process had touched.
+    """Return how many first touches were on pages of shared memory that another process had already touched.
 
-    0 unless each fault was recorded, because a sample of the faults does not show which pages were touched before.
+    0 unless every fault was recorded, because a sample of the faults does not show which pages were touched before.
     """
     if facts.anatomy.period != 1:
         return 0
@@ -36,7 +36,7 @@ def _estimate_one_map_saving(facts: Facts) -> float:
 
 
 def _describe_shared(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults on shared memory, its pages, and who touches them."""
+    """Return the evidence: the faults on shared memory, its pages, and which code touches them."""
     pages = facts.anatomy.shared_pages
     faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
     return (

@@ -10,9 +10,9 @@ from service.text.numbers import format_quantity
 
 _ADVICE = "MADV_RANDOM"
 MIN_SINGLE_READS = 64
-"""Major faults in mapped files from which a file is read page by page."""
+"""A file is read page by page if there are at least this many major faults in mapped files."""
 MIN_READ_GROWTH = 4
-"""The factor in major faults from which read-ahead was lost: it reads up to 32 pages at once."""
+"""Read-ahead was lost if the major faults grew by at least this factor; it reads up to 32 pages at once."""
 _SWAP_REFAULTS, _FILE_REFAULTS = "cgroup:workingset_refault_anon", "cgroup:workingset_refault_file"
 _SWAPPED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
@@ -25,7 +25,7 @@ def _read_warm(facts: Facts, name: str) -> float | None:
 
 
 def _is_start_cold(facts: Facts) -> bool:
-    """Return whether most of the major faults are gone when the files are in memory, which was measured."""
+    """Return whether most major faults disappear when the files are in memory; false if this was not measured."""
     if _is_read_ahead_off(facts) or (facts.before is not None and facts.storage_wait <= facts.before.storage_wait):
         return False
     cold_faults = facts.profile.value("major-faults")
@@ -39,7 +39,7 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
     """Return the share of the elapsed time that a warm start saves.
 
     This is the smaller of the measured saving and the share spent waiting for storage. Each comes from a single
-    execution, so either alone could be chance: another program's work, or a wait for a processor.
+    execution, so each on its own may be due to chance: another program's work, or a wait for a processor.
     """
     warm_seconds = _read_warm(facts, "elapsed")
     cold_seconds = facts.profile.value("elapsed")
@@ -49,7 +49,7 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
 
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the major faults and the elapsed time with and without the files in memory."""
+    """Return the evidence: the major faults and the elapsed time with and without the files in memory."""
     cold_faults = facts.profile.value("major-faults") or 0
     warm_faults = _read_warm(facts, "major-faults") or 0
     cold_seconds = facts.profile.value("elapsed") or 0
@@ -63,7 +63,7 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what shortens a cold start: of the program's image, or of the files that it reads."""
+    """Return remedies that shorten a cold start, for the program's image or for the files that it reads."""
     image_faults = _count_major_file_faults(facts, is_image=True)
     data_faults = _count_major_file_faults(facts, is_image=False)
     smaller_binary = Remedy(
@@ -89,18 +89,18 @@ COLD_START = Rule(
 
 
 def _is_memory_short(facts: Facts) -> bool:
-    """Return whether pages came back from storage that had been in memory before, and nobody evicted them on purpose.
+    """Return whether pages came back from storage after the kernel had evicted them for lack of memory.
 
-    A limit alone says nothing: it can be far away.
+    A memory limit is not enough evidence, because it can be far from being reached.
     """
     return _count_major_faults(facts) > 0 and _count_evicted(facts) > 0
 
 
 def _count_evicted(facts: Facts) -> float:
-    """Return how many pages were swapped in, or were needed again after they were evicted for lack of memory.
+    """Return how many pages were swapped in, or were needed again after they had been evicted for lack of memory.
 
-    A cold case evicts its files before it starts, so its refaults of files say nothing. Those of the execution with the
-    files in memory count instead.
+    The files of a cold case are evicted before it starts, so its refaults of files say nothing. Those of the execution
+    with the files in memory count instead.
     """
     swapped_in = sum(facts.anatomy.major_by_memory.get(kind, 0) for kind in _SWAPPED_MEMORY)
     if "warm" in facts.profile.references:
@@ -109,14 +109,14 @@ def _count_evicted(facts: Facts) -> float:
 
 
 def _estimate_memory_saving(facts: Facts) -> float:
-    """Return the share of time that enough memory saves: the stalls that the kernel counted, or waits for storage."""
+    """Return the share of the time that enough memory saves: the stalls that the kernel counted, or storage waits."""
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     wait_seconds = facts.fault_storage_wait if stall_seconds is None else stall_seconds
     return wait_seconds / (wait_seconds + facts.cpu_seconds) if wait_seconds and facts.cpu_seconds else 0.0
 
 
 def _describe_shortage(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the major faults, the pages evicted too early, and the time waited for memory."""
+    """Return the evidence: the major faults, the pages evicted too early, and the time waited for memory."""
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
@@ -132,7 +132,7 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
 
 
 def _count_major_file_faults(facts: Facts, *, is_image: bool) -> int:
-    """Return the major faults in the program's image, or in the other files that it maps."""
+    """Return the number of major faults in the program's image, or in the other files that it maps."""
     return sum(
         site.faults
         for site in facts.anatomy.major_sites
@@ -143,7 +143,7 @@ def _count_major_file_faults(facts: Facts, *, is_image: bool) -> int:
 def _is_read_ahead_off(facts: Facts) -> bool:
     """Return whether a mapped file is read page by page, for a known reason: the program's advice, or a change.
 
-    After a change, there must be several times as many such reads as before.
+    After a change, there must be several times as many of these major faults as before.
     """
     major = _count_major_file_faults(facts, is_image=False)
     if major < MIN_SINGLE_READS or 2 * major < sum(site.faults for site in facts.anatomy.major_sites):
@@ -160,7 +160,7 @@ def _estimate_read_ahead_saving(facts: Facts) -> float | None:
 
 
 def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the major faults before and after, the advice, and the line that reads."""
+    """Return the evidence: the major faults before and after, the advice, and the line that reads."""
     major = _count_major_file_faults(facts, is_image=False)
     before = "" if facts.before is None else f"{_count_major_file_faults(facts.before, is_image=False):,} → "
     files = sorted({site.file for site in facts.anatomy.major_sites if site.file})[:3]
@@ -204,7 +204,7 @@ MEMORY_LIMIT = Rule(
 
 
 def _count_major_faults(facts: Facts) -> float:
-    """Return the major faults of the process or of its control group, whichever are more."""
+    """Return the number of major faults of the process or of its control group, whichever is larger."""
     return max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
 
 
@@ -214,5 +214,5 @@ def _count_refaults(facts: Facts) -> float:
 
 
 def _list_memory_kinds(facts: Facts) -> str:
-    """Return in words how many major faults were in each kind of memory."""
+    """Return in words the number of major faults in each kind of memory."""
     return ", ".join(f"{kind.value} {number:,}" for kind, number in facts.anatomy.major_by_memory.items()) or "unknown"

@@ -1,4 +1,4 @@
-"""Recognises memory that each thread has for itself: its stack, and its arena of malloc."""
+"""Recognises faults on the memory of individual threads: their stacks, and their arenas of malloc."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from service.rules.diagnose.profile_facts import Facts, compute_system_share
 from service.rules.diagnose.rule import Rule
 
 MIN_STARTED_THREADS = 64
-"""Threads from which they are started for tasks: a program starts fewer for its processors."""
+"""If at least this many threads are started, they are started for tasks: a program starts fewer for its processors."""
 MIN_ARENA_PAGES = 256
-"""Pages of arenas more than before, from which they are worth a finding."""
+"""Smallest increase in pages of arenas that is worth a finding."""
 _SECONDS_PER_THREAD, _SECONDS_PER_FAULT = 1e-4, 1e-6
-"""What it costs at most to start and end a thread, and to touch a page again: 80 µs and .5 µs were measured on a
-virtual machine."""
+"""Upper bounds, in seconds, of the time to start and end a thread, and to touch a page again. On a virtual machine,
+80 µs and 0.5 µs were measured."""
 _STACK_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP)
-"""What the C library does with the stack of a thread that has ended: it empties or unmaps it."""
+"""Touches after the C library has emptied (madvise) or unmapped the stack of a thread that has ended."""
 
 
 def _count_stack_refaults(facts: Facts) -> int:
@@ -24,15 +24,16 @@ def _count_stack_refaults(facts: Facts) -> int:
 
 
 def _has_thread_per_task(facts: Facts) -> bool:
-    """Return whether many threads come and go, and each touches pages of a stack that one before it had given back."""
+    """Return whether many threads come and go, and touch pages of stacks that earlier threads had given back."""
     return MIN_STARTED_THREADS <= facts.anatomy.threads <= _count_stack_refaults(facts)
 
 
 def _estimate_pool_saving(facts: Facts) -> float:
-    """Return the share of the CPU time that a pool of threads saves: these faults, and starting and ending the threads.
+    """Return the share of the CPU time that a pool of threads saves: stack faults, and starting and ending threads.
 
-    It is taken as their share of the system time, and at most as what so many threads and faults cost. Samples of the
-    CPU time do not show it, because each thread begins a new sampling period, and ends before the period is over.
+    It is estimated as the share of these faults in all faults, times the system time, limited by the largest cost of so
+    many threads and faults. CPU-time samples do not show it, because each thread begins a new sampling period, and ends
+    before the period is over.
     """
     if not facts.faults:
         return 0.0
@@ -45,7 +46,7 @@ def _estimate_pool_saving(facts: Facts) -> float:
 
 
 def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the threads, their stacks' faults, and who touches most."""
+    """Return the evidence: the number of threads, the faults on their stacks, and which code touches most."""
     threads, refaults = facts.anatomy.threads, _count_stack_refaults(facts)
     return (
         f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
@@ -62,7 +63,7 @@ _POOLS = {
 
 
 def _suggest_pool(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what avoids the faults of new stacks: a pool of threads, by the name that it has in the runtime."""
+    """Return remedies that avoid the faults on new stacks: a pool of threads, named as in the runtime."""
     runtime = identify_runtime(facts.profile)
     example = f" ({_POOLS[runtime]})" if runtime in _POOLS else ""
     return (
@@ -84,16 +85,16 @@ THREAD_PER_TASK = Rule(
 
 
 def _count_additional_arena_pages(facts: Facts) -> int:
-    """Return how many more pages of arenas are touched for the first time than before; 0 without a profile before."""
+    """Return how many more pages of arenas are touched for the first time than before; 0 without an earlier profile."""
     if facts.before is None:
         return 0
     return facts.count_faults({Memory.ARENA}, Touch.FIRST) - facts.before.count_faults({Memory.ARENA}, Touch.FIRST)
 
 
 def _has_more_arenas(facts: Facts) -> bool:
-    """Return whether more threads than before touch arenas, which are most of the additional faults.
+    """Return whether there are more threads than before, and first touches of arenas are most of the additional faults.
 
-    If the heap shrank by as much, the memory only moved into the arenas, and the faults did not grow.
+    If the heap shrank by as much, the memory only moved into the arenas, and the number of faults did not grow.
     """
     if facts.before is None or facts.anatomy.threads <= facts.before.anatomy.threads:
         return False
@@ -112,7 +113,7 @@ def _estimate_arena_saving(facts: Facts) -> float:
 
 
 def _describe_arenas(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the threads and the first touches of arenas, before and after."""
+    """Return the evidence: the number of threads and the first touches of arenas, before and after."""
     assert facts.before is not None
     threads = [side.anatomy.threads for side in (facts.before, facts)]
     pages = [side.count_faults({Memory.ARENA}, Touch.FIRST) for side in (facts.before, facts)]

@@ -8,9 +8,9 @@ from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 
 MIN_PAGES = 256
-"""Pages from which it is worth a finding: 1 MiB."""
+"""Smallest number of pages that is worth a finding: 1 MiB."""
 MIN_SHARE = 0.2
-"""The share of all faults; it cannot exceed half, because there is a read before each of these writes."""
+"""Smallest share of these faults in all faults; it cannot exceed half, because a read precedes each of these writes."""
 _MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS})
 
 
@@ -19,7 +19,7 @@ def _count_second_faults(facts: Facts) -> int:
 
 
 def _is_read_first(facts: Facts) -> bool:
-    """Return whether many pages were read while the page of zeros was there, and then written."""
+    """Return whether many pages were read while they were mapped to the zero page, and then written."""
     pages = _count_second_faults(facts)
     return pages >= MIN_PAGES and pages >= MIN_SHARE * facts.faults
 
@@ -29,7 +29,7 @@ def _estimate_one_fault_saving(facts: Facts) -> float:
 
 
 def _describe_second_faults(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the pages that faulted twice, the price, and who writes to them."""
+    """Return the evidence: the number of pages that faulted twice, the price, and which code writes to them."""
     pages = _count_second_faults(facts)
     return (
         f"{pages:,} pages of new memory were read before they were written: the read maps the shared page of "

@@ -1,4 +1,4 @@
-"""Divides a history into the columns of the drift map: commits where they fit, otherwise periods of time."""
+"""Divides a history into the columns of the drift map: commits if they fit, otherwise periods of time."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Columns:
     Attributes
     ----------
     starts
-        When each column begins; of a commit, when it was committed.
+        The time at which each column begins; for a commit, its date.
     column_of
-        The column of each measured commit, by its id.
+        The column of each measured commit, by commit id.
     commits
         The commit of each column; empty if the columns are periods.
     step
@@ -56,19 +56,19 @@ class Columns:
         return len(self.starts)
 
     def find_column(self, committed_at: datetime) -> int:
-        """Return the column of a commit that was not measured: that of its time."""
+        """Return the column of an unmeasured commit, according to its date."""
         return _find_column(self.starts, committed_at)
 
 
 def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
-    """Return the columns of a history: its commits if there is room for them, otherwise the shortest periods that fit.
+    """Return the columns of a history: its commits if they fit, otherwise the shortest periods that fit.
 
     Parameters
     ----------
     commits
         The measured commits in the order of the history, at least one.
     max_columns
-        How many columns there is room for.
+        How many columns fit.
     """
     if len(commits) <= max_columns:
         column_of = {commit.id: index for index, commit in enumerate(commits)}
@@ -87,7 +87,7 @@ def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
 
 
 def _find_column(starts: Sequence[datetime], committed_at: datetime) -> int:
-    """Return the last column that begins before a time, or the first one."""
+    """Return the last column that begins at or before a time, or the first column if none does."""
     return max(bisect_right(starts, committed_at) - 1, 0)
 
 
@@ -96,7 +96,7 @@ def _count_periods(unit: Unit, first_time: datetime, last_time: datetime) -> int
 
 
 def _number_period(unit: Unit, moment: datetime) -> int:
-    """Return the number of the period that a moment lies in; successive periods have successive numbers."""
+    """Return the number of the period in which a moment lies; successive periods have successive numbers."""
     utc_moment = moment.astimezone(UTC)
     match unit:
         case Unit.HOUR:

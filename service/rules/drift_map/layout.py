@@ -1,7 +1,7 @@
-"""Arranges drifts in the drift map: a row for each case that moved, a cell for each column in which it did.
+"""Arranges drifts in the drift map: a row for each case with drifts, a cell for each column in which it has some.
 
-The map has a bounded size, whatever the number of cases and drifts: cases without room share the last row. Every drift
-is counted in exactly one cell.
+The size of the map is bounded, whatever the number of cases and drifts: cases that do not fit share the last row. Every
+drift is counted in exactly one cell.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 from service.rules.drift_map.columns import Columns
 
 MAX_STEP = 4
-"""The sizes that can be told apart: below 1 %, below 10 %, below 100 %, and more."""
+"""Number of sizes that the map distinguishes: below 1 %, below 10 %, below 100 %, and larger."""
 _MOVE_FROM_ZERO = math.log(1e9)
-"""The move of a change from or to zero: nothing moves further."""
+"""The move of a change from or to zero: larger than any other."""
 _FURTHER_ROWS_WEIGHT = 0.5
-"""What an event weighs in the rows that do not lead it."""
+"""The weight of an event in rows other than that of its leading drift."""
 SUSPECTED_WEIGHT = 0.25
-"""What a suspected drift weighs against a certain one."""
+"""The weight of a suspected drift, relative to a certain one."""
 
 
 RowName = tuple[str, str, str]
@@ -28,24 +28,24 @@ RowName = tuple[str, str, str]
 
 
 class MapDrift(NamedTuple):
-    """What the map needs of a drift.
+    """The fields of a drift that the map needs.
 
     Attributes
     ----------
     row
-        The row that it belongs to: subject, workload and case.
+        The row to which it belongs: subject, workload and case.
     case_key
         Key of the case's definition; empty for a shift of a whole suite.
     column
-        The column of the newest commit that could have caused it.
+        The column of its newest candidate.
     metric, before, after
-        What moved, and its levels.
+        The metric and its two levels.
     move
-        How far the level moved, by :func:`compute_move`.
+        How far the level moved: the result of :func:`compute_move`.
     weight
-        The same, reduced if the drift is only suspected.
+        The move, reduced if the drift is only suspected.
     returned
-        Whether its event came back with it, so that it does not lead the event.
+        Whether its event came back with it; it is then not the leading drift of the event.
     importance
         The importance of its event.
     """
@@ -67,12 +67,12 @@ class MapDrift(NamedTuple):
 
 @dataclass(slots=True)
 class Cell:
-    """What happened to a row in one column.
+    """The drifts of a row in one column.
 
     Attributes
     ----------
     drifts
-        How many drifts it counts.
+        The number of drifts.
     worse, better
         The largest drift of each direction; None if there is none.
     """
@@ -84,12 +84,12 @@ class Cell:
 
     @property
     def largest(self) -> MapDrift:
-        """The drift that moved furthest."""
+        """The drift with the largest move."""
         return max((drift for drift in (self.worse, self.better) if drift), key=lambda drift: drift.weight)
 
     @property
     def bars(self) -> list[MapDrift]:
-        """What is drawn: at most one drift of each direction."""
+        """The drifts that are drawn as bars: at most one of each direction."""
         return [drift for drift in (self.worse, self.better) if drift is not None]
 
     def add(self, drift: MapDrift) -> None:
@@ -109,7 +109,7 @@ class Row:
     Attributes
     ----------
     cases
-        How many cases it stands for.
+        The number of cases that the row stands for.
     """
 
     subject: str
@@ -128,12 +128,12 @@ class Row:
 
     @property
     def drifts(self) -> int:
-        """How many drifts it counts."""
+        """The number of drifts in the row."""
         return sum(cell.drifts for cell in self.cells.values())
 
     @property
     def bars(self) -> int:
-        """How many bars are drawn in it."""
+        """The number of bars in the row."""
         return sum(len(cell.bars) for cell in self.cells.values())
 
 
@@ -148,14 +148,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class DriftMap:
-    """Everything that the map shows.
+    """The content of the map.
 
     Attributes
     ----------
     groups
-        The workloads with their cases; what moved most comes first.
+        The workloads with their cases; the most important drifts come first.
     others
-        The cases that moved and have no row of their own, in one row; None if there are none.
+        One row for all cases with drifts that have no row of their own; None if there are none.
     leading
         The leading drift of each event, by the event's id.
     """
@@ -171,7 +171,7 @@ class DriftMap:
         return [row for group in self.groups for row in group.rows] + ([self.others] if self.others else [])
 
     def find_column(self, event: str) -> int:
-        """Return the column of an event: that of its leading drift."""
+        """Return the column of an event's leading drift."""
         return self.leading[event].column
 
 
@@ -181,18 +181,18 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     Parameters
     ----------
     max_rows, max_bars
-        How many cases have rows of their own at most, and how many bars these rows have together. The case that moved
-        most always has one.
+        Maximum number of cases with rows of their own, and maximum number of bars in all of these rows. The most
+        important case always has a row.
     """
     leading_drifts = _find_leading_drifts(drifts)
     by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
     ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading_drifts))
-    # Only the cells of rows that can be shown are filled: of ten thousand drifts, few are in them.
+    # Only the rows that can be shown are filled with cells: they contain few of ten thousand drifts.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)
-    if n_shown == len(ranked_rows) - 1:  # a row for one other case is better spent on the case itself
+    if n_shown == len(ranked_rows) - 1:  # a single remaining case gets the last row itself
         n_shown = len(ranked_rows)
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows[:n_shown]:
@@ -206,7 +206,7 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
 
 
 def compute_move(before: float, after: float) -> float:
-    """Return how far a level moved: the logarithm of the factor, so that a half is as far as a double."""
+    """Return how far a level moved: the absolute logarithm of the factor, so that halving counts like doubling."""
     if before == after:
         return 0.0
     factor = after / before if before else 0.0
@@ -221,11 +221,11 @@ def compute_factor(drift: MapDrift) -> float:
 def choose_step(drift: MapDrift) -> int:
     """Return the size of a drift in steps of ten, from 1 to :data:`MAX_STEP`."""
     percent = 100 * math.expm1(drift.move)
-    return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))  # a change by 10 % is one despite rounding
+    return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))  # 1e-9 allows for rounding errors at a limit
 
 
 def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
-    """Return the leading drift of each event, by the event's id: the one that the event's headline speaks of."""
+    """Return the leading drift of each event, by the event's id: the drift with which the event's headline begins."""
     leading_drifts: dict[str, MapDrift] = {}
     for drift in drifts:
         leading_so_far = leading_drifts.setdefault(drift.event, drift)
@@ -235,17 +235,17 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
 
 
 def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
-    """Return the sort key of a drift in its event; the leading drift has the largest."""
+    """Return the sort key of a drift in its event; the leading drift has the largest key."""
     return not drift.returned, drift.certain, drift.worse, drift.move
 
 
 def _rank_row(
     name: RowName, drifts: Iterable[MapDrift], leading_drifts: Mapping[str, MapDrift]
 ) -> tuple[float, float, RowName]:
-    """Return the sort key of a row: the most important change first, then what moved furthest.
+    """Return the sort key of a row: by the most important event, then by the largest move.
 
-    An event counts in full for the row of its leading drift, and half for its other rows, so that a wide event does not
-    leave the others without a row.
+    The importance of an event counts in full for the row of its leading drift, and half for its other rows, so that an
+    event in many cases does not leave other events without a row.
     """
     importance = weight = 0.0
     for drift in drifts:
@@ -266,7 +266,7 @@ def _fill_row(name: RowName, drifts: Iterable[MapDrift]) -> Row:
 
 
 def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
-    """Return how many of the first rows have room: at least one."""
+    """Return how many of the first rows fit: at least one."""
     n_bars = 0
     for index, row in enumerate(rows[:max_rows]):
         n_bars += row.bars
@@ -276,7 +276,7 @@ def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
 
 
 def _join_rows(entries: Sequence[tuple[RowName, Sequence[MapDrift]]]) -> Row:
-    """Return one row that counts the drifts of several."""
+    """Return one row with the drifts of several rows."""
     joined_row = Row("", "", "", cases=len(entries))
     for _, drifts in entries:
         for drift in drifts:

@@ -1,1 +1,1 @@
-"""Makes events of drifts and decides what becomes of them: grouping, lifecycle, resolution, silences."""
+"""Groups drifts into events, and decides about the events: lifecycle, resolution, silences."""

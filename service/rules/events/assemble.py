@@ -14,12 +14,12 @@ from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
 from service.schemas.triage import State
 
 _SETTLED_STATES = frozenset({State.EXPECTED, State.FALSE_ALARM})
-"""After these decisions, drifts that return are a new event: the decision does not apply to them."""
+"""After these decisions, a recurrence is a new event, because the decision does not apply to it."""
 
 
 @dataclass(slots=True)
 class AssembledEvents:
-    """The events, and what became of those that were stored.
+    """The events, and how they follow from the stored ones.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class AssembledEvents:
     new_events
         Names of the new events.
     origins
-        The stored events that each new one was split off from.
+        For each new event, the stored events from which it was split off.
     merged_into
-        The event that each merged one ended in.
+        For each merged event, the event into which it was merged.
     transitions
-        When each event was resolved and when it came back.
+        For each event, when it was resolved and when it came back.
     events_of_series
         The events of each series.
     """
@@ -67,20 +67,20 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
         drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
     }
     groups = group_drifts(drifts)
-    # Find the stored event of each group: the one that came back with one of its drifts, or the best match.
+    # Find the stored event of each group: the event that came back with one of the group's drifts, or the best match.
     returned_events = [_find_returned_event(group, event_of_returned_drift) for group in groups]
     unassigned_groups = [group for group, event in zip(groups, returned_events, strict=True) if event is None]
     matching = assign_stored_events(unassigned_groups, stored_events)
     assembled = AssembledEvents(merged_into=matching.merged)
 
-    # Groups of stored events.
+    # Assign the groups that continue a stored event.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
             _assign_group(assembled, event, group, has_returned=True)
     for group, event in zip(unassigned_groups, matching.events, strict=True):
         if event is not None:
             _assign_group(assembled, event, group)
-    # Other groups: an event that comes back, or a new one.
+    # Each other group reopens an event or is a new one.
     for index, group in enumerate(unassigned_groups):
         if matching.events[index] is not None:
             continue
@@ -93,7 +93,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
         assembled.origins[event] = matching.origins.get(index, [])
         _assign_group(assembled, event, group)
 
-    # The transitions of each event.
+    # Find the transitions of each event.
     for event, members in assembled.members.items():
         members.sort(key=lambda drift: drift.order)
         assembled.transitions[event] = list_transitions(members, resolutions)
@@ -101,13 +101,13 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
 
 
 def _find_returned_event(group: DriftGroup, event_of_returned_drift: Mapping[str, str]) -> str | None:
-    """Return the event that is stored to have come back with a drift of a group; None if there is none."""
+    """Return the stored event that came back with a drift of a group; None if there is none."""
     events = (event_of_returned_drift[drift.drift_id] for drift in group if drift.drift_id in event_of_returned_drift)
     return next(events, None)
 
 
 def _assign_group(assembled: AssembledEvents, event: str, group: DriftGroup, *, has_returned: bool = False) -> None:
-    """Assign a group of drifts to an event; ``has_returned`` if the event came back with these drifts."""
+    """Assign a group of drifts to an event; ``has_returned`` says that the event came back with these drifts."""
     assembled.members[event] += group
     for drift in group:
         assembled.events_of_series[drift.series][event] = None
@@ -122,7 +122,11 @@ def _find_returning_event(
     stored_events: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that a group of drifts reopens; None if there is none."""
-    for event in assembled.events_of_series[group[0].series]:
+    # All drifts but the shift of a suite, which has no series, must repeat the event: the first one's events suffice.
+    repeating_drift = next((drift for drift in group if not drift.is_suite_shift), None)
+    if repeating_drift is None:
+        return None
+    for event in assembled.events_of_series[repeating_drift.series]:
         is_settled = event in stored_events and stored_events[event].state in _SETTLED_STATES
         if not is_settled and does_event_return(group, assembled.members[event], resolutions):
             return event
@@ -130,7 +134,7 @@ def _find_returning_event(
 
 
 def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
-    """Return the name of a new event; the same history gives the same names."""
+    """Return the name of a new event, deterministically: the same history gives the same names."""
     first_drift = min(drift.drift_id for drift in group)
     possible_names = (hash_document(["event", first_drift, n]) for n in count())
     return next(name for name in possible_names if name not in used_names)

@@ -1,4 +1,4 @@
-"""Says in a few words who should look at an event, and what to do about it."""
+"""Says in a few words who should look into an event, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, State
 
 _MAX_NAMED_AUTHORS = 2
-"""The largest number of authors that are named; more are counted."""
+"""At most this many authors are named; the others are only counted."""
 
 
 def find_assignees(event: EventSummary) -> str:
@@ -27,15 +27,15 @@ def find_assignees(event: EventSummary) -> str:
     return ""
 
 
-def describe_next_step(  # noqa: PLR0911 - one line a step
+def describe_next_step(  # noqa: PLR0911 - one return per step
     event: EventSummary, *, can_be_confirmed: bool = True
 ) -> str:
-    """Return what to do next; an empty text if the event is closed.
+    """Return what to do next about an event; empty if the event is closed.
 
     Parameters
     ----------
     can_be_confirmed
-        Whether further runs can be expected that confirm an event in doubt.
+        Whether further runs, which could confirm an event in doubt, can be expected.
     """
     if not event.open:
         return ""
@@ -47,7 +47,7 @@ def describe_next_step(  # noqa: PLR0911 - one line a step
         return "Nothing: builds of the same commit differ just as much"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
-    # Whoever acknowledges an event is taken to know its commit.
+    # Whoever acknowledges an event is assumed to know its commit.
     has_several_candidates = event.n_candidates > 1 or not event.candidates_known
     if event.certainty is Certainty.RANGE and has_several_candidates and event.state is not State.ACKNOWLEDGED:
         if event.candidates_known:

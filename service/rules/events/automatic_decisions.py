@@ -1,4 +1,4 @@
-"""Makes the decisions about an event that the service makes by itself: fixed, came back, withdrawn."""
+"""Makes the automatic decisions about an event: fixed, came back, withdrawn."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def decide_automatically(
 ) -> list[LogEntry]:
     """Return the entries to add to the log of an event, given when it was resolved and came back.
 
-    Decisions of people stand: an event that is expected or a false alarm stays as it is. The service never repeats one
-    of its own decisions.
+    Decisions of people take precedence: an event that is expected or a false alarm stays so. The service never repeats
+    one of its own decisions.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def decide_automatically(
     def find_current_state() -> State:
         return find_state_after(entry.action for entry in (*log, *new_entries))
 
-    # Add the transitions after the last one that is logged, as far as they are possible in the state of the event.
+    # Log the transitions after the last logged one if they are possible in the state of the event.
     logged_transitions = {(entry.action, entry.commit) for entry in log if entry.by_service}
     n_logged = max(
         (end for end, transition in enumerate(transitions, start=1) if _get_key(transition) in logged_transitions),
@@ -52,12 +52,12 @@ def decide_automatically(
     )
     for transition in transitions[n_logged:]:
         if transition.action is Action.REOPEN:
-            is_possible = find_current_state() is State.FIXED  # not what people have closed
+            is_possible = find_current_state() is State.FIXED  # events that people closed otherwise stay closed
         else:
             is_possible = get_next_state(find_current_state(), transition.action) is not None
         if is_possible:
             new_entries.append(_build_entry(transition, units))
-    # If the log ends with a fix that is no longer the last transition, log the present fix, or that there is none.
+    # If the log ends with a fix that is no longer the last transition, log the current fix, or that there is none.
     standing_fix = _find_standing_fix(log)
     if not new_entries and standing_fix is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
@@ -75,8 +75,8 @@ def build_certainty_entry(
 ) -> LogEntry | None:
     """Return the log entry for an event that is no longer certain, or is certain again; None if neither happened.
 
-    The entry is logged in every state, but changes the state only of an open event, because the decisions of people
-    stand.
+    The entry is logged in every state, but changes only the state of an open event, because decisions of people take
+    precedence.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def build_certainty_entry(
 
 
 def _find_standing_fix(log: Sequence[LogEntry]) -> LogEntry | None:
-    """Return the service's decision that the event was fixed, if no later decision has replaced that one."""
+    """Return the service's last decision that the event was fixed; None if a later decision has replaced it."""
     decisions = [entry for entry in log if entry.action not in {Action.ACKNOWLEDGE, Action.WITHDRAW}]
     last_decision = decisions[-1] if decisions else None
     return last_decision if last_decision and last_decision.by_service and last_decision.action is Action.FIX else None

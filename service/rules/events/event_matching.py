@@ -1,7 +1,7 @@
-"""Carries events over from one detection to the next, by how their drifts overlap.
+"""Matches the events of one detection with those of the previous one by how their drifts overlap.
 
-Drifts are detected again whenever their series grow, and a backfill can change them: another commit, another cause.
-The decisions about their events must survive that.
+Drifts are detected again whenever their series grow, and a backfill can change their commits and causes. The decisions
+about their events must survive this.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class KnownEvent:
     Attributes
     ----------
     drifts
-        All drifts that it has ever had, as they were detected last; empty once it is merged into another event.
+        All drifts that it has ever had, as last detected; empty once it is merged into another event.
     age
-        Smaller for events that were stored earlier.
+        A sort key: smaller for events that were stored earlier.
     alive
         Whether the previous detection found any of its drifts.
     state
-        The state that the decisions about it lead to.
+        The state after all decisions about it.
     """
 
     drifts: Sequence[LocatedDrift]
@@ -45,16 +45,16 @@ class KnownEvent:
 
 @dataclass(slots=True)
 class CarriedEvents:
-    """The result of carrying events over.
+    """The result of matching groups of drifts with stored events.
 
     Attributes
     ----------
     events
         The stored event that each group of drifts continues; None for a new event.
     origins
-        The events that a new one was split off from, by the index of its group.
+        For each new event, given by the index of its group, the events from which it was split off.
     merged
-        The event that each merged one ended in.
+        For each merged event, the event into which it was merged.
     """
 
     events: list[str | None]
@@ -63,15 +63,15 @@ class CarriedEvents:
 
 
 _Score = tuple[int, int, int, int]
-"""How many drifts a group and an event share, how many are of commits with the same patch id, how many may be the same,
-and whether their locations overlap."""
+"""Between a group and an event: how many drifts they share, how many have commits with the same patch id, how many may
+be the same, and whether the locations overlap."""
 
 
 def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]) -> CarriedEvents:
-    """Assign each group the stored event that it has most in common with.
+    """Assign to each group the stored event with which it has the most in common.
 
-    Equal drifts count most, then drifts of one series whose commits carry the same patch, then drifts of one series at
-    the same location or of commits with the same author and title, then the same location.
+    Equal drifts count most; then drifts of one series whose commits have the same patch id; then drifts of one series
+    at the same location, or of commits with the same author and title; then the same location in different series.
     """
     scores = _score_pairs(groups, stored_events)
     matching = CarriedEvents([None] * len(groups))
@@ -81,13 +81,13 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
         (index, event), score = entry
         return not stored_events[event].alive, tuple(-part for part in score), stored_events[event].age, index
 
-    # The best pairs first, each group and each event once. Events that the previous detection still found go first.
+    # Assign the best pairs first, each group and each event once. Events that the previous detection found come first.
     ranked_pairs = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked_pairs:
         if matching.events[index] is None and event not in group_of_event:
             matching.events[index] = event
             group_of_event[event] = index
-    # What is left of the pairs that share drifts: a new event was split off, or an event is merged into another one.
+    # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one.
     for (index, event), score in ranked_pairs:
         shares_drifts = any(score[:3])
         if not shares_drifts or not stored_events[event].alive:
@@ -104,14 +104,14 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
 def _score_pairs(
     groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]
 ) -> dict[tuple[int, str], _Score]:
-    """Return how much each group has in common with each event, for the pairs that share anything."""
+    """Return the scores of the pairs of a group and an event that have anything in common."""
     n_equal: Counter[tuple[int, str]] = Counter()
     n_same_patch: Counter[tuple[int, str]] = Counter()
     n_similar: Counter[tuple[int, str]] = Counter()
     overlaps: Counter[tuple[int, str]] = Counter()
     by_drift, by_series, by_key = _build_indexes(stored_events)
     same_patch = _list_same_patches(groups, by_series)
-    # Drifts that are recognised by their patch are not matched by author and title as well, which is less sure.
+    # Drifts matched by their patch id are not matched by author and title as well, which is less reliable.
     recognised_drifts = {drift_id for pair in same_patch for drift_id in pair}
     for group_index, group in enumerate(groups):
         for drift in group:
@@ -130,7 +130,7 @@ def _score_pairs(
                 or (is_rewritten(drift, other_drift) and not recognised_drifts & {drift.drift_id, other_drift.drift_id})
             }:
                 n_similar[group_index, event] += 1
-        # The stretch that all drifts of the group share.
+        # The stretch that is common to all drifts of the group.
         low = max(drift.stretch[0] for drift in group)
         high = min(drift.stretch[1] for drift in group)
         for event, stretch in by_key[group[0].key]:
@@ -141,7 +141,7 @@ def _score_pairs(
 
 
 def _list_same_patches(groups: Iterable[DriftGroup], by_series: _DriftsBySeries) -> set[tuple[str, str]]:
-    """Return the pairs of a drift and a former one whose commits carry the same patch, by the ids of the drifts."""
+    """Return the pairs of ids of a current and a former drift whose commits have the same patch id."""
     return {
         (drift.drift_id, other.drift_id)
         for group in groups
@@ -156,7 +156,7 @@ _RangesByKey = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
 def _build_indexes(stored_events: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _DriftsBySeries, _RangesByKey]:
-    """Index the stored events by drift, by series, and by cause with the stretch that all their drifts share."""
+    """Index the stored events by drift, by series, and by cause with the stretch common to all their drifts."""
     by_drift: dict[str, str] = {}
     by_series: _DriftsBySeries = defaultdict(list)
     by_key: _RangesByKey = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Decides from the drifts alone when an event was resolved and when it came back."""
+"""Decides, only from the drifts, when an event was resolved and when it came back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from service.schemas.history import Number
 from service.schemas.triage import Action
 
 MAX_RETURN_ERROR = 0.05
-"""How far from a former level a drift may end and still return to it, as a share of the step away from it."""
+"""A drift returns to a former level if it ends no further from it than this share of the step away from this level."""
 MAX_RETURN_ERROR_IN_NOISE = 0.25
-"""The same share within the noise: levels of noisy series are known to a fraction of the smallest detected step."""
+"""The same share if the difference is within the noise, because levels of noisy series are known less precisely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Transition:
 
 
 class Resolutions:
-    """Which drifts undid and repeated each step of some series. Computed once a step, as many events ask for it."""
+    """The drifts that undid and repeated each step of some series; cached, because many events ask for one step."""
 
     def __init__(self, series: Mapping[int | str, Sequence[LocatedDrift]]) -> None:
         """Take all current drifts of each series."""
@@ -32,7 +32,7 @@ class Resolutions:
         self._transitions_of_step: dict[str, tuple[Transition, ...]] = {}
 
     def list_transitions_of_step(self, step: LocatedDrift) -> tuple[Transition, ...]:
-        """Return the drifts that undid a step of a series and that repeated it, in turn."""
+        """Return the drifts of a series that undid and repeated a step, in alternation."""
         if step.drift_id not in self._transitions_of_step:
             self._transitions_of_step[step.drift_id] = tuple(
                 _list_transitions_of_step(step, self._series.get(step.series, ()))
@@ -43,7 +43,7 @@ class Resolutions:
 def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> list[Transition]:
     """Return when an event was resolved and when it came back, in the order of the history.
 
-    It is resolved once it is undone in each of its series, and comes back as soon as it recurs in one of them. An
+    An event is resolved once it is undone in all of its series, and comes back as soon as it recurs in one of them. An
     improvement is never resolved.
 
     Parameters
@@ -67,7 +67,7 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
 
 
 def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
-    """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
+    """Return whether an event comes back with a group of drifts: after it was resolved, all of them repeat it."""
     members = tuple(members)
     group = tuple(drift for drift in group if not drift.is_suite_shift)
     transitions = _list_transitions_in_order(_map_first_drifts_by_series(members), resolutions)
@@ -93,7 +93,7 @@ def _list_transitions_in_order(
 
 
 def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
-    """Yield a fix for each drift of a series that undoes a step, and a return for each that repeats it, in turn."""
+    """Yield, in alternation, a fix for the drift that undoes a step, and a recurrence for the drift that repeats it."""
     standing_steps: list[LocatedDrift] = []
     undoing_drift: LocatedDrift | None = None
     for drift in drifts:
@@ -103,7 +103,7 @@ def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]
                 undoing_drift = drift
                 yield Transition(Action.FIX, drift)
             standing_steps = remaining_steps
-        # The step is repeated if the level rises from where it was undone by as much as the step did.
+        # A drift repeats the step if it leads as far from the level after the fix as the step did from its level.
         elif undoing_drift is not None and _is_near(
             drift.after, undoing_drift.after + (step.after - step.before), step
         ):
@@ -117,10 +117,10 @@ def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]
 def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: LocatedDrift) -> list[LocatedDrift]:
     """Return the regressions of a series that remain after an improvement.
 
-    The level alone does not decide: when a large step is undone, the level is better than before each smaller step that
-    came after it, although these remain. So an improvement undoes the newest step of its own size; or else the newest
-    steps together, if it leads back to where they began; or else all steps, if it leads to a level better than before
-    any of them.
+    The level is not enough to decide: after a large step is undone, the level is better than before each later, smaller
+    step, although these remain. So an improvement undoes the newest step of its own size; if there is none, the newest
+    steps together if it leads back to the level before them; otherwise all steps if it leads to a better level than
+    before the first of them.
     """
     for index in reversed(range(len(standing_steps))):
         step = standing_steps[index]
@@ -138,7 +138,7 @@ def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: Located
 
 
 def _is_near(level: Number, other_level: Number, step: LocatedDrift) -> bool:
-    """Return whether two levels, or two sizes, are equal on the scale of a step."""
+    """Return whether two levels or two sizes are equal, within a tolerance relative to the size of a step."""
     size = abs(step.after - step.before)
     return abs(level - other_level) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 

@@ -1,8 +1,8 @@
-"""Groups the drifts that can have one cause: the same one, at the same location.
+"""Groups drifts that can have a common cause: the same kind of cause, at the same location.
 
-The location of a drift that a commit caused is a stretch of commits, one of which did it. The location of a drift with
-another cause is a stretch of time on the hosts, between the run before and the run after. Drifts can have the same
-cause only if all their stretches share a point, so a stretch that overlaps two others does not join these.
+The location of a drift caused by a commit is a stretch of commits, one of which is the cause. The location of any other
+drift is a stretch of time on the hosts, between the run before and the run after. Drifts can have the same cause only
+if all their stretches share a point, so a stretch that overlaps two others does not join them.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from service.schemas.history import Cause, Number
 
 @dataclass(frozen=True, slots=True)
 class LocatedDrift:
-    """A drift of an event with its location, and what the lifecycle of the event depends on.
+    """A drift of an event with its location, and the facts that determine the lifecycle of the event.
 
     Attributes
     ----------
     drift_id
         The id of the drift.
     series
-        The series that it was seen in; a shift of a whole suite has none and is identified by its own id.
+        The series in which it was found; a shift of a whole suite has none and is identified by its own id.
     cause, detail
-        The cause, and the settings that changed or the host on which something unknown happened.
+        The kind of cause; and the settings that changed, or for an unknown cause the host.
     first, last
-        Positions of the commits that could have caused it; for a configuration change, where it was seen.
+        Range of the positions of the candidates; for a configuration change, the positions where it was seen.
     since, until
-        The time in which it happened, in seconds.
+        The range of time in which it happened, in seconds.
     before, after
         The two levels.
     spread
-        Largest minus smallest sample within one level.
+        Largest minus smallest sample within a level.
     worse
         Whether it is a regression.
     revision
         The first commit on the new level.
     change
-        Who made the last commit that could have caused it, and its title: they stay the same if a branch is rewritten.
+        Author and title of the last candidate, which stay the same if a branch is rewritten.
     patch
-        The patch id of that commit, which stays the same unless its content is rewritten too; empty if it is unknown.
+        The patch id of the last candidate, which stays the same unless its content changes; empty if it is unknown.
     returned
-        Whether it is stored as the return of an event that was resolved.
+        Whether it is stored as the recurrence of an event that was resolved.
     event
-        The event that it is stored with; None for a new drift.
+        The event to which it belongs in the store; None for a new drift.
     still_detected
         Whether it is still detected.
     """
@@ -94,7 +94,7 @@ DriftGroup = tuple[LocatedDrift, ...]
 
 
 def group_drifts(drifts: Iterable[LocatedDrift]) -> list[DriftGroup]:
-    """Group the drifts of each event, in the order of the history; the order of the arguments does not matter."""
+    """Return the groups of drifts that form events, in the order of the history; the order of ``drifts`` is ignored."""
     by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_key[drift.key].append(drift)
@@ -110,7 +110,7 @@ def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
 
 def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
     """Return whether two drifts of one series, from different detections, can be the same despite different causes."""
-    # Between two causes by a commit, the commits decide; otherwise the times, unless one is certainly by a commit.
+    # If commits are among both causes, their ranges decide; otherwise the times, unless one is caused only by a commit.
     commits = {Cause.COMMIT, Cause.BOTH}
     if left.cause in commits and right.cause in commits:
         return do_overlap((left.first, left.last), (right.first, right.last))
@@ -120,20 +120,24 @@ def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
 
 
 def is_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift is a former one of its series whose branch was rewritten: the commit has another hash."""
+    """Return whether a drift is a former drift of its series on a rewritten branch.
+
+    Its commit has the same author and title, but another hash.
+    """
     return _may_be_rewritten(drift, former) and bool(drift.change) and drift.change == former.change
 
 
 def carries_same_patch(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift repeats a former drift of its series: the commits have different hashes, but one patch id.
+    """Return whether a drift is a former drift of its series: the commits have different hashes, but one patch id.
 
-    This is surer than :func:`is_rewritten`: several commits of a branch can have one title, and an amend changes it.
+    This is more reliable than :func:`is_rewritten`, because several commits can have one title, and an amend may change
+    it.
     """
     return _may_be_rewritten(drift, former) and bool(drift.patch) and drift.patch == former.patch
 
 
 def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift resembles a former one that is no longer detected, and has another commit."""
+    """Return whether a drift resembles a former one that is no longer detected, but has another commit."""
     return (
         not former.still_detected
         and (drift.worse, drift.cause) == (former.worse, former.cause)
@@ -143,9 +147,9 @@ def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
 
 
 def _group_overlapping(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
-    """Yield the fewest groups in which all stretches share a point.
+    """Yield the smallest number of groups such that all stretches of a group share a point.
 
-    In the order of their ends, each group takes all stretches that begin before its first stretch ends.
+    The stretches are sorted by their ends; each group takes all that begin before its first stretch ends.
     """
     group: list[LocatedDrift] = []
     end = float("-inf")  # of the first stretch of the group

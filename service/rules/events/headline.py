@@ -1,6 +1,6 @@
 """Describes an event in words: what moved, by how much, where, and what else moved with it.
 
-The overview, the list of events, mail, chats, the feed and the API have the same headline.
+The overview, the list of events, mail, chats, the feed and the API show the same headline.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from service.schemas.triage import EventDrift
 from service.text.numbers import format_difference, format_percent
 
 PERCENT_FROM_ZERO = 10**9
-"""The size of a change from a zero baseline, in percent: nothing is larger."""
+"""The size of a change from zero, in percent: larger than any other."""
 
 
 def compute_size(drift: Drift) -> float:
-    """Return the size of a drift, comparable between metrics: in percent of its level, where it has one."""
+    """Return the size of a drift in percent of the level before it, so that metrics are comparable."""
     if drift.series_id == NO_SERIES:
         return 0
     return _compute_share(drift)
 
 
 def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
-    """Return the drift that represents an event: a certain one before others, then a regression, then the largest."""
+    """Return the drift that represents an event: preferably a certain one, then a regression, then the largest."""
     return min(
         drifts,
         key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -compute_size(drift), drift.case, drift.id),
@@ -35,7 +35,7 @@ def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
 
 
 def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | None:
-    """Return the drift that represents an event, of those that are in a series; None if there is none."""
+    """Return the drift of a series that represents an event; None if no drift belongs to a series."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
         key=lambda drift: (drift.wants_rerun, _is_better(drift), -_compute_share(drift), drift.case, drift.drift_id),
@@ -44,10 +44,10 @@ def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | Non
 
 
 def write_headline(drifts: Sequence[Drift]) -> str:
-    """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back.
+    """Describe in one line what moved, by how much, and where, with the largest other moves in both directions.
 
-    If some drifts are certain, the text marks the others as provisional. If none is, the event says so in
-    :attr:`EventSummary.full_headline`.
+    If some drifts are certain, the text marks the others as provisional. If none is,
+    :attr:`EventSummary.full_headline` says so.
     """
     leading_drift = choose_leading_drift(drifts)
     same_direction = [drift for drift in drifts if drift.direction is leading_drift.direction]
@@ -70,25 +70,25 @@ def write_headline(drifts: Sequence[Drift]) -> str:
 
 
 def split_headline(headline: str, leading_case: str) -> tuple[str, str]:
-    """Return what a headline says of the drift that leads it, and the rest, which it says of the others."""
+    """Split a headline into the part about the leading drift, and the rest about the other drifts."""
     start, place, others = headline.partition(f" in {leading_case}")
     is_whole_case = bool(leading_case) and others[:1] in {" ", ";"}
     return (start + place, others) if is_whole_case else (headline, "")
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:
-    """Describe what the drift that represents an event is worth in CPU time; empty if that is unknown."""
+    """Describe the price, in CPU time, of the drift that represents an event; empty if it is unknown."""
     price = choose_leading_drift(drifts).price
     return price.sentence if price else ""
 
 
 def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ()) -> dict[str, Any]:
-    """Return the part of an event's description that neither decisions nor silences change.
+    """Return the part of an event's description that does not depend on decisions or silences.
 
     Parameters
     ----------
     drifts
-        The drifts that made the event, one of which represents it.
+        The original drifts of the event, one of which represents it.
     recurrences
         The drifts with which it came back.
     """
@@ -120,12 +120,15 @@ def _is_better(drift: Drift | EventDrift) -> bool:
 
 
 def _compute_share(drift: Drift | EventDrift) -> float:
-    """Return the size of a drift in percent; a fixed number where the level before is zero."""
+    """Return the size of a drift in percent; :data:`PERCENT_FROM_ZERO` if the level before it is zero."""
     return PERCENT_FROM_ZERO if drift.percent is None else abs(drift.percent)
 
 
 def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
-    """Return the drift that moved furthest: among those of a metric if there are any, as units do not compare."""
+    """Return the largest drift among those of a metric; if there are none, the drift that represents ``drifts``.
+
+    Drifts of different metrics have different units, so they cannot be compared.
+    """
     comparable_drifts = [drift for drift in drifts if drift.metric == name and drift.series_id != NO_SERIES]
     if not comparable_drifts:
         return choose_leading_drift(drifts)
@@ -133,7 +136,7 @@ def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
 
 
 def _mark_provisional(drift: Drift, leading_drift: Drift) -> str:
-    """Return the mark of a suspected drift in a sentence whose leading drift is certain; otherwise an empty text."""
+    """Return the mark of a drift that is only suspected while the leading drift is certain; otherwise empty."""
     return " (suspected)" if drift.evidence.wants_rerun and not leading_drift.evidence.wants_rerun else ""
 
 
@@ -141,7 +144,7 @@ def _describe_change(drift: Drift) -> str:
     """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
     difference = format_difference(drift.change, drift.unit)
     title = metric(drift.metric).title
-    # A title that ends with the unit takes its place: "4,096 minor faults" instead of "Minor faults 4,096 faults".
+    # A title that ends with the unit replaces the unit: "4,096 minor faults" instead of "Minor faults 4,096 faults".
     title_without_unit = title.removesuffix(drift.unit)
     if title_without_unit == title:
         text = f"{title} {difference}"

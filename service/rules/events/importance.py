@@ -1,9 +1,9 @@
 """Ranks events by importance: size × price × number of series × certainty.
 
 ``importance = log2(1 + size) · log2(1 + price) · log2(1 + series) · certainty``, with the size in percent and the price
-in microseconds. Each factor grows with its term alone, so an event that is at least as large, as dear, as wide and as
-sure as another never ranks below it. The logarithms keep one term from deciding alone: a count that grows from 1 to 10
-faults is large and cheap, and comes after one that grows from a million by half.
+in microseconds. Each factor grows with its own term only, so an event that is not smaller than another in any term
+never ranks below it. The logarithms keep a single term from dominating: a count that grows from 1 to 10 faults is a
+large, but cheap change, and ranks below a count that grows from one million to one and a half.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Drift
 
 MAX_SIZE_PERCENT = 10_000.0
-"""The size of a change in percent from which on no change is larger; that of a change from zero."""
+"""The largest size of a change, in percent: larger changes, and changes from zero, count as this."""
 PAGE_BYTES = 4096
 UNPRICED_SECONDS = 1e-3
-"""The price of a change that no cost of a fault bounds, such as a rate: that of two thousand faults."""
+"""The price of a change that has no price in faults, such as a change of a rate: that of two thousand faults."""
 _CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
     Certainty.PROVISIONAL: 0.25,
     Certainty.RANGE: 0.75,
@@ -41,8 +41,7 @@ class EventTerms:
     size
         The largest change of the event in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
     price
-        The price of its most expensive change, in seconds of CPU time of one execution; estimated if nobody
-        measured it.
+        The price of its most expensive change, in seconds of CPU time per execution; estimated if it was not measured.
     n_series
         The number of series that moved.
     certainty
@@ -68,7 +67,7 @@ def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     Parameters
     ----------
     drifts
-        The drifts that made it, at least one.
+        The original drifts of the event, at least one.
     proven
         Whether a bisect has proven its commits.
     """
@@ -90,10 +89,10 @@ def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
 
 
 def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
-    """Return whether every drift of an event is so small that running the same bytes again can show the same change.
+    """Return whether every drift of an event is so small that two runs with the same bytes can differ as much.
 
-    Only counts have a floor. If no two runs with the same bytes were measured, the floor is one fault if the cause is
-    not settled, and zero otherwise: a single candidate or a proof explains even a change by one fault.
+    Only exact counts have a floor. If it was not measured, it is zero if there is a single candidate or a proof, which
+    explain even a change by one fault; otherwise it is one fault.
     """
     has_settled_cause = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
     unmeasured_floor = 0 if has_settled_cause else 1

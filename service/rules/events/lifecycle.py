@@ -1,4 +1,4 @@
-"""Defines the lifecycle of an event: which decision is possible in which state, and where it leads."""
+"""Defines the lifecycle of an event: the decisions that are possible in each state, and the states they lead to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEXT_STATES = {
     Action.WITHDRAW: (OPEN, State.WITHDRAWN),
 }
 _KEEPING_OPEN = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
-"""In the log of a closed event, these actions leave the decision that closed it as it is."""
+"""In the log of a closed event, these actions do not change its state."""
 
 
 def get_next_state(state: State, action: Action) -> State | None:
@@ -30,7 +30,7 @@ def get_next_state(state: State, action: Action) -> State | None:
 
 
 def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
-    """Return the decisions that a person can make about an event in a state. An improvement is nothing to fix."""
+    """Return the decisions that a person can make about an event in a state; an improvement cannot be fixed."""
     excluded_actions = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
     return [
         action
@@ -42,8 +42,8 @@ def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSI
 def find_state_after(actions: Iterable[Action]) -> State:
     """Return the state after a sequence of decisions.
 
-    When two events are merged, so are their decisions. The latest one that changes the state counts: a decision that
-    closes the event may follow one that closed it for another reason.
+    If two events are merged, so are their decisions. The latest decision that changes the state counts: a decision that
+    closes the event may follow another one that closed it for a different reason.
     """
     state = State.NEW
     for action in actions:

@@ -13,12 +13,12 @@ from service.text.cause_text import name_candidates, name_culprits
 
 @dataclass(frozen=True, slots=True)
 class BisectResult:
-    """What a job has found.
+    """The result of a bisect.
 
     Attributes
     ----------
     only_builds
-        Whether it found no culprit, because builds of the same commits differ as much as the commits do.
+        Whether there is no culprit because builds of the same commits differ as much as the commits do.
     """
 
     job: int
@@ -27,7 +27,7 @@ class BisectResult:
 
     @property
     def proven(self) -> bool:
-        """Whether there are culprits, and each of them stood when it was measured interleaved with its parent."""
+        """Whether there are culprits, and a proof confirmed each of them."""
         proofs = [culprit.proof for culprit in self.culprits]
         return bool(proofs) and all(proof is not None and proof.state is ProofState.STANDS for proof in proofs)
 
@@ -35,12 +35,12 @@ class BisectResult:
 def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> dict[str, Any]:
     """Return the description of an event with the result of a bisect: proven culprits, or that only builds differ.
 
-    Culprits that are not among the candidates of the event explain something else, so they change nothing.
+    Culprits that are not among the candidates of the event explain another change, so they are ignored.
 
     Parameters
     ----------
     document
-        As :func:`service.rules.events.headline.summarise_drifts` returns it.
+        The result of :func:`service.rules.events.headline.summarise_drifts`.
     """
     summary = dict(document)
     candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class SilencePattern:
-    """Patterns of the series whose drifts nobody is notified of, until a time.
+    """Patterns of the series about whose drifts nobody is notified until a given time.
 
-    Patterns match the whole name; ``*`` stands for anything. No other character is special: names of cases have
-    brackets.
+    A pattern matches the whole name, and ``*`` stands for any text. No other character is special, because names of
+    cases contain brackets.
     """
 
     subject: str
@@ -41,7 +41,7 @@ def matches_pattern(pattern: str, name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern, in which ``*`` stands for any text."""
-    # Successive stars count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
+    # Successive asterisks count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
     parts = [re.escape(part) for part in re.split(r"\*+", pattern)]
     head, *tail = parts
     if not tail:

@@ -1,4 +1,4 @@
-"""Reads from when on a reader wants to see events: a date, a day of the week, a number of days."""
+"""Parses the time since which a reader wants to see events: a date, a day of the week, or a number of days."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _UNIT_NAMES = {"h": "hour", "d": "day", "w": "week"}
 def parse_since(text: str, now: datetime) -> datetime:
     """Return the time that a text stands for, in UTC.
 
-    ``2026-11-20`` and the name of a day of the week stand for the beginning of that day (of the last one before today),
-    ``36h``, ``7d`` and ``4w`` for that long ago, and a time with a zone (ISO 8601) for itself.
+    ``2026-11-20`` stands for the beginning of this day, the name of a day of the week for the beginning of the last
+    such day before today, and ``36h``, ``7d`` and ``4w`` for that long ago. A time with a zone (ISO 8601) is also
+    accepted.
 
     Raises
     ------
     ValueError
-        If it stands for no time; the text says what would.
+        If the text is none of these; the message lists valid texts.
     """
     lower_text = text.strip().lower()
     duration = _AGO_TEXT.fullmatch(lower_text)
@@ -40,12 +41,12 @@ def parse_since(text: str, now: datetime) -> datetime:
 
 
 def describe_since(text: str) -> str:
-    """Return how a sentence says since when: ``in the last 7 days``, ``since Friday``, ``since your last visit``.
+    """Return the text as a phrase: ``in the last 7 days``, ``since Friday``, ``since your last visit``.
 
     Parameters
     ----------
     text
-        As :func:`parse_since` takes it, or ``visit`` for the reader's last visit.
+        A text that :func:`parse_since` accepts, or ``visit`` for the reader's last visit.
     """
     lower_text = text.strip().lower()
     if lower_text == "visit":

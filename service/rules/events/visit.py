@@ -1,7 +1,7 @@
-"""Decides when a visit of a reader began, and when the one before it ended.
+"""Decides when a reader's visit began, and when the previous one ended.
 
-A visit lasts as long as the reader comes back within :data:`MIN_PAUSE`. What was found since the last visit stays
-listed for the whole of the present one, so loading the page again empties nothing.
+A visit lasts as long as no pause between requests exceeds :data:`MIN_PAUSE`. Events found since the last visit stay
+listed during the whole current visit, so reloading the page does not empty the list.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from datetime import datetime, timedelta
 MIN_PAUSE = timedelta(minutes=30)
 """Time without a request after which the next request begins a new visit."""
 STORED_PRECISION = timedelta(minutes=5)
-"""How far the stored time of the last request may lag behind, so that not each request writes."""
+"""How far the stored time of the last request may lag behind, so that not every request has to write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The present visit of a reader.
+    """The current visit of a reader.
 
     Attributes
     ----------
     since
-        When the visit before this one ended; None on the first visit.
+        When the previous visit ended; None during the first visit.
     seen_at
-        The last request of this visit, at most :data:`STORED_PRECISION` too early.
+        The time of the last request of this visit, at most :data:`STORED_PRECISION` too early.
     """
 
     since: datetime | None
@@ -32,7 +32,7 @@ class Visit:
 
 
 def find_visit_at(stored_visit: Visit | None, now: datetime) -> Visit:
-    """Return the visit to which a request belongs; the stored one if nothing is to be written."""
+    """Return the visit to which a request belongs; it is ``stored_visit`` itself if nothing has to be written."""
     if stored_visit is None:
         return Visit(None, now)
     time_passed = now - stored_visit.seen_at

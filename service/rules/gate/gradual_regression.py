@@ -1,7 +1,7 @@
-"""Detects gradual regressions ("creep"): steps that are each within their budget, but over it together.
+"""Detects gradual regressions ("creep"): steps that are each within their budget, but together exceed it.
 
-A comparison of head and base sees a single step. It is judged against the metric's baseline as well: the level at the
-beginning of its series, or after its last expected drift.
+A comparison of head and base shows only a single step. So head is also compared with the metric's baseline: the level
+at the beginning of its series, or after its last expected drift.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Baseline:
 
 
 def is_small_step(verdict: MetricVerdict) -> bool:
-    """Return whether a metric that counts is worse, but surely not by more than its budget."""
+    """Return whether a metric that counts is worse, but within its budget."""
     return verdict.counts and verdict.direction == "regression" and not verdict.over_budget and not verdict.may_exceed
 
 
 def find_gradual_change(verdict: MetricVerdict, baseline: Baseline | None) -> Number | None:
-    """Return the change since the baseline, where a small step takes it over the budget; None otherwise.
+    """Return the change since the baseline if a small step takes it over the budget; otherwise None.
 
     Only a count that repeats can be compared with a baseline from another session.
     """

@@ -1,4 +1,4 @@
-"""Explains in a few lines why a case changed: its diagnosis, and the stacks that fault more than before."""
+"""Explains in a few lines why a case changed: its diagnosis, and the stacks that take more faults than before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_STACKS = 3
 _MAX_FRAMES = 4
 """How many of the innermost functions of a stack are shown."""
 _MAX_NAME_LENGTH, _MAX_STACK_LENGTH = 40, 300
-"""Characters of a function's name, and of a stack with all of them."""
+"""Maximum number of characters of a function's name, and of a whole stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class Insight:
 
     case: str
     diagnosis: str
-    """The title of the weightiest finding; empty if no rule applies."""
+    """The title of the most important finding; empty if no rule applies."""
     price: str
-    """What the change of the faults is worth in CPU time; empty if that was not measured."""
+    """The price of the change of the faults in CPU time; empty if it was not measured."""
     growing_stacks: tuple[tuple[int, str], ...]
-    """The increase in faults and the stack they come from, the largest first."""
+    """Each increase in faults with its stack, largest first."""
 
 
 def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
-    """Explain a case by the profile of its head, compared with that of its base where there is one."""
+    """Explain a case with the profile of head, compared with that of base if there is one."""
     findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
     growing_stacks = [
@@ -53,7 +53,7 @@ def _format_stack(frames: Sequence[Frame]) -> str:
 
 
 def _describe_price(before: Profile | None, after: Profile) -> str:
-    """Return what the change of a case's faults is worth in CPU time; empty if that is unknown."""
+    """Return the price of the change of a case's faults in CPU time; empty if it is unknown."""
     if before is None:
         return ""
     metric = "region:page-faults" if after.scope == "region" else "page-faults"

@@ -1,7 +1,7 @@
-"""Decides which changes of the workload file somebody has to accept: those that could weaken the judge.
+"""Decides which changes of the workload file somebody has to accept: those that could make the gate less strict.
 
-A pull request is judged by the file of the branch into which it is to be merged. What it changes of that file would
-hold from then on, so it needs the same acceptance as exceeding a budget.
+A pull request is judged by the workload file of the branch into which it is to be merged. Its own changes of this file
+take effect after the merge, so they need the same acceptance as exceeding a budget.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from runner.contract.budget import NO_BUDGET
 from runner.contract.gate import JudgeChange
 
 _ADDING_TABLES = {"matrix", "metrics.events", "metrics.judge"}
-"""Keys with lists to which more may be added: more is measured, or judged."""
+"""Keys with lists that may become longer: more is then measured or judged."""
 _BUDGET_PREFIX = "metrics.budget."
 _COUNT_KEYS = ("workload.samples", "workload.max_samples")
 
 
 def needs_acceptance(change: JudgeChange) -> bool:
-    """Return whether somebody has to accept a change; not if it only adds to what is measured, or is stricter."""
+    """Return whether somebody has to accept a change, which is not the case if it only measures more or is stricter."""
     if change.key == "matrix":
-        return bool(change.before)  # a new matrix adds cases, but another value replaces them
+        return bool(change.before)  # a new matrix adds cases, but a changed one replaces them
     if change.key in _ADDING_TABLES:
         return not set(change.before) <= set(change.after)
     if change.key.startswith(_BUDGET_PREFIX):
-        # Without a budget, no regression is allowed.
+        # A missing budget allows no regression, like a budget of 0.
         return not _is_stricter(_get_first_item(change.before, "0"), _get_first_item(change.after, "0"))
     if change.key in _COUNT_KEYS:
         return not _adds_only(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
@@ -41,12 +41,12 @@ def _is_stricter(before: str, after: str) -> bool:
 
 
 def _adds_only(before: str, after: str) -> bool:
-    """Return whether a number, such as that of samples, does not become smaller."""
+    """Return whether a number, such as the number of samples, does not become smaller."""
     return before.isdecimal() and after.isdecimal() and int(after) >= int(before)
 
 
 def _parse_number(text: str) -> float | None:
-    """Return the number of a budget, with or without a percent sign; None if there is none."""
+    """Return a budget, with or without a percent sign, as a number; None if it is not a number."""
     try:
         return float(text.removesuffix("%"))
     except ValueError:

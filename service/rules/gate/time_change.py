@@ -1,4 +1,4 @@
-"""Says how much time a changed metric of a case takes: measured if a time clearly moved, otherwise by its price."""
+"""Describes the change of time that goes with a changed metric: measured if a time changed, otherwise its price."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from service.rules.gate.verdict import CaseOutcome, MetricOutcome
 from service.text.numbers import format_difference, format_move, format_percent
 
 _TIME_METRICS = ("elapsed", "throughput", "task-clock")
-"""The metrics that tell how long a program takes, those that a user notices first."""
+"""The metrics of how long a program takes; the one that users notice most comes first."""
 _MIN_SHARE = 0.01
-"""The share of the CPU time from which a price is worth the room."""
+"""A price below this share of the CPU time is not shown."""
 
 
 def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
@@ -21,7 +21,7 @@ def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
     Parameters
     ----------
     row
-        The changed metric. If it is a time itself, the text is empty, so that the time is not named twice.
+        The changed metric. If it is itself a time, the text is empty, so that the time is not named twice.
     """
     if row.metric_verdict.metric in _TIME_METRICS:
         return ""
@@ -32,7 +32,7 @@ def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
 
 
 def describe_levels(verdict: MetricVerdict) -> str:
-    """Return the metric with its levels: ``elapsed 63.5 → 164 ms (+159 %)``."""
+    """Return a metric with its levels in words: ``elapsed 63.5 → 164 ms (+159 %)``."""
     title = metric(verdict.metric).title
     levels = format_move(verdict.base.level or 0, verdict.head.level or 0, metric(verdict.metric).unit)
     percent_clause = "" if verdict.percent is None else f" ({format_percent(verdict.percent)})"
@@ -44,10 +44,10 @@ def _has_moved(verdict: MetricVerdict) -> bool:
 
 
 def _describe_price(case: CaseOutcome, verdict: MetricVerdict, user_time: MetricVerdict | None) -> str:
-    """Return what the change of a fault count is worth at the cost of a fault on this host; empty if that is little.
+    """Return the price of a change of a fault count at the cost of a fault on this host; empty if it is small.
 
-    Empty as well if the program's own time clearly moved the other way: then the faults are only one side of a
-    trade-off, such as a smaller heap that is collected faster.
+    It is also empty if the program's own time clearly moved the other way, because the faults are then only one side of
+    a trade-off, such as a smaller heap that is collected faster.
     """
     if (
         user_time is not None
@@ -70,7 +70,7 @@ def _compute_growth(verdict: MetricVerdict) -> float:
 
 
 def _make_side(report: Report, side: MeasuredSide, case: CaseOutcome) -> Side:
-    """Return a side for the price: the faults, the other levels and the settings."""
+    """Return a side of a comparison as the rule for prices needs it: faults, other levels and settings."""
     is_base = report is case.case.base
     verdicts = case.comparison.metrics if case.comparison else ()
     levels = {verdict.metric: verdict.base.level if is_base else verdict.head.level for verdict in verdicts}

@@ -19,12 +19,12 @@ from service.text import commands_to_copy
 
 
 class GateState(StrEnum):
-    """The outcome of a gate or of a case; among several cases, the first in this order decides."""
+    """The outcome of a gate or of a case; of several cases, the outcome that comes first in this order decides."""
 
     HEAD_FAILED = "head_failed"
     """The head of a case does not build or run, but its base does."""
     OVER = "over"
-    """A metric is certainly worse by more than its budget."""
+    """A metric is significantly worse by more than its budget."""
     CREPT = "crept"
     """A metric is worse than its baseline by more than its budget, in steps that are each within it."""
     NOTHING = "nothing"
@@ -34,11 +34,11 @@ class GateState(StrEnum):
     OLD_BASE_FAILED = "old_base_failed"
     """The base of a case does not build or run, and it is not the tip of the branch into which head is to be merged."""
     HEAD_LACKS = "head_lacks"
-    """A metric that counts is not decided, and has fewer values in head than in base."""
+    """A metric that counts is undecided, and a smaller share of head's samples than of base's has a value."""
     UNMEASURED = "unmeasured"
-    """A case could not be measured, since the host lacks what base needs as well."""
+    """A case could not be measured, because the host lacks something that base needs as well."""
     BASE_FAILED = "base_failed"
-    """A case cannot be judged, since its base does not build or run; its head does."""
+    """A case cannot be judged, because its base does not build or run; its head does."""
     UNDECIDED = "undecided"
     """A metric that counts is missing in base, or still undecided after all the runs that the workload allows."""
     WITHIN = "within"
@@ -71,11 +71,11 @@ _ACCEPTABLE = {
     GateState.OLD_BASE_FAILED,
     GateState.HEAD_LACKS,
 }
-"""What only passes if somebody accepts it: head got worse, or its author could have chosen that nothing is decided."""
+"""States that pass only if somebody accepts them: head got worse, or its author may have prevented a decision."""
 
 
 _MAX_MESSAGE_CHARACTERS = 1000
-"""The length to which the reason of a quarantine is cut when it is shown as a failure."""
+"""Maximum length of the reason of a quarantine when it is shown as a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class MetricOutcome:
     case: str
     metric_verdict: MetricVerdict
     baseline: Baseline | None = None
-    """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
+    """The level from which the series is judged; looked up only for a small step, see :func:`is_small_step`."""
     often_missing: bool = False
     """Whether a smaller share of head's samples has a value than of base's."""
 
     @property
     def crept(self) -> Number | None:
-        """The change since the baseline, where small steps take it over the budget; None otherwise."""
+        """The change since the baseline if small steps take it over the budget; otherwise None."""
         return find_gradual_change(self.metric_verdict, self.baseline)
 
     @property
@@ -125,7 +125,7 @@ class MetricOutcome:
 
     @property
     def settled(self) -> bool:
-        """Whether nobody has to look at the metric: it is the same, or does not count and did not clearly move."""
+        """Whether nobody has to look at the metric: it is the same, or does not count and has not changed."""
         verdict = self.metric_verdict
         return not has_clearly_moved(verdict) and (not verdict.counts or verdict.verdict is Verdict.SAME)
 
@@ -139,9 +139,9 @@ class CaseOutcome:
     comparison
         The verdicts on its metrics; None if the case could not be compared.
     baselines
-        The baselines of its small steps, by metric.
+        The baselines of its metrics with small steps, by metric.
     at_tip
-        Whether base is the tip that head is to be merged into.
+        Whether base is the tip of the branch into which head is to be merged.
     """
 
     case: GateCase
@@ -161,7 +161,7 @@ class CaseOutcome:
         )
 
     def _is_often_missing(self, verdict: MetricVerdict) -> bool:
-        """Return whether a smaller share of head's samples has a value than of base's."""
+        """Return whether a metric that counts and is not the same has a value in a smaller share of head's samples."""
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
         shares = [
@@ -176,9 +176,10 @@ class CaseOutcome:
 
     @property
     def failures(self) -> tuple[tuple[str, Failure], ...]:
-        """The sides that could not be measured, and why; "base" if no side failed, but one was skipped or quarantined.
+        """The sides that could not be measured, each with the reason.
 
-        A side that was skipped only because of head is head.
+        If no side failed, but one was skipped or quarantined, this counts as a failure of base, unless base was skipped
+        only because of head.
         """
         sides = (("base", self.case.base), ("head", self.case.head))
         failed_sides = tuple(
@@ -196,17 +197,17 @@ class CaseOutcome:
 
     @property
     def first_failure(self) -> tuple[str, Failure] | None:
-        """The first of the failures; None if both sides were measured."""
+        """The first side that could not be measured, with the reason; None if both were measured."""
         return self.failures[0] if self.failures else None
 
     @property
     def state(self) -> GateState:
-        """The outcome as one state."""
+        """The outcome of the case as one state."""
         if self.comparison is None:
             return self._state_without_comparison
         counting_verdicts = [verdict for verdict in self.comparison.metrics if verdict.counts]
         directions = {verdict.direction for verdict in counting_verdicts}
-        # The first condition that holds decides.
+        # The first condition that is true decides.
         conditions = {
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
             GateState.OVER: any(verdict.over_budget for verdict in counting_verdicts),
@@ -220,7 +221,7 @@ class CaseOutcome:
 
     @property
     def _state_without_comparison(self) -> GateState:
-        """The state of a case that could not be compared: which side failed, is missing or was disturbed."""
+        """The state of a case that could not be compared: which side failed, is missing or was disturbed decides."""
         base, head = self.case.base.outcome, self.case.head.outcome
         if head is Outcome.FAILED and not (base is Outcome.FAILED and self.at_tip):
             return GateState.HEAD_FAILED
@@ -236,9 +237,9 @@ class CaseOutcome:
 
     @property
     def _is_disturbed(self) -> bool:
-        """Whether a side was skipped for a temporary failure, or base only because of head.
+        """Whether a side was skipped because of a temporary failure, or base was skipped only because of head.
 
-        A side that was skipped because the host lacks what both need is not disturbed.
+        If a side was skipped because the host lacks something that both need, the case is not disturbed.
         """
         sides = (self.case.base, self.case.head)
         has_temporary_failure = any(
@@ -248,7 +249,7 @@ class CaseOutcome:
 
     @property
     def _is_skipped_because_of_head(self) -> bool:
-        """Whether base was skipped only because head was: both would be for the same reason otherwise."""
+        """Whether base was skipped only because head was; otherwise both would give the same reason."""
         base, head = self.case.base, self.case.head
         are_both_skipped = {base.outcome, head.outcome} == {Outcome.SKIPPED}
         return are_both_skipped and bool(base.failure and head.failure and base.failure.message != head.failure.message)
@@ -274,7 +275,8 @@ class GateOutcome:
     report
         The report from which the outcome was decided.
     accepted
-        The decision to accept the change although it exceeds its budget or changes how it is judged.
+        The decision to accept the change although it exceeds a budget or changes how it is judged; None if there is
+        none.
     """
 
     report: GateReport
@@ -299,9 +301,9 @@ class GateOutcome:
 
     @cached_property
     def state(self) -> GateState:
-        """The state of a case that comes first in :class:`GateState`; NOTHING if no case could be measured."""
+        """The case's state that comes first in :class:`GateState`; NOTHING if no case could be measured."""
         states = {case.state for case in self.cases}
-        # A case that head adds has no base to compare with, so it does not make up for cases that were not measured.
+        # A case that head adds has no base, so it cannot make up for cases that were not measured.
         judged_states = {case.state for case in self.cases if not case.case.added} or states
         if judged_states <= {GateState.UNMEASURED} and GateState.HEAD_FAILED not in states:
             return GateState.NOTHING
@@ -315,7 +317,7 @@ class GateOutcome:
 
     @cached_property
     def changes_to_accept(self) -> tuple[JudgeChange, ...]:
-        """What head changes of how it is measured and judged, and somebody has to accept."""
+        """The changes by head of how it is measured and judged that somebody has to accept."""
         return tuple(change for change in self.report.changes if needs_acceptance(change))
 
     @property
@@ -350,7 +352,7 @@ class GateOutcome:
         return (outcome for outcome in self.metrics if outcome.changed)
 
     def list_small_steps(self) -> Iterator[tuple[int, str]]:
-        """Yield the case's index and the metric of each small step: their baselines have to be looked up."""
+        """Yield the case index and the metric of each small step, whose baselines have to be looked up."""
         for index, case in enumerate(self.cases):
             for outcome in case.metrics:
                 if is_small_step(outcome.metric_verdict):
@@ -366,7 +368,7 @@ class GateOutcome:
 
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
-    """Return the outcome of a gate: every case is decided, and all cases share the error probability.
+    """Return the outcome of a gate; its error probability is divided among all cases.
 
     Parameters
     ----------
@@ -389,9 +391,10 @@ def _is_quarantined(case: GateCase) -> bool:
 
 
 def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
-    """Return the sort key of a metric: what has to be looked at comes first, and of it, what moved most.
+    """Return the sort key of a metric: the most urgent come first, and of equally urgent ones, the largest changes.
 
-    0 what fails the gate, 1 other regressions, 2 improvements and what is undecided, 3 the same, 4 what does not count.
+    The ranks are: 0 for metrics that fail the gate, 1 for other regressions, 2 for improvements and undecided metrics,
+    3 for those that are the same, and 4 for those that do not count.
     """
     verdict = outcome.metric_verdict
     if not verdict.counts:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from runner.contract.job import Backend
 
 PREFERRED_BACKENDS = (Backend.GITHUB, Backend.LOCAL)
-"""Backends that start jobs by themselves, the first choice first. Without one of them the caller runs the job."""
+"""Backends that start jobs, in order of preference. If none of them can start a job, the caller runs it."""
 
 
 class BackendRefusedError(ValueError):
@@ -15,17 +15,17 @@ class BackendRefusedError(ValueError):
 
 
 def choose_backend(requested_backend: Backend | None, objections: Mapping[Backend, str]) -> Backend:
-    """Return the backend that an order names, else the first preferred one without an objection, else the caller.
+    """Return the backend that an order names; if none, the first preferred one without an objection, or the caller.
 
     Parameters
     ----------
     objections
-        Why each backend cannot start the job; empty if it can. A missing backend cannot start jobs.
+        For each backend of this service, why it cannot start the job; empty if it can. Other backends cannot.
 
     Raises
     ------
     BackendRefusedError
-        The order names a backend that cannot start the job.
+        If the order names a backend that cannot start the job.
     """
     if requested_backend is None:
         return next((backend for backend in PREFERRED_BACKENDS if objections.get(backend) == ""), Backend.CALLER)

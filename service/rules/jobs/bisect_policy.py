@@ -18,13 +18,13 @@ def may_comment_offer_bisect(policies: Iterable[BisectPolicy], n_commits: int) -
     Parameters
     ----------
     policies
-        Of the subjects that the gate measured.
+        Policies of the subjects that the gate measured.
     n_commits
-        How many commits the pull request has: one needs no bisect.
+        The number of commits of the pull request; a single one needs no bisect.
     """
     return n_commits > 1 and all(map(offers_bisects, policies))
 
 
 def orders_bisects(policy: BisectPolicy) -> bool:
-    """Return whether the service orders the bisects itself."""
+    """Return whether the service orders bisects without being asked."""
     return policy is BisectPolicy.DO

@@ -1,7 +1,7 @@
-"""Decides whether bisects that the service ordered by itself pause, resume or end when other jobs need the host.
+"""Decides whether bisects ordered by the service pause, resume or end.
 
-These bisects measure only on idle hosts. A bisect pauses for any job that somebody ordered for its host, and goes on
-when the host is idle again. It ends when its event no longer needs a commit.
+These bisects measure only on idle hosts. A bisect pauses for any job that a person ordered for its host, and resumes
+when the host is idle again. It ends when its event no longer needs one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from service.rules.jobs.due_job_actions import DueAction
 from service.rules.jobs.job_states import Action
 
 _MAX_START_DELAY = timedelta(minutes=15)
-"""How long a job that its caller has to start counts as wanted: nobody may ever start it."""
+"""A job that its caller has to start takes precedence only for this long, because the caller may never start it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class OpenJob:
     Attributes
     ----------
     host
-        The only host that may run it, or that runs it; None for any.
+        The host that runs the job, or the only one that may run it; None for any.
     by_service
-        Whether the service ordered it by itself.
+        Whether the service ordered it, rather than a person.
     was_paused
         Whether the service has paused it.
     is_withdrawn
@@ -48,12 +48,12 @@ class OpenJob:
 
 
 def decide_actions(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, DueAction]:
-    """Return the actions on the bisects that the service ordered by itself, by the number of the job.
+    """Return the actions that are due on the bisects ordered by the service, by job number.
 
     Parameters
     ----------
     is_idle
-        Returns whether a host is idle, judging by its runs.
+        Returns whether a host is idle, according to its runs.
     """
     actions_by_job: dict[int, DueAction] = {}
     for job in jobs:
@@ -70,7 +70,7 @@ def decide_actions(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now:
 
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
-    """Return why a bisect of the service has to pause; an empty text if it need not."""
+    """Return why a bisect ordered by the service has to pause; empty if it need not."""
     if job.is_withdrawn:
         return "The runs no longer show the drift."
     return "A job that a person requested for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
@@ -79,7 +79,8 @@ def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
 def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
     """Return whether a job that a person ordered runs on a host, or waits for it.
 
-    A bisect that any host may run (None) competes with every such job, as does a job that any host may run.
+    A bisect that any host may run (None) competes with every such job, and a job that any host may run competes with
+    every bisect.
     """
     return any(
         not job.by_service

@@ -1,4 +1,4 @@
-"""Makes the question of a bisect from the drift that it is to explain."""
+"""Builds the question of a bisect from the drift to explain."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MIN_STEP_DIVISOR = 10
 
 
 def build_bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQuestion | None:
-    """Return the question which commit caused a drift.
+    """Return the question of which commit caused a drift.
 
-    None if no job can have it: a report may have longer names of cases and metrics than a job.
+    None if the question is not valid for a job: a report may contain longer names of cases and metrics.
 
     Parameters
     ----------
     settings
-        Of the environment after the drift: the bisect reproduces those of its variables that a job may set. The values
-        of secrets are not stored.
+        The settings of the environment after the drift: the bisect reproduces those of its environment variables that a
+        job may set. The values of secrets are not stored.
     """
     try:
         return BisectQuestion(

@@ -1,4 +1,4 @@
-"""Decides which drifts of a subject are bisected next: those that are only suspected, or whose commit is not proven."""
+"""Decides which drifts of a subject are bisected next: suspected drifts, and drifts whose commit is not proven."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
 
 MAX_OPEN_BISECTS = 1
-"""How many bisects that the service ordered by itself may be open at a time, for each subject."""
+"""How many bisects ordered by the service may be open at the same time, for each subject."""
 MAX_BISECTS_A_DAY = 24
-"""How many of them the service orders within 24 hours, for each subject: a bisect that finds nothing costs few runs."""
+"""How many bisects the service orders within 24 hours for each subject: a bisect that finds nothing takes few runs."""
 MAX_RUNS = 200
-"""How many runs may be measured for one of them: a noisy metric can take that many."""
+"""How many runs one of these bisects may measure: a noisy metric can take as many."""
 MIN_RUNS = 10
-"""A bisect is ordered only if at least this many of the day's runs are left: most bisects of a count take no more."""
+"""A bisect is ordered only if at least this many of the day's runs are left: most bisects of counts need no more."""
 MAX_FRUITLESS_BISECTS = 3
-"""After this many successive bisects that failed without a run, the service orders none until the next day."""
+"""After this many successive bisects that failed without a run, the service orders no more until the next day."""
 MAX_ATTEMPTS = 3
-"""How many times the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
+"""How often the service orders a bisect of one event if each fails; earlier measurements are not repeated."""
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedBisect:
-    """A bisect.
+    """A bisect that was ordered.
 
     Attributes
     ----------
     by_service
-        Whether the service ordered it by itself.
+        Whether the service ordered it, rather than a person.
     runs
         How many runs were measured for it.
     ended_at
@@ -62,9 +62,9 @@ class OpenEvent:
     Attributes
     ----------
     drifts
-        Its drifts that are found.
+        Its drifts that are still detected.
     bisects
-        The bisects that were ordered for any of them, by whomever.
+        The bisects that the service or people ordered for any of its drifts.
     """
 
     drifts: Sequence[Drift]
@@ -75,12 +75,12 @@ class OpenEvent:
 def count_allowed_runs(
     policy: BisectPolicy, ordered_bisects: Iterable[OrderedBisect], now: datetime, runs_a_day: int
 ) -> int:
-    """Return how many runs the next bisect that the service orders by itself may take; 0 if it may order none.
+    """Return how many runs the next bisect ordered by the service may take; 0 if it may order none.
 
     Parameters
     ----------
     ordered_bisects
-        The bisects of the subject that the service ordered by itself.
+        The bisects of the subject that the service ordered.
     """
     recent_bisects = sorted(
         (bisect for bisect in ordered_bisects if bisect.state.open or bisect.created_at > now - DAY),
@@ -100,10 +100,11 @@ def count_allowed_runs(
 
 
 def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
-    """Return whether the service may order a bisect of an event, given those that were ordered for it.
+    """Return whether the service may order a bisect of an event, given the event's earlier bisects.
 
-    A completed bisect has found everything that measurements can show. A cancelled bisect is not wanted, and a bisect
-    that a person ordered is left to that person. A failed bisect is repeated on later days, a limited number of times.
+    A completed bisect has found everything that measurements can show, and a cancelled one is not wanted. Whether to
+    repeat a bisect that a person ordered is left to that person. A failed bisect is repeated on later days, a limited
+    number of times.
     """
     failed_bisects = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
     if len(failed_bisects) < len(bisects) or len(failed_bisects) >= MAX_ATTEMPTS:
@@ -119,7 +120,7 @@ def choose_drift_to_order(
     Parameters
     ----------
     events
-        The most important first.
+        Open events, most important first.
     is_measurable
         Returns whether a host can measure the drift's case now.
     """
@@ -134,20 +135,20 @@ def choose_drift_to_order(
 
 
 def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
-    """Return the drift of an event whose bisect tells its commit with the fewest runs; None if no bisect helps.
+    """Return the drift of an event whose bisect finds the commit with the fewest runs; None if no bisect helps.
 
-    A single candidate needs no bisect; neither a commit nor a bisect explains a configuration change; and
-    whether a suspected change is one has to be measured first.
+    A single candidate needs no bisect, a bisect of commits cannot explain a configuration change, and a suspected
+    change has to be confirmed first.
     """
     unexplained_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
     return _choose_cheapest([drift for drift in unexplained_drifts if not drift.evidence.wants_rerun], is_measurable)
 
 
 def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
-    """Return the drift of an event whose only candidate takes the fewest runs to prove; None if there is none.
+    """Return the drift with a single candidate that takes the fewest runs to prove; None if there is none.
 
-    The only candidate of a range is not yet proven: other changes on the host between the two runs may have moved the
-    level. Measuring both commits interleaved proves it.
+    A single candidate is not yet proven, because other changes on the host between the two runs may have moved the
+    level. Measuring it interleaved with its parent proves it.
     """
     single_candidate_drifts = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]
     return _choose_cheapest(
@@ -158,7 +159,8 @@ def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drif
 def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of a suspected event that takes the fewest runs to settle; None if one of its drifts is certain.
 
-    The stored runs only nominate it; measuring both of its ends decides whether it is a change, and of which commit.
+    The stored runs only nominate the drift. A bisect, which measures both of its ends, decides whether it is a change,
+    and finds the commit.
     """
     suspected_drifts = list(drifts)
     if not all(drift.evidence.wants_rerun for drift in suspected_drifts):
@@ -167,7 +169,10 @@ def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 
 
 def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
-    """Return the measurable drift of a commit that takes the fewest runs: exact metrics and few candidates first."""
+    """Return the measurable drift caused by commits whose bisect takes the fewest runs; None if there is none.
+
+    Exact metrics and few candidates take the fewest.
+    """
     cheapest_first = sorted(
         (drift for drift in drifts if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT),
         key=lambda drift: (
@@ -182,7 +187,7 @@ def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], b
 
 
 def estimate_drift_runs(drift: Drift) -> int | None:
-    """Return how many runs its bisect is expected to take, without the proof; None if that is unknown."""
+    """Return how many runs the bisect of a drift is expected to take, without the proof; None if it is unknown."""
     if not drift.candidates_known or not metric(drift.metric).exact:
         return None
     return cost.estimate_runs(len(drift.candidates))

@@ -1,4 +1,4 @@
-"""Decides which drifts the service profiles on both sides without being asked."""
+"""Decides for which drifts the service orders profiles of both sides without being asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runner.contract.job import ProfileQuestion
 from service.schemas.history import Cause, Drift
 
 MAX_DRIFTS = 10
-"""How many drifts of a subject are profiled, the newest ones: a freshly measured history has many old ones."""
+"""How many of a subject's newest drifts are profiled: a history that was just measured can have many old ones."""
 
 
 def list_questions_to_order(
@@ -21,11 +21,11 @@ def list_questions_to_order(
     Parameters
     ----------
     drifts
-        The newest first.
+        The drifts of a subject, newest first.
     build_question
-        Returns the profiles that would explain a drift, as a question; None if no job can be ordered for it.
+        Returns the question whose profiles would explain a drift; None if no job can be ordered for it.
     is_answered
-        Returns whether the profiles were ordered before, with any result, or both exist.
+        Returns whether both profiles exist, or were ordered before, with any result.
     """
     by_subject: dict[str, list[ProfileQuestion]] = {}
     for drift in drifts:
@@ -42,10 +42,10 @@ def list_questions_to_order(
 
 
 def can_be_profiled(drift: Drift) -> bool:
-    """Return whether profiles of the two commits would show the drift: a commit does not bring back a configuration."""
+    """Return whether profiles of the two commits would show the drift: they cannot show a change of configuration."""
     return drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.revision != drift.previous_revision
 
 
 def is_confirmed_fault_drift(drift: Drift) -> bool:
-    """Return whether a drift is one of page faults and needs no rerun."""
+    """Return whether a drift is a certain change of page faults."""
     return drift.metric.endswith("-faults") and not drift.evidence.wants_rerun

@@ -10,26 +10,26 @@ from runner.contract.job import Backend, State
 from service.rules.jobs.job_states import Action
 
 MAX_ATTEMPTS = 3
-"""How many times a job is started if its runner is lost each time without a new measurement."""
+"""How often a job is started if its runner is lost each time without a new measurement."""
 CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
-"""How long a runner may take to claim a dispatched job. GitHub itself drops a job that no runner takes within a day."""
+"""How long a runner may take to claim a dispatched job; GitHub drops a job that no runner takes within a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """The part of a job that decides which action is due."""
+    """The fields of a job that decide which action is due."""
 
     state: State
     backend: Backend
     changed_at: datetime
     leased_until: datetime | None
     due_at: datetime | None
-    """Not to be dispatched before this time."""
+    """The job is not dispatched before this time."""
     deadline_at: datetime | None
     max_runs: int | None
     runs: int
     fruitless: int
-    """How many times it was started since its last new measurement."""
+    """How often the job was started since its last new measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class DueAction:
 
 
 def find_due_action(job: JobSnapshot, now: datetime) -> DueAction | None:
-    """Return the action that is due on a job now; what follows from it is due at the next call."""
+    """Return the action that is due on a job now; None if none is. What follows from it is due at a later call."""
     return next(_list_due_actions(job, now), None) if job.state.open else None
 
 
 def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
-    """Yield the actions that are due on a job, the first of which is applied."""
+    """Yield the actions that are due on a job, most urgent first; only the first one is applied."""
     if job.deadline_at is not None and now >= job.deadline_at:
         yield DueAction(Action.FAIL, "The deadline has passed.")
-    # Exactly as many runs as allowed may have been enough: only the runner knows.
+    # If the job used exactly the allowed number of runs, they may have been enough, which only the runner knows.
     if job.max_runs is not None and job.runs > job.max_runs:
         yield DueAction(Action.FAIL, f"The job measured more than the allowed {job.max_runs} runs.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
@@ -58,7 +58,7 @@ def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
     if job.state is State.DISPATCHED and claim_timeout is not None and now >= job.changed_at + claim_timeout:
         yield DueAction(Action.LOSE, "No runner claimed the job.")
     if job.backend is Backend.CALLER:
-        return  # The caller carries the job out and starts it again without being asked.
+        return  # the caller runs the job, and starts it again on its own
     if job.state is State.LOST and job.fruitless >= MAX_ATTEMPTS:
         yield DueAction(Action.FAIL, f"The job was started {job.fruitless} times without a measurement.")
     if job.state is State.LOST:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SERVICE = "service"
-"""Who ordered a job, if the service itself did."""
+"""The value of ``asked_by`` if the service ordered a job."""
 _KIND_WORDS = {
     "measure": "a measurement",
     "bisect": "a bisect",
@@ -25,5 +25,5 @@ def describe_job(kind: str, case: str, asked_by: str) -> str:
 
 
 def suggest_command_to_go_first(job_id: int) -> str:
-    """Return the command by which somebody who waits for a job goes first."""
+    """Return a clause with the command that pauses a job, so that somebody who waits for its host can go first."""
     return f"`faultwatch job pause {job_id}` frees the host"

@@ -1,4 +1,4 @@
-"""Decides which settings a job may set for a run; only the administrator of a host sets the others."""
+"""Decides which settings a job may set for a run; all others are set only by the administrator of a host."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]{1,200}")
 
 
 def is_per_run(name: str) -> bool:
-    """Return whether a job can set a setting for a single run; only an administrator can set the others."""
+    """Return whether a job can set a setting for a single run, rather than only the administrator of the host."""
     return name in {HUGE_PAGES, MEMORY_LIMIT} or name.startswith((PARAMETER, VARIABLE))
 
 
 def explain_objection(name: str, value: str | None) -> str:
-    """Return why no job may set a setting to a value; an empty text if jobs may.
+    """Return why no job may set a setting to a value; empty if jobs may.
 
-    A stranger's report or link can fill in the names and values of an order. A person who clicks must not thereby load
-    the stranger's library on a host.
+    A report or link from an attacker can fill in the names and values of an order. A person who submits it must not
+    load the attacker's library on a host.
     """
     has_fixed_name = name in {HUGE_PAGES, MEMORY_LIMIT}
     if not is_per_run(name) or not (has_fixed_name or _NAME.fullmatch(name)):

@@ -18,7 +18,7 @@ class Action(StrEnum):
     DONE = "done"
     FAIL = "fail"
     LOSE = "lose"
-    """Its runner has gone silent, or ended without a report."""
+    """Its runner no longer responds, or ended without a report."""
     AGAIN = "again"
     """The job is to be started once more."""
 
@@ -58,9 +58,9 @@ _TRANSITIONS: dict[State, dict[Action, State]] = {
         **_END_STATES,
     },
     State.DISPATCHED: {**_STARTED_MOVES, **_END_STATES},
-    # The host that holds the job claims it again: its runner was ended, and this is the next one.
+    # A host may claim the job that it holds once more: its runner was ended, and a new one has started.
     State.RUNNING: {**_STARTED_MOVES, Action.DONE: State.DONE, **_END_STATES},
-    # A runner that finishes before it learns of the pause is done nevertheless.
+    # A runner may finish before it learns of the pause; the job is then done.
     State.PAUSED: {Action.RESUME: State.QUEUED, Action.DONE: State.DONE, **_END_STATES},
     State.LOST: {Action.AGAIN: State.QUEUED, Action.CLAIM: State.RUNNING, Action.PAUSE: State.PAUSED, **_END_STATES},
     State.DONE: {},

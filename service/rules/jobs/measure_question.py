@@ -1,4 +1,4 @@
-"""Makes the question that has a run repeated at another commit."""
+"""Builds the question of a job that repeats a run at another commit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from service.rules.jobs.job_variables import read_variables
 
 
 def build_measure_question(report: Report, commit: str) -> MeasureQuestion | None:
-    """Return the question what the case of a run counts at another commit, on its host and with its variables.
+    """Return the question of what a run's case counts at another commit, on the same host with the same variables.
 
-    None if no job can have it: a report may have longer names of cases than a job.
+    None if the question is not valid for a job: a report may contain longer names of cases.
     """
     try:
         return MeasureQuestion(

@@ -1,1 +1,1 @@
-"""Decides where a series changes its level, and what the change is blamed on."""
+"""Decides where a series changes its level, and the cause of each change."""

@@ -1,7 +1,7 @@
-"""Tells the branches of a history apart: which commits lead to a head, and which no branch has any more.
+"""Separates the branches of a history: living ones, and those that were rewritten.
 
-After a rebase, an amend or a forced push, the former commits stay stored, but nobody can go back to them. They must not
-stand between the living ones, and nobody of a former branch is named.
+After a rebase, an amend or a forced push, the former commits stay stored, but no branch leads to them any more. They
+must not come between living commits, and their authors must not be named.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from service.rules.series.point_order import PathPoint, Points, Trend, arrange_t
 
 
 class Branches:
-    """The commits of a subject with their parents, and where its tags and branches are.
+    """The commits of a subject with their parents, and the commits of its tags and branches.
 
     Parameters
     ----------
     parents
         The parents of each known commit, by its hash, in the order of the history: parents before children.
     refs
-        The commits that tags and branches name, as far as the service was told.
+        The commits of the tags and branches that the service knows.
     """
 
     def __init__(self, parents: Mapping[str, Sequence[str]], refs: Collection[str]) -> None:
         self._parents = parents
         self._refs = [commit for commit in refs if commit in parents]
-        self._histories: dict[tuple[str, ...], tuple[frozenset[str], ...]] = {}  # metrics of a case share it
+        # The results of list_histories: all metrics of a case need the same one.
+        self._histories: dict[tuple[str, ...], tuple[frozenset[str], ...]] = {}
 
     @cached_property
     def is_linear(self) -> bool:
-        """Whether each known commit has one child at most, and one parent: then there are no branches."""
+        """Whether each known commit has at most one parent and one child, so that there are no branches."""
         parents_so_far: set[str] = set()
         for parents in self._parents.values():
             if len(parents) > 1 or (parents and parents[0] in parents_so_far):
@@ -41,15 +42,16 @@ class Branches:
 
     @property
     def is_single_line(self) -> bool:
-        """Whether all known commits but the oldest follow each other, so that no history before them matters."""
+        """Whether all known commits form one line from a single oldest commit, so that no earlier history matters."""
         n_roots = sum(1 for parents in self._parents.values() if not any(parent in self._parents for parent in parents))
         return n_roots == 1 and self.is_linear
 
     def list_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
-        """Return the commits of each living branch that has measured commits, those of the newest measured one first.
+        """Return the commits of each living branch with measured commits; the most recently measured comes first.
 
-        A branch is living if a tag or a branch leads to it, or if it has the newest measured commit. Commits of which
-        nothing shows where they left that one are on its line: a part of the history may be unknown.
+        A branch is living if a tag or a branch leads to it, or if it contains the most recently measured commit.
+        Commits that share no known ancestor with this branch count as a part of it, because a part of the history may
+        be unknown.
 
         Parameters
         ----------
@@ -62,9 +64,9 @@ class Branches:
         return self._histories[key]
 
     def _find_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
-        """Return what :meth:`list_histories` returns; ``measured_commits`` is not empty."""
+        """Return the result of :meth:`list_histories` for at least one measured commit."""
         last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
-        # The commit that was measured last is on the newest measured branch.
+        # The first tip belongs to the most recently measured branch.
         tips = sorted(self._find_tips(last_measurement), key=lambda commit: -last_measurement[commit])
         main_history = collect_with_ancestors(self._parents, [tips[0]])
         living_commits = main_history | collect_with_ancestors(self._parents, self._refs)
@@ -73,8 +75,8 @@ class Branches:
         for tip in tips[1:]:
             ancestors = collect_with_ancestors(self._parents, [tip])
             if not ancestors & main_history:
-                main_branch |= ancestors  # a part of the history between them is unknown
-            elif tip in living_commits or not self._refs:  # without refs, nothing shows that a branch is gone
+                main_branch |= ancestors  # the history that connects the two is unknown
+            elif tip in living_commits or not self._refs:  # without refs, it is unknown which branches are gone
                 branches.append(ancestors)
         return (main_branch, *branches)
 
@@ -87,13 +89,13 @@ class Branches:
                 tips.append(commit)
             if commit in measured_commits or commit in ancestors:
                 ancestors.update(self._parents[commit])
-        return tips or list(measured_commits)  # nothing is known of the ancestors of imported commits
+        return tips or list(measured_commits)  # of imported commits, no ancestors are known
 
 
 def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
-    """Arrange the points of a series: the path is that of the newest measured branch, the other living ones beside it.
+    """Arrange the points of a series: on the path, the most recently measured branch; beside it, other living branches.
 
-    Points of former branches have no place in it.
+    Points of rewritten branches are only listed as former points.
     """
     sorted_points = sorted(points, key=lambda point: (point.measured_at, point.position, point.run_id))
     if branches.is_linear:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, after: str) -> frozenset[str]:
-    """Return the commits that ``after`` contains and ``before`` does not, over merges of any shape.
+    """Return the commits that ``after`` contains, but not ``before``, in histories with any merges.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) ->
 
 
 def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -> bool | None:
-    """Return whether ``newer`` is ``older`` or descends from it; None if it may do so by way of unknown commits.
+    """Return whether ``newer`` is ``older`` or descends from it; None if it may descend from it via unknown commits.
 
-    A shallow clone shows its oldest commits without parents: these may descend from any commit that is older. So may
-    the last known commit along the first parents. Merged branches that left the main line before a measured range end
-    at unknown commits as well, but those lead only to commits that are older than the range.
+    A shallow clone shows its oldest commits without parents: these may descend from any older commit. So may the oldest
+    known commit along the first parents. Merged branches that left the main line before a measured range also end at
+    unknown commits, but those lead only to commits that are older than the range.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
 
 
 def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:
-    """Return whether two commits have a known ancestor in common, which may be one of them.
+    """Return whether two commits have a known common ancestor, which may be one of them.
 
-    Commits that were imported without their repository have no known parents: nothing connects them.
+    Commits that were imported without their repository have no known parents, so nothing connects them.
     """
     return not collect_with_ancestors(parents, [first], frozenset()).isdisjoint(
         collect_with_ancestors(parents, [second], frozenset())
@@ -59,10 +59,10 @@ def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str)
 
 
 def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:
-    """Return whether :func:`list_commits_between` lists all commits: it does if all their parents are known.
+    """Return whether :func:`list_commits_between` is complete: it is if all parents of the listed commits are known.
 
-    If only single commits were measured or imported, the commits between them are unknown. A commit without parents is
-    the first of a history, or its parents were not sent: nothing tells which, so it counts as incomplete.
+    If only single commits were measured or imported, the commits between them are unknown. A commit without parents may
+    be the first of a history, or its parents were not sent. It is unknown which, so the list counts as incomplete.
     """
     candidates = list_commits_between(parents, before, after)
     return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)

@@ -1,4 +1,4 @@
-"""Reads the texts by which people name a commit: ``v5.4.6``, ``main~20``, ``2026-11-20``, a part of a hash."""
+"""Parses the texts with which people name a commit: ``v5.4.6``, ``main~20``, ``2026-11-20``, a part of a hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 _STEPS = re.compile(r"(?:~[0-9]{0,6}|\^[0-9]{0,2})*$")
 _STEP = re.compile(r"([~^])([0-9]*)")
 MAX_STEPS = 100_000
-"""The most steps that a text may ask for, so that a few characters, as ``~999999~999999``, cannot fill the memory."""
+"""Maximum number of steps in a text, so that a few characters, such as ``~999999~999999``, cannot fill the memory."""
 _DATE_CHARACTERS = len("2026-11-20")
 
 
@@ -23,7 +23,8 @@ class RevisionText:
     name
         A tag, a branch, or a part of a hash.
     steps
-        From there to the commit: each is the number of a parent, from 1. ``~2`` is two steps to first parents.
+        The steps from there to the commit: each is the number of a parent, counted from 1. ``~2`` is two steps to first
+        parents.
     """
 
     name: str
@@ -31,7 +32,7 @@ class RevisionText:
 
 
 def parse_revision(text: str) -> RevisionText:
-    """Read a text as git does, as far as ``~`` and ``^`` go."""
+    """Parse a text as git does; of git's operators, only ``~`` and ``^`` are supported."""
     text = text.strip()
     match = _STEPS.search(text)
     suffix = match.group() if match else ""
@@ -56,7 +57,7 @@ def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Seque
 
 
 def find_end_of_day(text: str) -> datetime | None:
-    """Return the end of the day, in UTC, or the time that a text names; None if it names none."""
+    """Return the time that a text names, or the end, in UTC, of the day that it names; None if it names neither."""
     if (
         len(text) < _DATE_CHARACTERS
     ):  # such as 20261120, which Python reads as a date, but which may be a part of a hash

@@ -1,4 +1,4 @@
-"""Orders the commits of a subject by git's topology."""
+"""Sorts the commits of a subject topologically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, with what its position in the order depends on."""
+    """A commit, with the fields that determine its position in the order."""
 
     commit: str
     parents: tuple[str, ...]
@@ -19,7 +19,7 @@ class Commit:
 
 
 def sort_by_history(commits: Iterable[Commit]) -> list[str]:
-    """Return commits in one order, oldest first: parents before children, otherwise by date, then by hash.
+    """Return commits sorted oldest first: parents before children, otherwise by date, then by hash.
 
     The order depends only on the set of commits, not on the order in which they became known. Parents outside the set
     are ignored. Commits that are their own ancestors, which git cannot create, come last.
@@ -51,9 +51,9 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
 def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     """Return new commits in their order if they continue a history in one line; None if they do not.
 
-    They do if the first new commit is a child of ``tip``, and each further one a child of the new commit before it.
-    Then :func:`sort_by_history` would place all of them after the stored history, whatever their dates are, so that the
-    history need not be sorted again. The caller has to check that no stored commit is a child of a new one.
+    They do if the first new commit is a child of ``tip``, and each further commit is a child of the new commit before
+    it. :func:`sort_by_history` would then place all of them after the stored history, whatever their dates are, so that
+    the history need not be sorted again. The caller has to check that no stored commit is a child of a new one.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     remaining_commits = set(sorted_commits)
     for commit, previous_commit in zip(sorted_commits, [tip, *sorted_commits], strict=False):
         parents = set(by_hash[commit].parents)
-        # A parent that remains means that the commits are their own ancestors, which git cannot create.
+        # If a parent is still among the remaining commits, commits are their own ancestors, which git cannot create.
         if previous_commit not in parents or parents & remaining_commits:
             return None
         remaining_commits.remove(commit)

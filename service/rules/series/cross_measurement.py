@@ -1,8 +1,8 @@
-"""Splits a change that commits and configuration made together into the part of each.
+"""Splits a change that commits and configuration made together into the parts of the two.
 
 Two revisions and two environments give four combinations in which a case can be measured. The change lies between the
-old revision in the old environment and the new one in the new. As soon as one of the other two is measured, the change
-has two parts: up to that level, and from it.
+old revision in the old environment and the new revision in the new environment. As soon as one of the other two
+combinations is measured, its level divides the change into two parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from service.schemas.history import Number
 
 @dataclass(frozen=True, slots=True)
 class CrossLevels:
-    """Levels of a case at two revisions in two environments; None if it was not measured."""
+    """The levels of a case at two revisions in two environments; None for a combination that was not measured."""
 
     old_in_old: Number | None
     old_in_new: Number | None
@@ -30,9 +30,9 @@ class ChangeParts:
     Attributes
     ----------
     interaction
-        By how much more the commits change the level in the new environment than in the old one; None until both are
-        measured. If it is not zero, each part depends on which change comes first, and is the mean over both orders
-        (L. S. Shapley, "A value for n-person games", 1953).
+        By how much more the commits change the level in the new environment than in the old one; None until both
+        combinations are measured. If it is not zero, each part depends on which change comes first, and is the mean
+        over both orders (the value of L. S. Shapley, "A value for n-person games", 1953).
     """
 
     commit: Number
@@ -41,7 +41,7 @@ class ChangeParts:
 
 
 def split_change(levels: CrossLevels) -> ChangeParts | None:
-    """Return both parts; None if neither cross-measured level or not both ends of the change are measured."""
+    """Return the two parts; None unless both ends of the change and a cross-measured level are known."""
     start, end = levels.old_in_old, levels.new_in_new
     if start is None or end is None:
         return None

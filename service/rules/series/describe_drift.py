@@ -1,4 +1,4 @@
-"""Describes the drifts of a series in words and numbers: what moved, where, the evidence, and what it cost."""
+"""Describes the drifts of a series in words and numbers: what moved, where, the evidence, and the price."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.rules.series.find_drifts import SeriesDrift, get_direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
 
 Levels = Mapping[str, Sequence[Number]]
-"""Levels of each metric of a case over some runs."""
+"""For each metric of a case, its levels in some runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class DriftContext:
     Attributes
     ----------
     title, author, committed_at
-        Of the revision of the first point on the new level.
+        Title, author and date of the revision of the first point on the new level.
     candidates
-        Commits across which the level changed, oldest first.
+        Commits that could have caused the drift, oldest first.
     candidates_known
-        Whether these are all of them.
+        Whether ``candidates`` is complete.
     settings_before, settings_after
         The settings of the two environments.
     levels_before, levels_after
-        All metrics of the case over the runs nearest to the change, on both sides.
+        The levels of all metrics of the case in the runs nearest to the change, on both sides.
     costs
         What one fault costs.
     """
@@ -55,11 +55,11 @@ class DriftContext:
 
 
 REPEATING_RULES = frozenset({"exact", "repeat"})
-"""The rules of series whose runs repeat a count: samples off it are outliers, not noise."""
+"""The rules for series whose runs repeat a count: samples off it are outliers, not noise."""
 
 
 def make_drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
-    """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
+    """Return an id for each drift, derived from its location, so that it stays the same as the series grows."""
     n_of_location: Counter[tuple[object, ...]] = Counter()
     ids = []
     for drift in drifts:
@@ -80,7 +80,7 @@ def describe_drifts(
     contexts
         The context of each drift.
     floor
-        By how much runs with the same bytes differ; None if that was not measured.
+        By how much runs with the same bytes differ; None if it was not measured.
     """
     ids = make_drift_ids(head.id, drifts)
     within_budget = are_within_budget(drifts, head.budget, head.better)
@@ -147,7 +147,7 @@ def _describe_drift(
             fault_price.Side(before, _compute_medians(context.levels_before), context.settings_before),
             fault_price.Side(after, _compute_medians(context.levels_after), context.settings_after),
             context.costs,
-            # Counts that repeat have no noise for which the price would have to allow.
+            # Counts that repeat add no uncertainty to the price.
             0 if drift.change.rule in REPEATING_RULES else drift.spread,
         ),
         floor=floor,

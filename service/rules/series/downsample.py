@@ -1,4 +1,4 @@
-"""Selects the points that a picture needs: the extremes of each of its columns, so that no step is lost."""
+"""Selects the points that a chart needs: the extremes of each of its columns, so that no step is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     Parameters
     ----------
     columns
-        How many columns the picture has.
+        How many columns the chart has.
     measures
         The values that are drawn for each point, such as its level and the ends of its range; all of the same length.
     """
@@ -33,13 +33,14 @@ def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
 def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     """Return a series with at most about ``max_points`` points, including the runs around its drifts.
 
-    Of the points on the path, and of those beside it, the extremes of as many columns remain as there is room for. The
-    runs around each drift and each configuration change always remain, even if that exceeds the limit a little.
+    The points on the path and those beside it are each divided into columns, of which only the extremes are kept. The
+    runs around each drift and each configuration change are always kept, even if this exceeds the limit a little.
 
     Parameters
     ----------
     max_points
-        At least 2 for each kind of point: on the path, beside it, without a value.
+        The approximate limit; at least 2 points of each kind are kept in any case: on the path, beside it, and without
+        a value.
     """
     if len(series.points) <= max_points:
         return series
@@ -50,9 +51,9 @@ def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
         groups.setdefault((point.value is None, point.on_path), []).append(index)
     selected_indices = {index for index, point in enumerate(series.points) if point.run_id in runs_around_changes}
     for group in groups.values():
-        # Each group gets room in proportion to its points. A column keeps two of them, the lowest and the highest.
+        # The limit is divided among the groups in proportion to their points. A column keeps two points: its extremes.
         columns = max(1, max_points * len(group) // (2 * len(series.points)))
-        # Points without a value are a group by themselves, and it does not matter which of them remain.
+        # Points without a value form their own groups, and it does not matter which of them are kept.
         values = [series.points[index].value or 0 for index in group]
         selected_indices |= {group[0], group[-1], *(group[index] for index in find_extremes(columns, values))}
     return series.model_copy(update={"points": [series.points[index] for index in sorted(selected_indices)]})

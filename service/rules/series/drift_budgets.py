@@ -1,7 +1,8 @@
-"""Holds the drifts of a series to the budget of its workload.
+"""Compares the drifts of a series with the budget of its workload.
 
-A drift for the worse is within the budget if neither it nor all drifts since the baseline together exceed the budget:
-small steps cannot add up unnoticed. The baseline is the initial level, or the level after the last expected drift.
+A drift for the worse is within the budget if neither the drift nor the sum of all drifts since the baseline exceeds the
+budget, so that small steps cannot add up unnoticed. The baseline is the initial level, or the level after the last
+expected drift.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from service.schemas.history import Direction
 def are_within_budget(
     drifts: Sequence[SeriesDrift], budget: Budget | None, better: Literal["lower", "higher"]
 ) -> list[bool]:
-    """Return for each drift of a series, in their order, whether it is for the worse and within the budget.
+    """Return, for each drift of a series in order, whether it is for the worse and within the budget.
 
     Parameters
     ----------
     budget
-        None if the workload has no budget: then no drift is within it.
+        The budget of the workload; None if it has none, so that no drift is within it.
     """
     if budget is None:
         return [False] * len(drifts)
@@ -34,7 +35,7 @@ def are_within_budget(
         baseline = before if baseline is None else baseline
         is_regression = get_direction(drift, better) is Direction.REGRESSION
         total_change = after - baseline
-        # A total in the other direction is no loss: the drift takes back a part of an earlier improvement.
+        # If the total has the other direction, it is no loss: the drift undoes a part of an earlier improvement.
         has_same_direction = (total_change > 0) == (after > before)
         exceeds_in_total = has_same_direction and is_over(budget, baseline, total_change)
         within_budget.append(is_regression and not exceeds_in_total and not is_over(budget, before, after - before))

@@ -1,4 +1,4 @@
-"""Finds the drifts of one series: where its level changes, and what each change is blamed on."""
+"""Finds the drifts of one series: where its level changes, and the cause of each change."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
-"""Runs at which a series is judged again, because an expected level begins there, with the levels before and after the
-step to it; None if a ramp led there."""
+"""The runs at which an expected level begins, so that the series is judged afresh from there. The values are the levels
+before and after the step to this level; None if a ramp led to it."""
 _NO_BASELINES: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
-"""How many points show at which level a stretch ends."""
+"""How many points at the end of a stretch show its last level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class SeriesDrift:
     Attributes
     ----------
     old_points, new_points
-        The points on the two levels; the change lies between the last old and the first new one.
+        The points on the two levels; the change lies between the last old point and the first new one.
     after_position, up_to_position
-        The change lies after the first of these positions, up to and including the second.
+        The change lies after the first of these positions, and at or before the second.
     outer_revisions
-        The revisions at those positions: the candidates are what the second one contains and the first one does not.
+        The revisions at these positions: the candidates are the commits that the second contains, but not the first.
     change
         The result of the detector.
     pairs
-        How many interleaved pairs have proven it; None where none has.
+        The number of interleaved pairs that prove the drift; None if none do.
     """
 
     old_points: Points
@@ -65,12 +65,12 @@ class SeriesDrift:
 
     @property
     def goes_up(self) -> bool:
-        """Whether the new level is the higher one."""
+        """Whether the new level is higher than the old one."""
         return self.change.after > self.change.before
 
     @property
     def spread(self) -> Number:
-        """The larger of both sides' differences between the largest and the smallest sample."""
+        """The difference between the largest and the smallest sample, on the side on which it is larger."""
         return max(_compute_spread(self.old_points), _compute_spread(self.new_points))
 
     def is_same_as(self, other: SeriesDrift) -> bool:
@@ -83,21 +83,21 @@ class SeriesDrift:
 
 
 def is_exact_count(head: SeriesHead) -> bool:
-    """Return whether a series counts what only the program moves.
+    """Return whether a series is a count that only the program affects.
 
-    A count that other things on the host move too, such as context switches, repeats by chance only.
+    A count that other activity on the host also affects, such as context switches, repeats only by chance.
     """
     return head.kind is Kind.COUNT and metric(head.metric).exact
 
 
 def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NO_BASELINES) -> list[SeriesDrift]:
-    """Return the drifts of the trend's path, then of the sequences of runs beside it, each drift once.
+    """Return the drifts on the trend's path, then those of the sequences beside it, each drift once.
 
     Parameters
     ----------
     is_exact
-        Whether the series is an exact count: then samples show how it repeats, and faults in unprepared files explain
-        small changes.
+        Whether the series is an exact count. If so, its samples show how well it repeats, and faults in unprepared
+        files can explain small changes.
     """
     drifts = list(_find_drifts_on_path(trend.path, is_exact, baselines))
     for sequence in trend.points_beside:
@@ -113,13 +113,13 @@ def get_direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Dir
 
 def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
     """Yield the level changes of a path as drifts, each with its cause and the range in which it lies."""
-    # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
+    # Reused counts were not measured, so they are no evidence: neither of a level nor of how well it repeats.
     measured_points = tuple(point for point in path if not point.is_reused)
     changes = list(_find_level_changes(measured_points, is_exact, baselines))
-    # Each drift has the points from the change before it to the change after it.
+    # The points of a drift extend from the previous change to the next one.
     edges = [0, *(change.index for change in changes), len(measured_points)]
     for change, start, end in zip(changes, edges[:-2], edges[2:], strict=True):
-        # If the position of the change is uncertain, everything that differs across that stretch is to blame.
+        # If the position of the change is uncertain, everything that differs across its interval may be the cause.
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
         last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
         if is_exact and is_uncertain(change.after - change.before, last_old.program_bytes, first_new.program_bytes):
@@ -141,7 +141,7 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
     for start, end in pairwise([0, *baseline_indices, len(sequence)]):
         changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
-            # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
+            # The samples of a run of a noisy metric are correlated: if they are equal, the next run may still differ.
             samples=[point.samples for point in sequence[start:end]] if is_exact else None,
         )
         is_newest_stretch = end == len(sequence)
@@ -151,7 +151,7 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         yield from (_shift_indices(change, start) for change in changes)
         baseline_step = None if is_newest_stretch else baselines[sequence[end].run_id]
         if baseline_step is None:
-            continue  # no baseline follows, or a ramp leads to it, whose change is not a single step
+            continue  # no baseline follows, or a ramp leads to it, which is not a single step
         before = _find_level_before_step(sequence[start:end], *baseline_step)
         after = baseline_step[1]
         if before is not None:
@@ -190,10 +190,10 @@ def _shift_indices(change: detect.LevelChange, offset: int) -> detect.LevelChang
 
 
 def _find_level_before_step(stretch: Points, before: Number, after: Number) -> Number | None:
-    """Return the level from which a step to a baseline starts; None if the stretch before it shows no such level.
+    """Return the level from which the step to a baseline starts; None if the stretch before it shows no such level.
 
-    Runs that were added since the step was declared expected may have moved it, or split it in two: then the stretch
-    ends at the new level already, or at a third level, which is returned only if its last runs agree.
+    Runs added since the step was declared expected may have moved it or split it in two. The stretch then ends at the
+    new level already, or at a third level, which is returned only if its last runs agree.
 
     Parameters
     ----------
@@ -210,6 +210,6 @@ def _find_level_before_step(stretch: Points, before: Number, after: Number) -> N
 
 
 def _compute_spread(points: Iterable[PathPoint]) -> Number:
-    """Return the difference between the largest and the smallest sample of some points."""
+    """Return the difference between the largest and the smallest sample of the points."""
     samples = [value for point in points for value in point.samples]
     return max(samples) - min(samples)

@@ -1,4 +1,4 @@
-"""Explains why the runs of the newest level differ although no drift was found among them."""
+"""Explains why runs of the newest level differ without being a drift."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import pairwise
 from runner.contract.level import Number
 
 MIN_LEVEL_RUNS = 12
-"""Runs of a level from which a step of it is certain two runs later: see docs/explanation/detection.md."""
+"""After this many runs of a level, a step is certain two runs later: see docs/explanation/detection.md."""
 _MAX_NAMED_VALUES = 3
-"""Values of which each is named."""
+"""If there are at most this many different values, each is named."""
 
 
 def describe_level_variation(values: Sequence[Number]) -> str:
-    """Return in sentences why different counts of one level are not a drift; empty if no explanation is needed.
+    """Return sentences on why different counts of one level are not a drift; empty if no explanation is needed.
 
-    No explanation is needed if all counts are equal, or if the last ones have moved to a new value, which may become a
-    drift.
+    No explanation is needed if all counts are equal, or if the last counts have moved to a new value, which may become
+    a drift.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def describe_level_variation(values: Sequence[Number]) -> str:
 
 
 def _does_return(values: Sequence[Number]) -> bool:
-    """Return whether a value comes back after another one."""
+    """Return whether a value recurs after a different value."""
     new_values = [after for before, after in pairwise(values) if before != after]
     values_in_turn = [*values[:1], *new_values]
     return len(set(values_in_turn)) < len(values_in_turn)

@@ -1,4 +1,4 @@
-"""Calibrates a count by runs with the same bytes: what they differ by, no commit explains."""
+"""Computes the floor of a count from runs with the same bytes: no commit explains the differences between them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from service.rules.series.point_order import PathPoint
 from service.schemas.history import Number
 
 MAX_FLOOR_FAULTS = 16
-"""The largest floor: the pages that one fault on a file maps. Runs of the same bytes that differ by more saw another
-host, which is a change and no floor."""
+"""The largest floor: the number of pages that one fault on a file maps. If runs with the same bytes differ by more, the
+host differed, which is a change and not a floor."""
 
 
 def calibrate_floor(points: Iterable[PathPoint]) -> Number | None:
     """Return the largest difference between measured runs with the same bytes in one environment.
 
-    At most :data:`MAX_FLOOR_FAULTS`; None if no two such runs were measured.
+    It is at most :data:`MAX_FLOOR_FAULTS`; None if there are no two such runs.
     """
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for point in points:

@@ -18,7 +18,7 @@ from service.schemas.history import Number
 
 @dataclass(frozen=True, slots=True)
 class PathPoint:
-    """The level of one run, with what its position in the trend depends on."""
+    """The level of one run, with the fields that determine its position in the trend."""
 
     run_id: UUID
     revision: str
@@ -29,7 +29,7 @@ class PathPoint:
     samples: tuple[Number, ...]
     program_bytes: ProgramBytes = UNKNOWN
     is_reused: bool = False
-    """It repeats a run with the same bytes: it was not measured, so it is not evidence."""
+    """Whether its counts are reused from a run with the same bytes: it was not measured, so it is not evidence."""
 
 
 Points = tuple[PathPoint, ...]
@@ -48,7 +48,8 @@ class Trend:
     former_points
         Points of branches that were rewritten since; they are not judged.
     stand_ins
-        The environments that stand for those of other machines of a pool; the points have them already.
+        For environments of a pool, the equivalent environments that replace them; in the points, they are already
+        replaced.
     """
 
     path: Points
@@ -58,13 +59,13 @@ class Trend:
 
     @property
     def measured(self) -> Points:
-        """The points of all sequences that were measured, each once: the others are no evidence."""
+        """The measured points of all sequences, each once; reused points are not evidence."""
         on_trend = (point for sequence in (self.path, *self.points_beside) for point in sequence)
         return tuple({point.run_id: point for point in on_trend if not point.is_reused}.values())
 
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
-    """Arrange the points of one series. The result does not depend on the order in which they arrived."""
+    """Arrange the points of one series; the result does not depend on the order of ``points``."""
     tracks = _group_into_tracks(points)
     if not tracks:
         return Trend((), ())
@@ -80,7 +81,7 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
 
 
 def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
-    """Group the points by environment, the first seen first; order each group by commit, then by time."""
+    """Group the points by environment in order of first measurement; sort each group by commit, then by time."""
     tracks: dict[str, list[PathPoint]] = {}
     for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
         tracks.setdefault(point.environment, []).append(point)
@@ -90,7 +91,7 @@ def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
 def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     """Extend the path to the track of a newer environment, at the newest revision that both contain.
 
-    Returns the path, and the sequence that leads to the track if the path itself does not.
+    Return the path, and if the path does not lead to the track, the sequence that does.
     """
     shared_positions = {point.position for point in path} & {point.position for point in track}
     if not shared_positions:
@@ -99,8 +100,8 @@ def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     bridged_path = _cut_up_to(path, anchor) + _cut_from(track, anchor)
     if path[-1].position <= last_on_track:
         return bridged_path, ()
-    # The path leads further than the track. If the older environment was used again afterwards, it leads over to the
-    # track and back.
+    # The path goes on beyond the end of the track. If the older environment was used again afterwards, the path leads
+    # over to the track and back.
     if _has_returned(path, track) and first_shared < anchor:
         up_to_anchor = tuple(point for point in track if first_shared <= point.position <= anchor)
         return _cut_up_to(path, first_shared) + up_to_anchor + _cut_from(path, anchor), ()
@@ -108,7 +109,10 @@ def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
 
 
 def _join_without_anchor(path: Points, track: Points) -> tuple[Points, Points]:
-    """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
+    """Join a track that shares no revision with the path: at the joint, revision and environment both differ.
+
+    Return the same as :func:`_join_at_anchor`.
+    """
     if track[-1].position < path[0].position:
         return track + path, ()
     bridged_path = _cut_up_to(path, track[0].position) + track

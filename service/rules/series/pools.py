@@ -1,9 +1,9 @@
-"""Finds which machines of a pool stand for each other in a series of exact counts.
+"""Finds which machines of a pool are equivalent in a series of exact counts.
 
 A pool is several machines under one name, such as those of a CI system: each job gets a different one. Machines differ
-in settings, such as the model of the processor, and most programs fault the same on all of them. That is proven, not
-assumed: by commits that were measured in both environments. Until then, and where a count differs, environments stay
-apart as on any host.
+in settings, such as the model of the processor, but most programs take the same faults on all of them. This is not
+assumed, but proven by commits that were measured in both environments. Until then, or if a count differs, environments
+stay separate, as on any host.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from service.rules.series.point_order import PathPoint
 from service.schemas.history import Number
 
 MIN_COMMITS = 3
-"""How many commits have to be measured on both sides of a difference, with equal counts."""
+"""A difference is proven irrelevant by at least this many commits with equal counts on both sides of it."""
 
 Settings = Mapping[str, Mapping[str, str]]
 """The settings of environments, by hash."""
 _Difference = frozenset[tuple[str, frozenset[str | None]]]
-"""The settings that differ, each with both values."""
+"""The settings that differ between two environments, each with its two values."""
 
 
 @dataclass(slots=True)
 class _Evidence:
-    """What was measured on both sides of a difference."""
+    """The measurements on both sides of a difference."""
 
     equal_commits: set[str] = field(default_factory=set)
     """Commits whose counts are equal."""
@@ -36,20 +36,20 @@ class _Evidence:
 
     @property
     def is_proof(self) -> bool:
-        """Whether the difference is proven not to move the count."""
+        """Whether the difference is proven not to affect the count."""
         return not self.has_unequal_commit and len(self.equal_commits) >= MIN_COMMITS
 
 
 def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str, str]:
-    """Return the environment that stands for each of some environments of a pool, the same for all that are alike.
+    """Return, for environments of a pool, the environment that stands for each: one for all equivalent environments.
 
     Parameters
     ----------
     points
         The points of one series of exact counts.
     settings
-        The settings of the environments that belong to pools; there may be more than the points have. Environments
-        that are not in it stand for themselves.
+        The settings of the environments that belong to pools, including environments of no point. Other environments
+        stand for themselves.
     """
     levels = _map_levels(points, settings)
     pairs = [
@@ -67,7 +67,7 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
 
 
 def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, dict[str, set[Number]]]:
-    """Return the counts of each commit that were measured in each environment."""
+    """Return, for each environment and each commit, the measured counts."""
     levels: dict[str, dict[str, set[Number]]] = defaultdict(lambda: defaultdict(set))
     for point in points:
         if point.environment in settings and not point.is_reused:
@@ -76,19 +76,19 @@ def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, di
 
 
 def _are_of_one_pool(first: str, second: str, settings: Settings) -> bool:
-    """Return whether two environments, by hash, name the same pool. Those without a pool are of none."""
+    """Return whether two environments, given by their hashes, name the same pool."""
     pool = settings[first].get(POOL_SETTING)
     return pool is not None and pool == settings[second].get(POOL_SETTING)
 
 
 def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Difference:
-    """Return the settings that differ, each with both values as a set, so that the order of the sides is the same."""
+    """Return the settings that differ, each with the set of its two values, so that the order does not matter."""
     names = (name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
     return frozenset((name, frozenset((first.get(name), second.get(name)))) for name in names)
 
 
 def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[Number]], evidence: _Evidence) -> None:
-    """Add to the evidence what both environments measured. Counts that vary but overlap are no evidence."""
+    """Add the commits measured in both environments to the evidence; varying counts that overlap are no evidence."""
     for commit in first.keys() & second.keys():
         if first[commit] == second[commit] and len(first[commit]) == 1:
             evidence.equal_commits.add(commit)
@@ -99,9 +99,9 @@ def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[N
 def _choose_stand_ins(
     alike_pairs: Iterable[tuple[str, str]], differing_pairs: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return the first environment of each group of alike ones, by each of its members.
+    """Return, for each environment of a group of equivalent ones, the first environment of its group.
 
-    A group in which two environments are proven to count differently is left out.
+    A group with two environments that are proven to count differently is left out.
     """
     groups: dict[str, set[str]] = {}
     for first, second in alike_pairs:

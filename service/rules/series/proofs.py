@@ -1,7 +1,7 @@
 """Applies the results of interleaved pairs of commits to the drifts of a series.
 
 The runs of a series nominate changes; a comparison of two of its commits, measured interleaved in one session, decides.
-If the pairs differ, there is a change between these two commits; if they do not, there is none, whatever the runs show.
+If the pairs differ, there is a change between the two commits; if they do not, there is none, whatever the runs show.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Proof:
     environment
         Hash of the environment in which both were measured.
     verdict
-        Changed or the same: a comparison without a decision proves nothing.
+        "Changed" or "the same"; an undecided comparison proves nothing.
     pairs
         How many pairs were measured.
     before, after
@@ -38,7 +38,7 @@ class Proof:
     measured_at
         When the comparison ended.
     excluded
-        The smallest change that its pairs exclude, if they are called the same; None if they exclude any change.
+        If the verdict is "the same", the smallest change that the pairs exclude; None if they exclude every change.
     """
 
     base: str
@@ -52,7 +52,7 @@ class Proof:
     excluded: Number | None = None
 
     def excludes(self, size: Number) -> bool:
-        """Return whether its pairs are called the same, and exclude a change of this size."""
+        """Return whether the verdict is "the same", and the pairs exclude a change of this size."""
         return self.verdict is Verdict.SAME and (self.excluded is None or self.excluded <= size)
 
     @property
@@ -75,7 +75,7 @@ class _ProofRange:
         return self.start_position <= first and last <= self.end_position
 
     def lies_within(self, drift: SeriesDrift) -> bool:
-        """Return whether it lies within the range of a drift."""
+        """Return whether this range lies within the range of a drift."""
         return drift.after_position <= self.start_position and self.end_position <= drift.up_to_position
 
 
@@ -89,15 +89,15 @@ def _get_positions(proof_range: _ProofRange | SeriesDrift) -> tuple[int, int]:
 
 
 def unify_proofs(proofs: Iterable[Proof], stand_ins: Mapping[str, str]) -> list[Proof]:
-    """Return proofs with the environments that stand for theirs, as the points of their series have them."""
+    """Return proofs with their environments replaced by equivalent ones, like those of the points of the series."""
     return [replace(proof, environment=stand_ins.get(proof.environment, proof.environment)) for proof in proofs]
 
 
 def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend) -> list[SeriesDrift]:
-    """Return the drifts of a series after the interleaved pairs of its commits have proven, narrowed or refuted them.
+    """Return the drifts of a series after interleaved pairs of its commits have proven, narrowed or refuted them.
 
-    A nominated drift is dropped if the pairs of its commits do not differ. If the runs show it nevertheless, it stays,
-    but no commit is its cause. Pairs that differ where the runs show nothing become a drift as well.
+    If the pairs of a drift's commits do not differ, a suspected drift is dropped, and a certain drift loses its cause.
+    Pairs that differ where the runs show nothing become a drift of their own.
     """
     points = trend.measured
     proof_ranges = _locate_proofs(proofs, points)
@@ -120,7 +120,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
             settled_drifts.append(result)
             if proof_range is not None:
                 used_ranges.append(proof_range)
-    # Pairs that differ where no drift shows the same change are drifts themselves.
+    # Pairs that differ become drifts of their own if no drift shows the same change.
     for proof_range in narrowest_ranges:
         if proof_range not in used_ranges and not any(
             _overlaps_drift(proof_range, drift) and _has_same_direction(proof_range, drift) for drift in settled_drifts
@@ -132,7 +132,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
 
 
 def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
-    """Return whether pairs have shown that nothing worth a comparison changes between two points of a level."""
+    """Return whether pairs have excluded any change worth a comparison between two points of a level."""
     min_size = abs(first_point.value) * DEFAULT_RISE_PERCENT / 100
     return any(
         proof_range.proof.excludes(min_size) and proof_range.proof.environment == first_point.environment
@@ -142,7 +142,7 @@ def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[P
 
 
 def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]:
-    """Return the proofs whose commits were measured in the same environment; the newest of each two commits."""
+    """Return the proofs whose commits have points in their environment; for each pair of commits, the newest proof."""
     positions: Mapping[tuple[str, str], int] = {(point.revision, point.environment): point.position for point in points}
     newest_ranges: dict[tuple[int, int, str], _ProofRange] = {}
     for proof in sorted(proofs, key=lambda proof: proof.measured_at):
@@ -164,9 +164,9 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]
 def _apply_proofs_to_drift(
     drift: SeriesDrift, drifts: Sequence[SeriesDrift], proof_ranges: Sequence[_ProofRange], points: Points
 ) -> Iterator[tuple[SeriesDrift, _ProofRange | None]]:
-    """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it.
+    """Yield the drifts that a drift becomes: its proven parts, the narrowed drift, or none if pairs refute it.
 
-    Each comes with the range of the proof that confirms it, or None.
+    Each is yielded with the range of the proof that confirms it, or None.
     """
     environment = drift.after.environment
     if drift.before.environment != environment:
@@ -186,14 +186,14 @@ def _apply_proofs_to_drift(
         if proof_range.proof.verdict is Verdict.CHANGED and proof_range not in confirming_ranges
     ] + refuting_ranges
 
-    # If pairs within its range differ, each of these ranges is a drift by itself.
+    # If pairs within its range differ, each of their ranges becomes a drift of its own.
     inner_ranges = [proof_range for proof_range in confirming_ranges if proof_range.lies_within(drift)]
     if inner_ranges:
         for proof_range in inner_ranges:
             yield _build_proven_drift(drift, proof_range, points, is_whole=len(inner_ranges) == 1), proof_range
         return
 
-    # If pairs around it differ, and their range overlaps no other drift, they prove it.
+    # If pairs whose range contains the drift differ, and this range overlaps no other drift, they prove it.
     outer_ranges = [
         proof_range
         for proof_range in confirming_ranges
@@ -209,7 +209,7 @@ def _apply_proofs_to_drift(
         )
         return
 
-    # If pairs around it contradict it, a suspicion is dropped, and a certain drift loses its cause.
+    # If such pairs contradict the drift, a suspicion is dropped, and a certain drift loses its cause.
     refuting_span = next(
         (
             proof_range
@@ -230,7 +230,7 @@ def _has_same_direction(proof_range: _ProofRange, drift: SeriesDrift) -> bool:
 
 
 def _is_alone(drift: SeriesDrift, proof_range: _ProofRange, drifts: Sequence[SeriesDrift]) -> bool:
-    """Return whether the range of a proof overlaps no other drift."""
+    """Return whether the range of a proof overlaps no drift other than ``drift``."""
     return not any(other is not drift and _overlaps_drift(proof_range, other) for other in drifts)
 
 
@@ -243,7 +243,7 @@ def _append_evidence(change: LevelChange, clause: str) -> LevelChange:
 
 
 def _confirm_drift(drift: SeriesDrift, proof_range: _ProofRange) -> SeriesDrift:
-    """Return a drift that pairs have proven, without its doubt."""
+    """Return a drift that pairs have proven, so that it is no longer in doubt."""
     change = _append_evidence(drift.change, f"; {_describe_pairs(proof_range.proof)}")
     return replace(drift, change=replace(change, wants_rerun=False), pairs=proof_range.proof.pairs)
 
@@ -253,12 +253,12 @@ def _describe_pairs(proof: Proof) -> str:
 
 
 def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Points, *, is_whole: bool) -> SeriesDrift:
-    """Return a drift as its pairs have proven it, between the two commits that they compared.
+    """Return a proven drift, located between the two commits that its pairs compared.
 
     Parameters
     ----------
     is_whole
-        Whether no other pairs have a part of the drift: then its levels are those of its runs.
+        Whether no other pairs prove a part of the drift, so that its levels are those of its runs.
     """
     proof = proof_range.proof
     change = replace(_append_evidence(drift.change, f"; {_describe_pairs(proof)}"), wants_rerun=False)
@@ -283,7 +283,7 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
 def _split_points(points: Points, proof_range: _ProofRange, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
     """Return the points up to the older commit of a proof, and those from the newer one on.
 
-    Only points of the drift are used, or all if there is none, and only those in the environment of the proof.
+    Only points of the drift in the environment of the proof are used; without a drift, all points in it.
     """
     drift_points = drift.old_points + drift.new_points if drift else points
     points_in_environment = sorted(
@@ -300,9 +300,9 @@ def _get_position(point: PathPoint) -> tuple[int, datetime]:
 
 
 def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) -> SeriesDrift:
-    """Return a drift without those ends of its range in which pairs have shown no difference.
+    """Return a drift without the ends of its range in which pairs have shown no difference.
 
-    Each proof that overlaps an end cuts it off, until no proof overlaps an end any more.
+    Each proof that overlaps an end cuts off this part, until no proof overlaps an end any more.
     """
     start, end = drift.after_position, drift.up_to_position
     last_good, first_bad = drift.outer_revisions
@@ -332,7 +332,7 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
 
 
 def _make_drift(proof_range: _ProofRange, points: Points) -> SeriesDrift | None:
-    """Return the drift that pairs have proven, but the runs do not show; None if a side has no runs."""
+    """Return a drift for pairs that differ where the runs show no change; None if a side has no runs."""
     proof = proof_range.proof
     old, new = _split_points(points, proof_range)
     if not old or not new:

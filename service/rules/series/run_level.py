@@ -35,7 +35,7 @@ def compute_run_level(readings: Sequence[Reading]) -> RunLevel:
 
 
 def _choose_status(readings: Sequence[Reading]) -> Status:
-    """Return the level's status: an estimate if any reading is one; without any value, the first reason."""
+    """Return the level's status: estimated if any reading is; if no reading has a value, the status of the first."""
     status = readings[0].status
     for reading in readings:
         if reading.status is Status.MULTIPLEXED:

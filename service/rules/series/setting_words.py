@@ -1,4 +1,4 @@
-"""Writes changes of settings with their values, as ``kernel 5.15 → 6.1``, alike on the map, in charts and headlines."""
+"""Formats changes of settings, such as ``kernel 5.15 → 6.1``, in the same way for the map, charts and headlines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from service.schemas.history import SettingChange
 
 _UPGRADE_SETTINGS = ("kernel.release", "libc.version", "memory.page_size", "thp.enabled")
-"""Settings that name an upgrade best: others follow them, as the processor features that a kernel shows."""
+"""Settings that best name an upgrade, because other settings depend on them: the kernel, for example, determines which
+processor features it reports."""
 _MAX_VALUE = 24
-"""Characters of a value in a line."""
+"""Maximum number of characters of a value."""
 
 
 def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
-    """Return the most telling setting with its values, and how many others changed."""
+    """Return the most informative change of a setting in words, and how many other settings changed."""
     if not settings:
         return "environment"
     most_telling, *others = rank_setting_changes(settings)
@@ -21,7 +22,7 @@ def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
 
 
 def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChange]:
-    """Return changes of settings, those first that name an upgrade best."""
+    """Return changes of settings, with the settings that best name an upgrade first."""
     return sorted(
         settings,
         key=lambda change: (
@@ -31,20 +32,20 @@ def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChang
 
 
 def weigh_setting_changes(settings: Sequence[SettingChange]) -> float:
-    """Return how much changes of settings tell: more than one for an upgrade, else more the more of them there are."""
+    """Return a weight for changes of settings: above 1 for an upgrade, otherwise below; it grows with their number."""
     upgraded = any(change.name in _UPGRADE_SETTINGS for change in settings)
     return upgraded + len(settings) / (1 + len(settings))
 
 
 def describe_setting_change(change: SettingChange) -> str:
-    """Return one change of a setting: ``kernel 5.15 → 6.1``, ``THREADS not set → 4``."""
+    """Return a change of a setting in words: ``kernel 5.15 → 6.1``, ``THREADS not set → 4``."""
     name = change.name.removeprefix("variable.").removesuffix(".release")
     before, after = _shorten_value(change.before), _shorten_value(change.after)
     return f"{name} {before} → {after}" if before != after else f"{name} changed"
 
 
 def _shorten_value(value: str | None) -> str:
-    """Return a value in a few characters: of a path its end, which tells files apart."""
+    """Return a value, shortened if it is long: of a path, the end is kept, because it distinguishes files."""
     text = "not set" if value is None else value or "empty"
     if len(text) <= _MAX_VALUE:
         return text

@@ -1,6 +1,6 @@
-"""Draws a series as a sparkline, in the size of a word.
+"""Draws a series as a sparkline: a chart of the size of a word.
 
-A list shows dozens of them, so that they are drawn once, when a series is judged, and stored as paths of SVG.
+A list shows dozens of sparklines, so they are drawn once, when a series is judged, and stored as SVG paths.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from service.schemas.history import Number, View
 
 WIDTH, HEIGHT = 160, 36
 COLUMNS = 74
-"""How many columns of points there are."""
+"""Number of columns of points."""
 MAX_MARKS = 32
-"""How many marks of one direction have room, each half covered by the next."""
+"""How many marks of one direction fit if each is half covered by the next."""
 _PAD_X, _PAD_Y = 6.0, 7.0
 
 
@@ -29,11 +29,11 @@ class Sparkline(View):
     better: str
     """A triangle for each new level that is for the better. Each stands on its tip."""
     flagged: int
-    """Number of new levels, with those that have no room for a mark."""
+    """Number of new levels, including those for whose marks there is no room."""
 
 
 def draw_sparkline(values: Sequence[Number], flagged_points: Sequence[tuple[int, bool]] = ()) -> Sparkline | None:
-    """Draw values, without the loss of even a step of a single value. Return None if there are no values.
+    """Return the sparkline of values, in which even a single different value is visible; None if there are no values.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def draw_sparkline(values: Sequence[Number], flagged_points: Sequence[tuple[int,
 
 
 def _select_distinguishable(flagged_points: Sequence[tuple[int, bool]], n_values: int) -> list[tuple[int, bool]]:
-    """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
+    """Return the flags to draw: if several of one direction would cover each other, only the newest of them."""
     newest_in_slot = {
         (index * MAX_MARKS // n_values, is_worse): index for index, is_worse in flagged_points if 0 <= index < n_values
     }

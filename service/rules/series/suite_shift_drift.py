@@ -28,30 +28,30 @@ class SuiteKey:
 
 
 def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
-    """Return the series whose two newest points are in the same environments as those of most series."""
+    """Return the series whose two newest points have the most common pair of environments."""
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
     return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
 
 
 def select_points_before(path: Points, last_change: int) -> Points:
-    """Return the points to compare the newest one with: in its predecessor's environment, since the last change."""
+    """Return the points with which the newest is compared: since the last change, in its predecessor's environment."""
     environment = path[-2].environment
     return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
 
 
 def has_enough_points(newest_trend: Trend, start: int, last_change: int) -> bool:
-    """Return whether the newest points of a series decide as all of its points would.
+    """Return whether the newest points of a series lead to the same decision as all of its points.
 
-    If they share one environment, the end of the path consists of them, regardless of the earlier points. The decision
+    If they share one environment, the end of the path consists of them, whatever the earlier points are. The decision
     reads only the newest points since the last change.
 
     Parameters
     ----------
     newest_trend
-        The points of the revisions from a position on.
+        The trend of the revisions from position ``start`` on.
     start
-        That position.
+        The position of the first of these revisions.
     last_change
         The position of the last drift.
     """
@@ -71,14 +71,14 @@ def describe_suite_shift(
     candidates: Sequence[Candidate],
     committed_at: datetime,
 ) -> Drift:
-    """Return a shift as the API describes it. It has no level of its own, so its levels count from zero.
+    """Return a shift as a drift of the API; a suite has no level, so the levels are relative to zero.
 
     Parameters
     ----------
     identity
         The id of the drift.
     ends
-        The newest point of one of the series, after the point before it.
+        The two newest points of one of the series, older first.
     settings
         The settings of the environments of these two points.
     candidates

@@ -1,4 +1,4 @@
-"""Decides which certain drifts of a series no longer stand after it was judged again, and says why."""
+"""Finds the certain drifts of a series that are no longer certain after it was judged again, and says why."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from service.rules.series.point_order import PathPoint
 from service.schemas.history import Drift, Number
 
 _RUNS_PER_SIDE = 20
-"""How many runs on each side of a former drift show what the series looks like now."""
+"""How many runs on each side of a former drift are examined."""
 _MAX_SIZE_DIFFERENCE = 0.5
-"""By how much two changes may differ, as a share of the former one, and still be the same change at another commit."""
+"""A change at another commit is the former change if their sizes differ by at most this share of the former size."""
 
 
 def explain_withdrawals(
@@ -25,23 +25,23 @@ def explain_withdrawals(
     *,
     is_judged: bool = True,
 ) -> dict[str, str]:
-    """Return why each certain drift no longer stands, in one sentence, by the drift's id.
+    """Return one sentence for each certain drift that is withdrawn, by the drift's id: why it is.
 
-    A drift stands while a certain drift in the same direction lies at the same location. Suspicions are left out,
-    because nobody was notified of them.
+    A drift is withdrawn unless a certain drift in the same direction lies at the same location. Suspicions are left
+    out, because nobody was notified of them.
 
     Parameters
     ----------
     former_drifts
-        The drifts of a series as they were detected before.
+        The drifts of a series at its previous judging.
     current_drifts
-        Its drifts as they are detected now.
+        Its drifts now.
     points
         The points that are judged now.
     rewritten_points
-        The points of branches that were rewritten since.
+        The points of branches that have been rewritten since.
     is_judged
-        Whether the workload still has the series judged.
+        Whether the workload still judges the series.
     """
     sorted_points = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
     certain_ids = {drift.id for drift in former_drifts if not drift.evidence.wants_rerun}
@@ -67,7 +67,7 @@ def explain_withdrawals(
 
 
 def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
-    """Return the sentence about a rewritten branch, and at which commit the same change lies now, if at any."""
+    """Return a sentence on the rewritten branch, and if the change is found elsewhere, on its new commit."""
     moved_drift = _find_moved_drift(drift, new_drifts)
     moved_clause = (
         "" if moved_drift is None else f" The same change is now found at commit {moved_drift.revision[:12]}."
@@ -76,9 +76,9 @@ def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
 
 
 def _is_same(drift: Drift, other: Drift) -> bool:
-    """Return whether a former drift and one that is detected now are the same change.
+    """Return whether a former drift and a current one are the same change.
 
-    They may be known to different accuracy, so it is enough that they share a candidate, or the change of environment.
+    Their locations may differ in precision, so it is enough if they share a candidate, or the change of environment.
     """
     if drift.direction is not other.direction:
         return False
@@ -97,16 +97,16 @@ def _list_candidate_commits(drift: Drift) -> set[str]:
 
 def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Sequence[PathPoint]) -> str:
     """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
-    # A run at its edge is no longer judged.
+    # Reason 1: a run at the edge of the drift is no longer judged.
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
-    # A new drift of about the same size lies at another commit.
+    # Reason 2: a new drift of about the same size lies at another commit.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
         return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
-    # Faults in unprepared files explain it.
+    # Reason 3: faults in unprepared files explain the change.
     before = [point for point in points if point.environment == drift.environment_before]
     after = [point for point in points if point.environment == drift.environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
@@ -114,7 +114,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     old_points, new_points = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained_by_unprepared_files(drift, old_points, new_points):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
-    # Runs that were measured since then contradict it: after its new level, or between its two sides.
+    # Reason 4: later runs contradict the drift, after its new level or between its two sides.
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
         return (
@@ -132,7 +132,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
 
 
 def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None:
-    """Return the new certain drift that is the former one at another commit."""
+    """Return the new certain drift that is the same change at another commit; None if there is none."""
     return next(
         (
             other_drift
@@ -148,7 +148,7 @@ def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None
 def _is_explained_by_unprepared_files(
     drift: Drift, old_points: Sequence[PathPoint], new_points: Sequence[PathPoint]
 ) -> bool:
-    """Return whether faults in unprepared files explain the change now, and did not when it was detected."""
+    """Return whether faults in unprepared files explain the change now, but did not when it was detected."""
     ends = old_points[-1].program_bytes, new_points[0].program_bytes
     change = _compute_median(new_points) - _compute_median(old_points)
     return is_uncertain(change, *ends) and not is_uncertain(drift.change, *ends)

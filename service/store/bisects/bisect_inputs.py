@@ -29,7 +29,7 @@ _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
 def read_question(session: Session, request: SearchRequest) -> Question | None:
-    """Return the question of a bisect; None if the subject does not have one of the ends."""
+    """Return the question of a bisect; None if one of its ends is not a commit of the subject."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
         .join(Subject, Revision.subject_id == Subject.id)
@@ -56,7 +56,7 @@ def read_question(session: Session, request: SearchRequest) -> Question | None:
 
 
 def _has_windows(session: Session, request: SearchRequest) -> bool:
-    """Return whether the case is a server: only its windows have a growth of memory."""
+    """Return whether the case is a server: only the windows of servers have the metric of memory growth."""
     return bool(
         session.scalar(
             select(
@@ -73,10 +73,10 @@ def _has_windows(session: Session, request: SearchRequest) -> bool:
 
 
 def read_observations(session: Session, request: SearchRequest) -> list[Observation]:
-    """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
+    """Return the level of each run of the case in the request's environment on its host, in the order of arrival.
 
-    A run without the metric has no level, like a failed one. Runs in quarantine are left out, so that they are
-    measured again. So are runs that failed for a temporary reason, until there are too many.
+    A run without the metric has no level, like a failed run. Runs in quarantine are left out, so that they are measured
+    again, and so are runs that failed for a temporary reason, until a commit has too many of them.
     """
     # The runs of the case in the environment.
     runs = session.execute(
@@ -90,7 +90,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
         )
         .order_by(Run.number)
     ).all()
-    # Their points, by the number of the run.
+    # The points of these runs, by the number of the run.
     points = (
         select(Point.run_number, Point.value, Point.n, Point.samples)
         .join(Series, Point.series_id == Series.id)

@@ -24,7 +24,7 @@ _KIND = "bisect"
 
 
 def read_result(job: JobView | Job) -> Search | None:
-    """Return the result of a bisect; None if it has not ended with one that this version understands."""
+    """Return the result of a bisect; None if there is none yet, or this version cannot read it."""
     try:
         return None if job.result is None else Search.model_validate(job.result)
     except ValidationError:  # the result is from a runner of another version
@@ -32,9 +32,9 @@ def read_result(job: JobView | Job) -> Search | None:
 
 
 def find_explained_drift(session: Session, job: Job) -> str | None:
-    """Return the id of the drift that a bisect explains although it was not ordered for it; None if there is none.
+    """Return the id of the drift that a bisect explains although it was not ordered for a drift; None if there is none.
 
-    Such a bisect, for example from the command line, has the ends of the drift, and its case, host and metric.
+    Such a bisect, for example from the command line, has the same ends, case, host and metric as the drift.
     """
     search = read_result(job) if job.kind == _KIND else None
     if search is None or search.request is None:
@@ -83,7 +83,7 @@ def _map_jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
 
 
 def list_ordered_by_service(session: Session, subject: str) -> list[OrderedBisect]:
-    """Return the bisects of a subject that the service ordered by itself."""
+    """Return the bisects of a subject that the service ordered."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.asked_by == SERVICE)
     return [_build_ordered_bisect(row) for row in session.scalars(query)]
 
@@ -93,7 +93,7 @@ def _build_ordered_bisect(row: Job) -> OrderedBisect:
 
 
 def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
-    """Return the result of the newest bisect of each event of a subject that decided something, by the event's id."""
+    """Return, for each event of a subject, the result of its newest bisect with a decision, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     results_by_drift: dict[str, BisectResult] = {}
     for job in session.scalars(query):
@@ -110,7 +110,7 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
     subject_events = set(session.scalars(events_query)) if results_by_drift else set()
     events = event_drifts.map_events_by_drift(session, sorted(results_by_drift))
     results_by_event: dict[str, BisectResult] = {}
-    # Several drifts of an event may have been bisected: the newest job is the last.
+    # Several drifts of an event may have been bisected: the newest job comes last and counts.
     for drift_id, result in sorted(results_by_drift.items(), key=lambda item: item[1].job):
         if events.get(drift_id) in subject_events:
             results_by_event[events[drift_id]] = result

@@ -1,1 +1,1 @@
-"""The database itself: connections, sessions, locks, parts, bulk writes, schema upgrades."""
+"""The database engine: connections, sessions, locks, partitions, bulk writes, schema upgrades."""

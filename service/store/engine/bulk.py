@@ -21,7 +21,7 @@ Values = Sequence[Any]
 """The values of one row."""
 
 MAX_PARAMETERS = 5_000
-"""Parameters of one statement: every supported database accepts as many."""
+"""Maximum number of parameters of a statement: every supported database accepts as many."""
 
 
 def get_table(model: type[Base]) -> Table:
@@ -43,7 +43,7 @@ def insert_rows(
     Parameters
     ----------
     rows
-        Values as the models have them.
+        Values in the types of the models.
     encoded_columns
         Columns whose values are already encoded for the database.
     """
@@ -54,13 +54,13 @@ def insert_rows(
         _copy_rows(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted_rows)
         return
     for chunk in split_into_chunks(converted_rows, MAX_PARAMETERS // len(columns)):
-        # One statement for many rows: executemany releases the interpreter's lock at each row, and then waits for
-        # the other threads of this process to get it back.
+        # One statement for many rows: executemany releases the interpreter lock at each row, and then waits for other
+        # threads of this process until it gets the lock back.
         connection.exec_driver_sql(_build_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
 
 
 def _copy_rows(connection: Connection, statement: str, rows: Iterable[Values]) -> None:
-    """Copy rows into a table of PostgreSQL. Errors are those of SQLAlchemy, which does not know this statement."""
+    """Write rows into a table of PostgreSQL with COPY, which SQLAlchemy lacks; errors are raised as SQLAlchemy's."""
     cursor: Any = connection.connection.cursor()
     errors: Any = connection.dialect.loaded_dbapi.Error
     try:
@@ -80,12 +80,12 @@ def update_rows(
     encoded_columns: Collection[str] = (),
     key: Sequence[str] = ("id",),
 ) -> None:
-    """Update columns of rows; each row has the values of its key first, then a value for every column."""
+    """Update columns of rows; each row consists of the values of its key, then a value for every column."""
     connection = session.connection()
     names = (*key, *columns)
     converted_rows = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
     if connection.dialect.name == "postgresql":
-        # One statement: planning takes longer than changing a row, especially of a partitioned table.
+        # One statement for all rows: planning takes longer than changing a row, especially for a partitioned table.
         if converted_rows:
             statement = _build_array_update_sql(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted_rows, strict=True))))
@@ -96,7 +96,7 @@ def update_rows(
 
 
 def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert the rows that no unique constraint rejects; other writers may insert the same rows at the same time."""
+    """Insert the rows that violate no unique constraint; other writers may insert the same rows at the same time."""
     if rows:
         session.execute(_build_insert(session)(table).on_conflict_do_nothing(), list(rows))
 
@@ -104,12 +104,12 @@ def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]
 def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
-    """Insert rows; where a row with this key exists, add to one of its columns instead."""
+    """Insert rows; if a row with the same key exists, add to one of its columns instead."""
     session.connection().execute(_build_adding_insert(_build_insert(session), table, column, tuple(key)), list(rows))
 
 
 def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
-    """Insert rows; where a row with this key exists, replace its other columns."""
+    """Insert rows; if a row with the same key exists, replace its other columns."""
     if rows:
         statement = _build_insert(session)(table)
         replaced_values = {name: statement.excluded[name] for name in rows[0] if name not in key}
@@ -120,14 +120,14 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
 
 @lru_cache(maxsize=16)
 def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
-    """Return the statement that inserts a row, or adds to a column of the row that exists."""
+    """Return the statement that inserts a row, or if it exists, adds to one of its columns."""
     statement = build_insert(table)
     total = {column: table.c[column] + statement.excluded[column]}
     return statement.on_conflict_do_update(index_elements=list(key), set_=total)
 
 
 def _build_insert(session: Session) -> Any:
-    """Return the function that builds an INSERT of this database, which can handle conflicts."""
+    """Return the function that builds an INSERT statement of this database with a clause for conflicts."""
     return postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
 
 
@@ -140,14 +140,14 @@ def reserve_run_numbers(session: Session, count: int) -> list[int]:
 
 
 def reserve_series_ids(session: Session, count: int) -> list[int] | None:
-    """Return the ids of new series; None if the database chooses, and never chooses the same one twice."""
+    """Return the ids of new series; None if the database chooses them and never reuses one."""
     if session.get_bind().dialect.name == "postgresql":
         return None
     return _allocate_numbers(session, Series.id, count)
 
 
 def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
-    """Return numbers above all that were ever allocated. SQLite has only one writer, this session."""
+    """Return numbers above all numbers ever allocated. No lock is needed, because SQLite has only one writer."""
     kind = column.class_.__tablename__
     last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
     last = max(last_number, session.scalar(select(func.max(column))) or 0)
@@ -155,7 +155,7 @@ def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], coun
 
 
 def remember_last_numbers(session: Session) -> None:
-    """Remember the highest numbers of runs and series before a deletion, so that no number is given a second time."""
+    """Remember the highest numbers of runs and series before a deletion, so that no number is reused."""
     rows = [
         {"kind": column.class_.__tablename__, "number": _allocate_numbers(session, column, 1)[0] - 1}
         for column in (Run.number, Series.id)
@@ -164,9 +164,9 @@ def remember_last_numbers(session: Session) -> None:
 
 
 def is_among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
-    """Return the condition that a column has one of some integers, which are passed as a single parameter."""
+    """Return the condition that a column has one of the given integers, which are passed as a single parameter."""
     if session.get_bind().dialect.name == "postgresql":
-        # As text, for the driver writes an array number by number, and takes ten times as long.
+        # Pass them as text, because the driver writes an array number by number, which takes ten times as long.
         return column == any_(cast_to(literal(f"{{{','.join(map(str, numbers))}}}", Text), postgresql.ARRAY(Integer)))
     return column.in_(select(func.json_each(json.dumps(list(numbers))).table_valued("value").c.value))
 
@@ -180,14 +180,14 @@ def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 @lru_cache(maxsize=64)
 def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
-    """Return the statement by which SQLite inserts a number of rows with a number of columns."""
+    """Return SQLite's statement for inserting a number of rows with a number of columns."""
     row = f"({', '.join('?' * columns)})"
     return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * rows)}'  # noqa: S608 - not user input
 
 
 @lru_cache(maxsize=64)
 def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
-    """Return the statement by which SQLite updates many rows at once."""
+    """Return SQLite's statement for updating many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
@@ -196,7 +196,7 @@ def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...]
 
 
 def _build_array_update_sql(dialect: Dialect, table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    """Return the statement by which PostgreSQL updates many rows at once, from arrays of values."""
+    """Return PostgreSQL's statement for updating many rows at once from arrays of values."""
     names = (*key, *columns)
     arrays = ", ".join(f"CAST(%s AS {table.c[name].type.compile(dialect)}[])" for name in names)
     return (

@@ -14,11 +14,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.store.engine.database import Database
 
 _PROCESS_TOKEN = secrets.token_hex(8)
-"""Distinguishes the versions that different processes read: their numbers cannot be compared."""
+"""Part of each version, because the numbers that different processes read are not comparable."""
 
 
 class _FileVersion:
-    """The version of an SQLite file, read through its own connection: SQLite counts the writes of all others."""
+    """The version of a SQLite file, read through a separate connection, for which SQLite counts all others' writes."""
 
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()

@@ -33,13 +33,13 @@ _CONNECTION_TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""Options of PostgreSQL's library: this machine notices within half a minute that the server's machine or the network
-is gone, even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
+"""Options of PostgreSQL's client library: this machine notices within half a minute that the server's machine or the
+network is gone, even while it waits for an answer. By default, this takes a quarter of an hour, or hours."""
 CONNECTIONS = 20
-"""Connections to PostgreSQL that a process opens at most: one for each request under way, for each background task and
-for deferred work, and another one for the lock of each exclusive task. So none of them waits for a connection."""
+"""Maximum number of connections to PostgreSQL per process: one for each concurrent request, for each background task
+and for deferred work, and another for the lock of each exclusive task. So none of them waits for a connection."""
 CACHE_KIB = 65536
-"""Page cache of each SQLite connection: a batch of runs touches a page of every series."""
+"""Size, in KiB, of the page cache of each SQLite connection: a batch of runs touches a page of every series."""
 
 
 class Database:
@@ -49,7 +49,7 @@ class Database:
         self.url: URL = parse_address(url)
         self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
         self._reading_engine = self.engine
-        self._running_ingests: list[None] = []  # one entry for each ingest under way
+        self._running_ingests: list[None] = []  # one entry for each running ingest
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
         if self.file is not None:
@@ -72,13 +72,13 @@ class Database:
 
     @property
     def file(self) -> Path | None:
-        """The file of a SQLite database; None if it is in memory or named by a URI, and for PostgreSQL."""
+        """The file of a SQLite database; None for PostgreSQL, and if it is in memory or opened through a URI."""
         name = self.url.database
         return Path(name) if self.is_sqlite and name and not name.startswith((":", "file:")) else None
 
     @property
     def name(self) -> str:
-        """The database in messages: its file, or its URL without the password."""
+        """The name of the database in messages: its file, or its URL without the password."""
         return (self.url.database or "in memory") if self.is_sqlite else hide_password(self.url)
 
     @contextmanager
@@ -91,15 +91,15 @@ class Database:
     def writing(self, subjects: Collection[str] = ()) -> Iterator[Session]:
         """Open a session that is committed at the end, or rolled back after an exception.
 
-        SQLite has one writer at a time. Its lock is taken at the start, because a transaction that reads first and
-        writes later cannot wait for the lock: it fails. On PostgreSQL, writers of different subjects work side by side;
-        see :mod:`service.store.engine.postgres_writer_order`. Do slow work outside of the transaction.
+        SQLite has one writer at a time. The write lock is taken at the start, because a transaction that reads first
+        and writes later cannot wait for the lock: it fails. On PostgreSQL, writers of different subjects work
+        concurrently; see :mod:`service.store.engine.postgres_writer_order`. Do slow work outside of the transaction.
 
         Parameters
         ----------
         subjects
-            Names of the subjects whose runs, series, drifts and events the session changes, if it changes nothing else.
-            Without any name, it may change everything.
+            Names of the subjects if the session changes only their runs, series, drifts and events; empty if it may
+            change anything.
         """
         with self._write_turn(), self._open_transaction(subjects) as session:
             yield session
@@ -108,7 +108,7 @@ class Database:
         """Do work in a session of :meth:`writing`; return its result.
 
         Rows of a subject can have ids that must be unique across all subjects. If another subject's writer stores the
-        same id at the same time, the work is repeated, without other writers.
+        same id at the same time, the work is repeated while no other writer is active.
         """
         try:
             with self.writing(subjects) as session:
@@ -121,7 +121,7 @@ class Database:
 
     @contextmanager
     def _open_transaction(self, subjects: Collection[str]) -> Iterator[Session]:
-        """Open a session that writes, after the writers before it; on SQLite, request a checkpoint after it."""
+        """Open a writing session when it is this writer's turn; on SQLite, request a checkpoint after it."""
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
@@ -131,7 +131,7 @@ class Database:
             self._checkpoints.request()
 
     def run_exclusively(self, name: str) -> AbstractContextManager[bool]:
-        """Return a context manager for a task that one process may run at a time: it yields whether it is this one."""
+        """Return a context manager for a task that one process may run at a time; it yields whether this one may."""
         if not self.is_sqlite:
             return task_locks.hold_advisory_lock(self.engine, name)
         if self.file is not None:
@@ -171,16 +171,16 @@ def _choose_engine_options(url: URL) -> dict[str, Any]:
 
 
 def _find_file_beside(file: Path, suffix: str) -> Path:
-    """Return the file beside a database with this suffix, such as its log."""
+    """Return the file next to a database with the given suffix, such as its log."""
     return file.with_name(f"{file.name}-{suffix}")
 
 
 def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
-    """Set the options of each SQLite connection, and begin transactions as readers or as writers."""
+    """Set the options of each SQLite connection, and begin each transaction as a reader or a writer."""
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # on_begin starts transactions, not the driver
+        connection.isolation_level = None  # on_begin, rather than the driver, starts transactions
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
@@ -197,19 +197,19 @@ def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *,
 
 
 _SESSION_SETTINGS = (
-    # PostgreSQL notices within a minute that this machine is gone, and releases its locks; by default in hours.
+    # PostgreSQL notices within a minute that this machine is gone, and releases its locks; by default, only in hours.
     *("tcp_keepalives_idle = 30", "tcp_keepalives_interval = 10", "tcp_keepalives_count = 3"),
-    # Each query reads few rows by their indexes: compiling it, or starting further processes, takes longer. To share a
-    # query among processes, PostgreSQL would even read all runs.
+    # Each query reads few rows through indexes: compiling it or starting parallel workers would take longer. For a
+    # parallel plan, PostgreSQL would even read all runs.
     *("jit = off", "max_parallel_workers_per_gather = 0"),
-    # The cost on solid-state disks and of cached pages.
+    # The cost of random reads from solid-state disks or the cache.
     "random_page_cost = 1.1",
 )
-"""Settings of a connection to PostgreSQL. Not options of the connection, which poolers refuse."""
+"""Settings of a connection to PostgreSQL, set with SET, because poolers refuse options of the connection."""
 
 
 def _configure_postgresql(engine: Engine) -> None:
-    """Set the options of each PostgreSQL connection, and give up those that have become read-only."""
+    """Set the options of each PostgreSQL connection, and discard connections that have become read-only."""
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
@@ -219,7 +219,7 @@ def _configure_postgresql(engine: Engine) -> None:
 
     @event.listens_for(engine, "handle_error")
     def on_error(context: ExceptionContext) -> None:
-        # A pooler can lead to a standby. The next connection leads to the server that took its place.
+        # A pooler can connect to a server that has become a standby. The next connection leads to the new primary.
         if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_TRANSACTION:
             context.is_disconnect = True
 

@@ -10,20 +10,20 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 3.0
-"""Work starts once nobody has requested it, and its requesters have not been busy, for this long."""
+"""Work starts once it has not been requested, and its requesters have not been busy, for this many seconds."""
 MAX_SECONDS = 300.0
-"""The longest that work waits."""
+"""The longest delay of work, in seconds."""
 
 
 class DeferredWork:
-    """Does a piece of work some time after it was requested, once for all requests in the meantime.
+    """Does a piece of work some time after it was requested, once for all requests until then (debounced).
 
     Parameters
     ----------
     work
         Does the work, in the background thread.
     is_busy
-        Returns whether the operation that requests the work is under way.
+        Returns whether an operation that requests the work is running.
     longest_delay
         Longest delay in seconds; :data:`MAX_SECONDS` by default.
     """

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 _COLLISIONS = {"23505", "40P01"}
-"""A row that is there already, and a deadlock."""
+"""A unique violation, and a deadlock."""
 _LOCK_FAILURES = {"55P03", "40P01"}
-"""A lock that was not available in time, and a deadlock."""
+"""A lock timeout, and a deadlock."""
 
 READ_ONLY_TRANSACTION = "25006"
-"""A server that is a standby refuses to write."""
+"""A write that the server refuses because it is a standby."""
 
 
 def is_collision(error: BaseException) -> bool:
@@ -26,14 +26,14 @@ def is_locked(error: BaseException) -> bool:
 def is_unreachable(error: BaseException) -> bool:
     """Return whether PostgreSQL cannot be reached, has ended the connection, or is a standby that does not write yet.
 
-    That is class 08 (the connection), the codes 57P of class 57 (an operator's intervention), 53300 (the server has no
-    connection left) and 25006 (it only reads). An error of the connection itself has no code.
+    The codes are class 08 (connection errors), the codes 57P of class 57 (operator intervention), 53300 (too many
+    connections) and 25006 (read-only). If the connection itself fails, there is no code.
     """
     code = _get_code(error)
     return code is None or code.startswith(("08", "57P", "53300", READ_ONLY_TRANSACTION))
 
 
 def _get_code(error: BaseException) -> str | None:
-    """Return the code of an error of PostgreSQL: None if the connection failed. Other errors have an empty text."""
+    """Return the code of an error of PostgreSQL; None if the connection failed; empty for other errors."""
     original: Any = getattr(error, "orig", None)
     return getattr(original, "sqlstate", "")

@@ -1,4 +1,4 @@
-"""Explains errors of the database to whoever started a command: one line with the most likely remedy."""
+"""Explains errors of the database to the user of a command, in one line with the most likely remedy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def explain_failure(error: DBAPIError, database: Database) -> ServiceError:
 
 
 def explain_reason(reason: str, where: str) -> ServiceError:
-    """Return what a driver says about a database as an error with its most likely remedy.
+    """Return a driver's message about a database as an error with its most likely remedy.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def explain_reason(reason: str, where: str) -> ServiceError:
 
 
 def _is_caused_by_host(error: DBAPIError) -> bool:
-    """Return whether the host, the server or the file is to blame for an error, and not a statement.
+    """Return whether the host, the server or the file caused an error, rather than a statement.
 
-    Drivers raise DatabaseError itself, not one of its subclasses, if the file is no database or is damaged. An error
+    Drivers raise DatabaseError itself, not one of its subclasses, if the file is not a database or is damaged. An error
     without a statement happened while connecting.
     """
     is_operational = isinstance(error, OperationalError | InternalError)

@@ -1,4 +1,4 @@
-"""Updates the statistics by which PostgreSQL plans queries of the partitioned tables.
+"""Updates the statistics with which PostgreSQL plans queries of the partitioned tables.
 
 Autovacuum analyses each partition, but never the whole table. Without statistics of the whole table, PostgreSQL guesses
 how many rows a series or a run has in all partitions together.
@@ -15,9 +15,9 @@ from service.store.engine import table_partitions
 from service.store.engine.database import Database
 
 MAX_AGE = timedelta(days=1)
-"""The time after which a table is analysed again if rows were stored since: most queries ask for the newest runs."""
+"""A table with new rows is analysed again after this time, because most queries ask for the newest runs."""
 _MIN_NEW_ROWS, _MIN_GROWTH = 50, 0.1
-"""A table is due if it has grown by this number of rows and this share: the defaults of autovacuum for other tables."""
+"""A table is due if it has grown by this number of rows plus this share: autovacuum's defaults for other tables."""
 _STATISTICS_QUERY = text(
     "SELECT whole.reltuples, stat.last_analyze, coalesce(sum(held.n_live_tup), 0), "
     "coalesce(bool_or(held.n_mod_since_analyze > 0 OR held.last_autoanalyze > stat.last_analyze), false), now() "
@@ -36,11 +36,11 @@ class Statistics:
     analysed_rows
         Its number of rows when it was analysed; negative if it has never been analysed.
     analysed_at
-        The time of that analysis; None if it has never been analysed, or if a crash of the server lost the time.
+        The time of the last analysis; None if there was none, or if a crash of the server lost the time.
     rows
         Its approximate number of rows now.
     has_changes
-        Whether any row has been stored or changed since.
+        Whether any row has been stored or changed since then.
     now
         The time of the server.
     """
@@ -66,14 +66,14 @@ def is_due(statistics: Statistics) -> bool:
 def analyse_due_tables(database: Database) -> list[str]:
     """Analyse the partitioned tables that are due; return their names.
 
-    The caller ensures that only one process does so at a time. ANALYZE reads a sample of each partition, at the pace of
-    autovacuum, and skips locked partitions. Only the creation of a new partition has to wait for it, until the sample
-    of the whole table is drawn.
+    The caller ensures that only one process calls this at a time. ANALYZE reads a sample of each partition, at the pace
+    of autovacuum, and skips locked partitions. Only the creation of a partition has to wait for it, until the sample of
+    the whole table is drawn.
     """
     if database.is_sqlite:
         return []
     analysed = []
-    # Outside a transaction of ours, ANALYZE commits after each partition.
+    # Without an open transaction, ANALYZE commits after each partition.
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in table_partitions.TABLES:
             row = connection.execute(_STATISTICS_QUERY, {"table": table}).one_or_none()

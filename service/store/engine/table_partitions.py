@@ -1,7 +1,7 @@
 """Partitions points and reports on PostgreSQL by the numbers of their runs.
 
 Runs are numbered as they arrive, so only the newest partition changes. An old partition can therefore be rewritten
-while the service runs: smaller after retention, and with the points of a series side by side, as in SQLite.
+while the service runs: it becomes smaller after retention, and the points of a series become adjacent, as in SQLite.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from service.store.engine.database import Database
 from service.store.models import LoosePartition, Point
 
 RUNS_PER_PARTITION = 1 << 18
-"""Runs of a partition."""
+"""The number of runs of a partition."""
 TABLES = {"point": "series_id, run_number", "report": "run_number"}
 """The partitioned tables, with their primary keys."""
 _PARTITIONS_LOCK = 4604183
-"""Number of the advisory lock of whoever creates partitions."""
+"""Number of the advisory lock for creating partitions."""
 _LOCK_TIMEOUT = "100ms"
-"""How long the exchange of a partition waits for its readers, and so holds up new ones, before it is tried again."""
+"""How long the exchange of a partition waits for its readers, and thereby blocks new ones, before it gives up."""
 _MAX_ATTEMPTS = 100
-"""How many times the exchange of a partition is tried before the partition is left for later."""
+"""How often the exchange of a partition is tried before the partition is left for later."""
 _PAUSE_SECONDS = 1.0
-"""Seconds between attempts: a page with many queries then waits for one attempt at most."""
+"""Seconds between attempts, so that a page with many queries has to wait for at most one attempt."""
 _MAX_NEIGHBOURS_PER_RUN = 10
 """The range of run numbers in one query is at most this many times the largest number of requested runs."""
 _MIN_FREE_SHARE = 0.1
@@ -41,7 +41,7 @@ _PARTITIONS_QUERY = text(
     "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(:table)"
 )
 _first_unpartitioned_run: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
-"""The number of the first run without a partition, as far as this process knows: partitions are never removed."""
+"""The number of the first run without a partition, when this process last looked; partitions are never removed."""
 
 
 class _Partition(NamedTuple):
@@ -61,9 +61,9 @@ class _Partition(NamedTuple):
 
 
 def ensure_partitions(database: Database) -> None:
-    """Create partitions before runs need them: there is always room for as many further runs as a partition holds.
+    """Create partitions before runs need them: there is always room for as many further runs as fit into a partition.
 
-    Do not call this within a transaction that writes: each partition is created in its own transaction.
+    Do not call this within a writing transaction: each partition is created in its own transaction.
     """
     if database.is_sqlite:
         return
@@ -78,14 +78,14 @@ def ensure_partitions(database: Database) -> None:
 
 
 def create_partitions(connection: Connection, newest_run: int) -> int:
-    """Create partitions for the runs up to a number, and for as many further runs as a partition holds.
+    """Create partitions for the runs up to a number, and for as many further runs as fit into a partition.
 
     Returns
     -------
     int
         The number of the first run without a partition.
     """
-    # All tables have the same partitions, so the end is that of any of them.
+    # All tables have the same partitions, so ``end`` is the same for each.
     for table in TABLES:
         end = max(partition.end for partition in _list_partitions(connection, table))
         while end <= newest_run + RUNS_PER_PARTITION:
@@ -98,14 +98,14 @@ def create_partitions(connection: Connection, newest_run: int) -> int:
 
 
 def build_partition_conditions(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
-    """Return the condition by which PostgreSQL reads only the partitions in which some runs have points.
+    """Return the condition that restricts PostgreSQL to the partitions in which the given runs have points.
 
-    Without it, PostgreSQL would read all partitions rather than look up each point in every partition.
+    Without it, PostgreSQL would read all partitions completely, rather than look up each point in every partition.
 
     Parameters
     ----------
     numbers
-        The numbers of runs that are close together: see :func:`group_neighbours`.
+        Run numbers that are close together: see :func:`group_neighbours`.
     """
     if session.get_bind().dialect.name != "postgresql":
         return []
@@ -113,7 +113,7 @@ def build_partition_conditions(session: Session, numbers: Sequence[int]) -> list
 
 
 def group_neighbours(numbers: Iterable[int], max_runs: int) -> Iterator[list[int]]:
-    """Split numbers of runs into lists of at most ``max_runs`` runs that were stored soon after each other."""
+    """Split run numbers into lists of at most ``max_runs`` numbers that are close together."""
     group: list[int] = []
     for number in sorted(numbers):
         if group and (len(group) == max_runs or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_runs):
@@ -125,7 +125,7 @@ def group_neighbours(numbers: Iterable[int], max_runs: int) -> Iterator[list[int
 
 
 def record_freed_space(session: Session, freed_by_run: Mapping[int, int]) -> None:
-    """Record that space was freed in the partitions of some runs: bytes, by the number of the run."""
+    """Record that space was freed in partitions: bytes, by the number of the run to which they belonged."""
     if session.get_bind().dialect.name != "postgresql":
         return
     freed_by_partition: Counter[int] = Counter()
@@ -137,10 +137,10 @@ def record_freed_space(session: Session, freed_by_run: Mapping[int, int]) -> Non
 
 
 def reclaim_space(database: Database) -> int:
-    """Rewrite partitions if that frees at least a tenth of their space; return the bytes returned to the file system.
+    """Rewrite partitions if this frees at least a tenth of their space; return the bytes returned to the file system.
 
-    Partitions that are in use for minutes are left for later. The newest partition and the one before it, which an open
-    transaction may still fill, are never rewritten. Points and reports of old runs must not be changed meanwhile.
+    Partitions that are in use for minutes are left for later. The newest partition, and the one before it, to which an
+    open transaction may still add rows, are never rewritten. Points and reports of old runs must not change meanwhile.
     """
     if database.is_sqlite:
         return 0
@@ -148,7 +148,7 @@ def reclaim_space(database: Database) -> int:
     with database.engine.connect() as connection:
         newest_run: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
-        freed_by_first_run: dict[int, int] = {first_run: freed_bytes for first_run, freed_bytes in rows}  # noqa: C416 - rows are no pairs to mypy
+        freed_by_first_run: dict[int, int] = {first_run: freed_bytes for first_run, freed_bytes in rows}  # noqa: C416 - mypy does not know that rows are pairs
         partitions = {table: _list_partitions(connection, table) for table in TABLES}
         sizes = {
             partition.name: _measure_size(connection, partition.name)
@@ -157,7 +157,7 @@ def reclaim_space(database: Database) -> int:
         }
     for partitions_of_range in zip(*partitions.values(), strict=True):  # All tables have the same partitions.
         end = partitions_of_range[0].end
-        # What was freed in this range, which no earlier partition has taken: these come first.
+        # The freed space in this range: the entries of earlier partitions have already been removed.
         first_runs = [first_run for first_run in freed_by_first_run if first_run < end]
         freed_bytes = sum(freed_by_first_run.pop(first_run) for first_run in first_runs)
         size = sum(sizes[partition.name] for partition in partitions_of_range)
@@ -168,7 +168,7 @@ def reclaim_space(database: Database) -> int:
             for table, partition in zip(partitions, partitions_of_range, strict=True)
         ]
         returned_bytes += sum(n_bytes or 0 for n_bytes in results)
-        # If a partition was in use, what was freed stays recorded, so that it is tried again.
+        # If a partition was in use, the freed space stays recorded, so that rewriting is tried again.
         if None not in results:
             with database.writing() as session:
                 session.execute(delete(LoosePartition).where(LoosePartition.first_run.in_(first_runs)))
@@ -176,7 +176,7 @@ def reclaim_space(database: Database) -> int:
 
 
 def _list_partitions(connection: Connection, table: str) -> list[_Partition]:
-    """Return the partitions of a table, the oldest first."""
+    """Return the partitions of a table, oldest first."""
     rows = connection.execute(_PARTITIONS_QUERY, {"table": table})
     # A bound is "FOR VALUES FROM ('262144') TO ('524288')".
     partitions = (_Partition(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
@@ -184,7 +184,7 @@ def _list_partitions(connection: Connection, table: str) -> list[_Partition]:
 
 
 def _rewrite_partition(database: Database, table: str, partition: _Partition) -> int | None:
-    """Rewrite a partition; return the number of freed bytes, or None if the partition is in use all the time."""
+    """Rewrite a partition; return the number of freed bytes, or None if the partition is constantly in use."""
     new_table = f"{partition.name}_new"
     key = TABLES[table]
     with database.engine.begin() as connection:
@@ -193,7 +193,7 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
         connection.execute(text(f"CREATE TABLE {new_table} (LIKE {partition.name} INCLUDING DEFAULTS)"))
         connection.execute(text(f"INSERT INTO {new_table} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
         connection.execute(text(f"ALTER TABLE {new_table} ADD CONSTRAINT pk_{new_table} PRIMARY KEY ({key})"))
-        # With a check of the bound, PostgreSQL need not read the partition while it is attached.
+        # With a check constraint on the bound, PostgreSQL need not scan the table when it is attached.
         start = partition.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(

@@ -1,7 +1,7 @@
-"""Locks of tasks that run in one process of the service at a time.
+"""Locks of tasks that only one process of the service may run at a time.
 
-The lock ends with the process that holds it, however that ends: SQLite's is a file beside the database, locked by the
-kernel; PostgreSQL's belongs to a connection.
+A lock ends with the process that holds it, however the process ends: for SQLite, it is a kernel lock on a file next to
+the database; for PostgreSQL, it belongs to a connection.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 _TASK_LOCKS = 4604181
-"""First number of the advisory locks of tasks; the second one stands for the name."""
+"""First number of the advisory locks of tasks; the second is a hash of the name."""
 
 
 @contextmanager
 def hold_file_lock(file: Path) -> Iterator[bool]:
-    """Lock a file, if nobody has; yield whether it is locked now.
+    """Lock a file unless somebody else has; yield whether this caller has the lock.
 
     Raises
     ------
     OSError
-        The file cannot be created.
+        If the file cannot be created.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -37,7 +37,7 @@ def hold_file_lock(file: Path) -> Iterator[bool]:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Lock a file without waiting; return whether that succeeded."""
+    """Try to lock a file without waiting; return whether it succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -47,9 +47,9 @@ def _try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def hold_advisory_lock(engine: Engine, name: str) -> Iterator[bool]:
-    """Take an advisory lock of PostgreSQL, if nobody has it; yield whether it is taken now."""
-    numbers = (_TASK_LOCKS, zlib.crc32(name.encode()) - 2**31)  # the second one fits into 32 bits with a sign
-    # No transaction: if it were open as long as the task runs, the server could not clean up dead rows.
+    """Take an advisory lock of PostgreSQL unless somebody else has it; yield whether this caller has the lock."""
+    numbers = (_TASK_LOCKS, zlib.crc32(name.encode()) - 2**31)  # signed 32-bit integers
+    # Without a transaction: if one were open while the task runs, the server could not clean up dead rows.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_locked = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())
         try:

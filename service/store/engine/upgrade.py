@@ -21,25 +21,25 @@ from service.store.engine.private_files import make_private
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _LOCK_TIMEOUT, _PAUSE_SECONDS = "200ms", 1.0
-"""How long a migration waits for a table that is in use, and how long it pauses before it tries again. PostgreSQL looks
+"""How long a migration waits for a table in use, and how many seconds it pauses before it tries again. PostgreSQL looks
 for deadlocks after a second: with a longer wait, it could end a reader that holds one table and waits for another."""
 MAX_SECONDS = 600.0
-"""After which an upgrade gives up."""
+"""An upgrade gives up after this many seconds."""
 _SCHEMA_NUMBER = re.compile(r"\d{4}")
-"""The numbers of our migrations."""
+"""The format of the numbers of our migrations."""
 
 
 def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None:
-    """Run the pending migrations, all of them or none, one process at a time.
+    """Run the pending migrations atomically, in one process at a time.
 
-    On PostgreSQL, a migration that waits for a long query makes all other queries wait behind it. It therefore gives up
+    On PostgreSQL, while a migration waits for a long query, all other queries queue behind it. It therefore gives up
     after a moment, lets the others pass, and tries again.
 
     Parameters
     ----------
     accepts_newer
-        Whether to leave a database alone that a newer version has upgraded, as a machine does that served before. See
-        "Change the schema" in CONTRIBUTING.md.
+        Whether to accept, and not change, a database that a newer version has upgraded, so that a machine with the
+        older version can go on serving. See "Change the schema" in CONTRIBUTING.md.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
 
 
 def list_known_schemas() -> set[str]:
-    """Return the schemas that this version can upgrade: the number prefixes of the migrations."""
+    """Return the schemas that this version can upgrade: the number prefixes of its migrations."""
     return {file.name.partition("_")[0] for file in MIGRATIONS.glob("versions/[0-9]*_*.py")}
 
 
@@ -75,12 +75,12 @@ def find_newest_schema() -> str:
 
 
 def run_migrations(connection: Connection, database: Database, *, accepts_newer: bool = False) -> None:
-    """Run the pending migrations in a transaction of the caller's.
+    """Run the pending migrations in the caller's transaction.
 
     Raises
     ------
     ServiceError
-        The database was made by a newer version, or by another program.
+        If the database was made by a newer version, or by another program.
     """
     tables = set(inspect(connection).get_table_names())
     schema = _read_schema(connection, tables)
@@ -96,13 +96,13 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
         )
     if schema != find_newest_schema():
         _run_alembic(connection)
-    # Write something, so that a read-only database fails here, and not at the first report.
+    # Write something, so that a read-only database fails here rather than at the first report.
     connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
 def _run_alembic(connection: Connection) -> None:
-    """Run the pending migrations by Alembic, on an open connection."""
-    # Alembic is a tenth of what a service imports, and few starts have something to migrate.
+    """Run the pending migrations with Alembic, on an open connection."""
+    # Imported here, because Alembic is a tenth of all imports of a service, and few starts need it.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
@@ -112,12 +112,12 @@ def _run_alembic(connection: Connection) -> None:
 
 
 def require_data(database: Database) -> None:
-    """Raise if a database was not created before, in this version or another one. Creates nothing.
+    """Raise an error unless the database has already been created, by this or another version; create nothing.
 
     Raises
     ------
     ServiceError
-        There is none, or it belongs to another program.
+        If there is no database, or it belongs to another program.
     """
     if database.file is not None and not _is_missing(database.file):
         _refuse_foreign_file(database.file)
@@ -138,17 +138,17 @@ def make_foreign_error(where: str) -> ServiceError:
 
 
 def _is_missing(file: Path) -> bool:
-    """Return whether there is no file, or an empty one, which SQLite takes for a new database."""
+    """Return whether there is no file, or an empty file, which SQLite treats as a new database."""
     try:
         return (file.is_file() and file.stat().st_size == 0) or not file.exists()
-    except OSError:  # SQLite says better why it cannot be opened.
+    except OSError:  # SQLite's own error explains better why the file cannot be opened
         return False
 
 
 def _refuse_foreign_file(file: Path) -> None:
     """Raise an error if a file is not Faultwatch's, before anything changes its mode or its journal.
 
-    A file that cannot be read passes: when it is opened, the error is explained.
+    A file that cannot be read is accepted here, because opening it later gives a better error.
     """
     if _is_missing(file):
         return

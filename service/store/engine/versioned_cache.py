@@ -1,4 +1,4 @@
-"""Caches values that take long to compute from a database, as long as the data have the same version."""
+"""Caches values that take long to compute from a database, until the version of the data changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A cached value, the version of the data that it was computed from, and how many items it has."""
+    """A cached value, the version of the data from which it was computed, and its number of items."""
 
     version: Hashable
     value: Any
@@ -32,7 +32,7 @@ class VersionedCache(Generic[Value]):
     Parameters
     ----------
     max_items
-        The largest number of items in all values of a database together. The newest value stays, however large it is.
+        Maximum number of items in all values of a database. The newest value is always kept, however large it is.
     count_items
         Returns how many items a value has.
     max_seconds
@@ -45,7 +45,7 @@ class VersionedCache(Generic[Value]):
         self._entries_by_engine: WeakKeyDictionary[Engine, OrderedDict[Hashable, _Entry]] = WeakKeyDictionary()
 
     def get_or_compute(self, session: Session, key: Hashable, version: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the value of a key; compute it unless the cache has it for this version."""
+        """Return the value of a key; compute it unless it is cached for this version."""
         engine = session.get_bind()
         assert isinstance(engine, Engine)
         with self._lock:

@@ -23,12 +23,12 @@ def snooze_event(session: Session, event: Event, until: datetime | None) -> None
 
 
 def wake_event(event: Event) -> None:
-    """Put an event back into the list."""
+    """End the snooze of an event, so that it is listed again."""
     event.snoozed_until, event.wakes_after = None, None
 
 
 def wake_events_after_run(session: Session, series_ids: Collection[int]) -> None:
-    """Show those snoozed events again that were waiting for a run of one of these series."""
+    """End the snooze of the events that were waiting for a run of one of these series."""
     newest_run_number = (
         select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
     )

@@ -1,4 +1,4 @@
-"""The drifts of one case on all hosts, each with what was decided about its event, and the events themselves."""
+"""The drifts of one case on all hosts, each with the decision about its event, and the events themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Series
 
 
 def list_case_drifts(session: Session, case_key: str, limit: int) -> CaseDriftList:
-    """Return the drifts of a case: those of open events first, below the floor after others, the newest first."""
+    """Return the drifts of a case: of open events first, below the floor after others, otherwise newest first."""
     is_of_case = DriftRow.series_id.in_(_select_series(case_key))
     total = session.scalar(select(func.count()).select_from(DriftRow).where(is_of_case)) or 0
     is_closed = when((Event.state.in_(CLOSED), 1), else_=0)
@@ -40,7 +40,8 @@ def list_case_drifts(session: Session, case_key: str, limit: int) -> CaseDriftLi
 def list_case_events(session: Session, case_key: str, limit: int) -> tuple[list[str], int]:
     """Return the ids of the events in which a drift of a case was found, and how many such events there are.
 
-    Open ones come first, those below the floor after others, then the most important; at most ``limit`` ids.
+    Open events come first, events below the floor after others, otherwise the most important first. At most ``limit``
+    ids are returned.
     """
     event_ids = select(EventDriftRow.event_id).where(
         EventDriftRow.series_id.in_(_select_series(case_key)), EventDriftRow.still_detected

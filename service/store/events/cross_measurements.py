@@ -1,4 +1,4 @@
-"""Cross-measurements: those that hosts still have to make, and those of an event with their results."""
+"""Cross-measurements: the runs that hosts still have to measure, and the results for an event."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class _Sides(NamedTuple):
 
 
 class CrossMeasuredRun(NamedTuple):
-    """A case and a revision to measure it at."""
+    """A case, and the revision at which to measure it."""
 
     case_key: str
     revision: str
 
 
 def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
-    """Return the runs of requested cross-measurements that a host can make in an environment."""
+    """Return the runs of ordered cross-measurements that a host can measure in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old_environment, new_environment = aliased(Environment), aliased(Environment)
     rows = session.execute(
@@ -68,7 +68,7 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
             (old_environment.hash == environment) | (new_environment.hash == environment),
         )
     )
-    # The old revision in the new environment, or the new revision in the old one.
+    # The old revision in the new environment, or the new revision in the old environment.
     return {
         CrossMeasuredRun(key, old_commit if new_hash == environment else new_commit)
         for key, old_commit, new_commit, new_hash in rows
@@ -76,7 +76,7 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
 
 
 def list_cross_measurements(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
-    """Return the cross-measurements of the series and revisions that an event is about."""
+    """Return the cross-measurements of the series and revisions of an event."""
     event_condition = EventDriftRow.event_id == event_id, EventDriftRow.still_detected
     series_of_event = select(EventDriftRow.series_id).where(*event_condition)
     old_revision, new_revision = aliased(Revision), aliased(Revision)
@@ -94,13 +94,13 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
         .order_by(CrossMeasurementRow.id)
     )
     rows = session.execute(query).all()
-    if not rows:  # Most events have none; their drifts need not be read.
+    if not rows:  # most events have none, so that their drifts need not be read
         return []
     drifts = session.scalars(select(EventDriftRow.drift_id).where(*event_condition))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
     for drift in event_drifts.read_drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)
-    # A series has a cross-measurement of each of its changes of settings; few are of this event.
+    # A series has a cross-measurement for each of its changes of settings, few of which belong to this event.
     return [
         _build_view(session, row, _Sides(*sides))
         for row, *sides in rows
@@ -148,9 +148,9 @@ def _build_view(session: Session, row: CrossMeasurementRow, sides: _Sides) -> tr
 def _find_status(
     session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
-    """Return whether the change is split, can still be split, or neither because both cross-measurements failed.
+    """Return whether the change is split, can still be split, or cannot, because both cross-measurements failed.
 
-    One of them is enough to split it: the old revision in the new environment, or the new revision in the old one.
+    One of them is enough: the old revision in the new environment, or the new revision in the old environment.
     """
     if settled:
         return "settled"

@@ -1,4 +1,4 @@
-"""The log of deliveries: which event was sent through which channel, and what is to be retried."""
+"""The log of deliveries: which event was sent through which channel, and which messages have to be retried."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.store.events.unsent_events import Occasion
 from service.store.models import DeliveryRow
 
 LEASE = timedelta(minutes=5)
-"""How long a message belongs to the process that sends it. If the process is killed, another one sends it again."""
+"""The lease of the process that sends a message. If the process is killed, another one sends the message again."""
 
 
 _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
@@ -26,7 +26,7 @@ _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
 }
 """The API's word for the first word of an occasion's name."""
 _MAX_PROBLEM_CHARACTERS = 1000
-"""The length to which the problem of a failed attempt is cut."""
+"""Maximum length of the problem of a failed attempt."""
 
 
 def claim_message(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The drifts of events with their locations, including drifts that are no longer found."""
+"""The drifts of events with their locations, including drifts that are no longer detected."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from service.store.models import DriftRow, Event, EventDriftRow, Revision, Run, 
 from service.store.series import points
 
 _IDS_PER_QUERY = 500
-"""Ids that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many ids per query, because SQLite limits the number of parameters."""
 _MAX_LEVEL_DEVIATION = 0.01
-"""Share of a step by which its levels may move before its event is rebuilt."""
+"""Levels may move by at most this share of the step before the event is rebuilt."""
 
 
 class DriftUpdate(NamedTuple):
-    """What has changed about the stored drifts of a subject."""
+    """The changes of the stored drifts of a subject."""
 
     new_rows: list[EventDriftRow]
     """Rows that have no event yet. They are inserted once they have one."""
     refreshed_drifts: set[str]
     """Drifts that were detected again, or for the first time."""
     has_moved: bool
-    """Whether any drift is new, is gone, or has another location or other levels."""
+    """Whether any drift is new, has disappeared, or has another location or other levels."""
 
 
 def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[str, str]:
-    """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
+    """Return the event of each drift that was detected again with the same location and levels; change nothing."""
     with session.no_autoflush:
         rows = _update_rows(session, subject_id)
         return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
@@ -56,14 +56,14 @@ def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
 
 
 def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
-    """Store why drifts that were certain no longer stand, by the drift's id."""
+    """Store why drifts are withdrawn, by the drift's id."""
     for drift_id, reason in reasons.items():
         mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
         session.execute(mark.execution_options(synchronize_session=False))
 
 
 def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
-    """Return the drifts that were certain and no longer stand, the largest change first, by the event's id."""
+    """Return the withdrawn drifts, largest change first, by the event's id."""
     by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
         rows = session.scalars(
@@ -71,14 +71,14 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
         )
         for row in rows:
             by_event[row.event_id].append(row)
-    # By the size relative to the level before; of a change from zero, by the size itself.
+    # Sort by the size relative to the level before; for a change from zero, by the size itself.
     for drifts_of_event in by_event.values():
         drifts_of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
     return by_event
 
 
 def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
-    """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
+    """Insert new rows in bulk, because a configuration change can bring thousands while other writers wait."""
     attributes = inspect(EventDriftRow).column_attrs
     columns, names = [attribute.columns[0].name for attribute in attributes], attributes.keys()
     bulk.insert_rows(
@@ -87,7 +87,7 @@ def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
 
 
 def list_located_drifts(session: Session, subject_id: int) -> list[LocatedDrift]:
-    """Return all stored drifts of a subject, including those that are no longer found."""
+    """Return all stored drifts of a subject, including those that are no longer detected."""
     first_revision, last_revision = aliased(Revision), aliased(Revision)
     rows = session.execute(
         select(
@@ -121,16 +121,16 @@ def locate_drifts(session: Session, rows: Sequence[EventDriftRow]) -> list[Locat
 
 
 def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: str, patch: str) -> LocatedDrift:
-    """Return the part of a row that the rules read.
+    """Return the fields of a row that the rules read.
 
     Parameters
     ----------
     ends
-        The positions of its first and last revision.
+        The positions of the first and the last candidate.
     change
-        The author and the title of its last revision.
+        Author and title of the last candidate.
     patch
-        The patch id of its last revision; empty if it is unknown.
+        The patch id of the last candidate; empty if it is unknown.
     """
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -175,7 +175,7 @@ def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int
 
 
 def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
-    """Return the units of series, by the id of the series. Ids of suite shifts, which are texts, have none."""
+    """Return the units of series, by the id of the series; ids of suite shifts, which are texts, are left out."""
     by_id: dict[int | str, str] = {}
     ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
@@ -185,7 +185,7 @@ def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | 
 
 
 def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
-    """Return drifts and suite shifts as the API serves them; with a cause, only the drifts that have it."""
+    """Return drifts and suite shifts as the API serves them; given a cause, only drifts with this cause."""
     views: list[history.Drift] = []
     for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         query = select(DriftRow.document).where(DriftRow.id.in_(chunk))
@@ -218,7 +218,7 @@ def map_states_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str,
 
 
 def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
-    """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
+    """Return the rows of all newly detected drifts with their current values; new rows are in no session."""
     detected_drifts = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
     views = {drift_id: history.Drift.model_validate(document) for drift_id, document in detected_drifts}
     start_times = _map_start_times(session, views.values())
@@ -249,7 +249,7 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
 
 
 def _mark_undetected(session: Session, subject_id: int) -> bool:
-    """Mark the stored drifts that are no longer detected as not found; return whether there were any."""
+    """Mark the stored drifts that are no longer detected; return whether there were any."""
     is_of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
     is_undetected = (
@@ -275,7 +275,7 @@ def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[
 
 
 def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
-    """Return the ids of the first and last commits that could have caused drifts, by hash."""
+    """Return the ids of the first and last candidates of drifts, by hash."""
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
@@ -298,7 +298,7 @@ def _fill_row(
     start_times: Mapping[UUID, datetime],
     revision_ids: Mapping[str, int],
 ) -> None:
-    """Write a detected drift to the row of an event's drift; noise does not change the stored levels."""
+    """Write a detected drift to its row; the stored levels change only if they moved by more than noise."""
     first, last = _find_ends(drift)
     moments = sorted((start_times[drift.run_before], start_times[drift.run_after]))
     row.series_id = drift.series_id or None  # a suite shift belongs to no series
@@ -320,7 +320,7 @@ def _fill_row(
 
 
 def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
-    """Return whether the levels differ from the stored ones by more than noise: each noisy run moves them a little."""
+    """Return whether the levels differ from the stored ones by more than the shifts that each noisy run causes."""
     difference = max(abs(drift.before - row.before), abs(drift.after - row.after))
     return difference > _MAX_LEVEL_DEVIATION * abs(row.after - row.before)
 
@@ -338,7 +338,7 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: s
 
 
 def _build_group_key(drift: history.Drift) -> str:
-    """Return what drifts of one event share besides cause and location: the host, or a hash of the settings."""
+    """Return what the drifts of an event share besides the kind of cause and the location: host or hash of settings."""
     if drift.cause is Cause.COMMIT:
         return ""
     if drift.cause is Cause.UNKNOWN:
@@ -347,7 +347,7 @@ def _build_group_key(drift: history.Drift) -> str:
 
 
 def list_series_of_events(session: Session, event_ids: Sequence[str]) -> list[int]:
-    """Return the series of the drifts of some events that are found."""
+    """Return the series of the drifts of events that are still detected."""
     series_id = EventDriftRow.series_id
     query = select(series_id).where(
         EventDriftRow.event_id.in_(event_ids), EventDriftRow.still_detected, series_id.is_not(None)

@@ -1,4 +1,4 @@
-"""Reads events: as a list of summaries, and one in detail."""
+"""Reads events: lists of summaries, and single events in detail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DETAIL_FIELDS = ("candidates", "settings")
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects events; None selects all, except those that are gone and without any decision."""
+    """Selects events; None selects all, except those that are no longer detected and have no decision."""
 
     subject: str | None = None
     state: State | None = None
@@ -39,13 +39,13 @@ class EventFilter:
     still_detected: bool | None = None
     direction: Direction | None = None
     host: str | None = None
-    """The host on which at least one of its drifts was found; of the case and the metric, if they are given too."""
+    """The host on which at least one of its drifts was found; of the given case and metric, if there are any."""
     case: str | None = None
     """A part of the name of the case of at least one of its drifts."""
     metric: str | None = None
     """The metric of at least one of its drifts."""
     min_series: int | None = None
-    """The least number of series in which its drifts were found."""
+    """The smallest number of series in which its drifts were found."""
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
@@ -60,7 +60,7 @@ class EventFilter:
     ids: Sequence[str] | None = None
 
     def list_conditions(self, now: datetime) -> list[ColumnElement[bool]]:
-        """Return the conditions on the table of events alone."""
+        """Return the conditions on the table of events only."""
         filters: tuple[tuple[Any, object], ...] = (
             (Event.state, self.state),
             (Event.cause, self.cause),
@@ -101,7 +101,7 @@ class EventFilter:
         return conditions
 
     def _list_series_conditions(self) -> list[ColumnElement[bool]] | None:
-        """Return the conditions on the series of one of the drifts; None if there are none."""
+        """Return the conditions that the series of one of the drifts has to satisfy; None if there are none."""
         conditions: list[ColumnElement[bool]] = []
         if self.host is not None:
             conditions.append(Series.host_id.in_(select(Host.id).where(Host.name == self.host)))
@@ -119,7 +119,7 @@ def _has_snooze_ended(now: datetime) -> ColumnElement[bool]:
 
 
 _ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
-    # With the id, this is the order of the index, read backwards: nothing is sorted.
+    # Including the id, this is the order of the index, read backwards, so that nothing has to be sorted.
     EventOrder.IMPORTANCE: (Event.importance.desc(), Event.found_at.desc(), Event.id.desc()),
     EventOrder.SIZE: (Event.size.desc(), Event.importance.desc(), Event.id.asc()),
     EventOrder.PRICE: (Event.price.desc(), Event.importance.desc(), Event.id.asc()),
@@ -129,7 +129,7 @@ _ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
 
 
 MOST_IMPORTANT_FIRST = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
-"""The order of the first page: those below their floors come last."""
+"""The order of the first page: events below their floors come last."""
 
 
 def list_page(  # noqa: PLR0917 - a page of a list
@@ -158,7 +158,7 @@ def list_page(  # noqa: PLR0917 - a page of a list
 
 @dataclass(frozen=True, slots=True)
 class EventCounts:
-    """How many events a filter selects, and of which kinds."""
+    """How many events a filter selects, by kind."""
 
     total: int
     worse: int
@@ -170,7 +170,7 @@ class EventCounts:
 def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
     """Return how many events a filter selects, both since its time and at any time.
 
-    Those below the floor, and those snoozed, are counted separately. All numbers are from one walk through the index.
+    Events below the floor and snoozed events are counted separately. A single scan of the index gives all numbers.
     """
     now = datetime.now(UTC)
     is_snoozed = ~and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
@@ -185,7 +185,7 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
 
 
 def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
-    """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
+    """Add up rows with a number of events each, by kind, direction, whether they are assigned, and are recent."""
     total = worse = unassigned = 0
     n_by_placement: Counter[str] = Counter()
     for placement, direction, is_assigned, _is_recent, count in rows:
@@ -204,7 +204,7 @@ def list_assignees(session: Session) -> list[str]:
 
 
 def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
-    """Return events in the order of the first page: the most important first, those below their floors last."""
+    """Return events in the order of the first page: most important first, events below their floors last."""
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*MOST_IMPORTANT_FIRST))
     return list_in_order(session, list(ids))
 
@@ -237,12 +237,12 @@ def find_subject(session: Session, event_id: str) -> str | None:
 
 
 def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None = None) -> triage.EventDetail | None:
-    """Return one event with its drifts; a merged event names the one it was merged into.
+    """Return one event with its drifts; a merged event names the event into which it was merged.
 
     Parameters
     ----------
     drifts
-        Its drifts that are found, if the caller has read them; otherwise (None) they are read here.
+        Its drifts that are still detected, if the caller has read them; if None, they are read here.
     """
     event = session.get(Event, event_id)
     if event is None:
@@ -270,7 +270,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
 
 
 def find_event_of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
-    """Return the event that a drift is part of."""
+    """Return the event to which a drift belongs."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     return None if event_id is None else read_event(session, event_id)
 
@@ -278,15 +278,15 @@ def find_event_of_drift(session: Session, drift_id: str) -> triage.EventDetail |
 def read_baselines(
     session: Session, series_ids: Collection[int]
 ) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
-    """Return the runs that begin an expected level, from which a series is judged, with the levels before and after.
+    """Return, for each series, the runs at which expected levels begin, with the levels before and after the step.
 
-    The keys are the ids of the series; series without such a run are left out. The levels are None for a ramp.
+    A series is judged from such a run on. Series without such a run are left out. The levels are None for a ramp.
     """
     rows = session.scalars(
         select(EventDriftRow)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
-        .order_by(EventDriftRow.still_detected, EventDriftRow.drift_id)  # The one still found comes last.
+        .order_by(EventDriftRow.still_detected, EventDriftRow.drift_id)  # a drift that is still detected comes last
     )
     by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
     for row in rows:
@@ -296,7 +296,7 @@ def read_baselines(
 
 
 def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
-    """Return events in short, with their subjects, last decisions and silences."""
+    """Return summaries of events, with their subjects, last decisions and silences."""
     if not rows:
         return []
     ids = [event.id for event, _ in rows]
@@ -334,7 +334,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
 
 
 def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str]:
-    """Return the events of which every drift that is still found is silenced; shifts of a whole suite do not count."""
+    """Return the events whose drifts that are still detected are all silenced; shifts of whole suites do not count."""
     now = datetime.now(UTC)
     active_silences = silences.list_active_silences(session, now)
     if not active_silences:
@@ -358,7 +358,7 @@ def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str
 
 
 def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
-    """Return the drifts of an event that were certain and no longer stand, with the reasons."""
+    """Return the withdrawn drifts of an event, with the reasons."""
     rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
     query = (
         select(Series.id, Host.name, Case.name, Series.metric)

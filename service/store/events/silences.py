@@ -14,7 +14,7 @@ from service.store.series import series
 
 
 def add_silence(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
-    """Store a silence of one series or by patterns, and return its row; None if the request names an unknown series."""
+    """Store a silence for a series or for patterns, and return its row; None if the request names an unknown series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
         silenced_series = series.find_series(session, request.series_id)
@@ -33,7 +33,7 @@ def add_silence(session: Session, request: triage.SilenceRequest, author: str, n
 
 
 def end_silence(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
-    """End a silence early, and return it; None if it does not exist. A silence that is over does not change."""
+    """End a silence early, and return it; None if it does not exist. A silence that has ended does not change."""
     row = session.get(SilenceRow, silence_id)
     if row is not None and row.ended_at is None and row.until > now:
         row.ended_at, row.ended_by = now, author
@@ -52,7 +52,7 @@ def list_page(session: Session, active: bool | None, limit: int, offset: int) ->
     Parameters
     ----------
     active
-        Whether to list those in force, or those that are over; None for both.
+        True for silences in force, False for silences that have ended, None for both.
     """
     now = datetime.now(UTC)
     query = select(SilenceRow)

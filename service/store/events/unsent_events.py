@@ -17,11 +17,11 @@ class Occasion(NamedTuple):
 
     event_id: str
     name: str
-    """``new``; or ``reopened`` or ``withdrawn``, and the number of the decision, as that can happen several times."""
+    """``new``; or ``reopened`` or ``withdrawn`` with the number of the decision, as both can happen repeatedly."""
 
 
 def get_or_create_channel(session: Session, name: str, now: datetime) -> Channel:
-    """Return the row of a channel. A new channel sends no events from before it was added."""
+    """Return the row of a channel; if it is new, it sends no events from before ``now``."""
     row = session.get(Channel, name)
     if row is None:
         row = Channel(name=name, since=now, digest_at=None)

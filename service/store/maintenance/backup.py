@@ -16,16 +16,16 @@ from service.store.maintenance import postgres_backup, sqlite_import
 from service.store.maintenance.complete_files import explain_write_errors, write_completely
 
 _PAGES_PER_STEP = 512
-"""Pages copied at a time."""
+"""Number of pages that are copied at a time."""
 _STOP_REMEDY = "Stop the service and everything else that uses the database, then try again."
 
 
 def backup_database(
     database: Database, file: Path, progress: Callable[[int, int], None] = lambda _done, _total: None
 ) -> None:
-    """Copy the database, as of one moment, to a file that is either complete or missing.
+    """Copy a snapshot of the database to a file, atomically.
 
-    Writers do not wait: a reader of SQLite's write-ahead log blocks none, and pg_dump reads a snapshot.
+    Writers do not have to wait: a reader of SQLite's write-ahead log does not block them, and pg_dump reads a snapshot.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ def restore_database(
     replace: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> None:
-    """Replace the database with a backup, completely or not at all.
+    """Replace the database with a backup, atomically.
 
     Parameters
     ----------
     database
         The database to replace.
     file
-        The backup. PostgreSQL takes one of SQLite as well.
+        The backup; a backup of SQLite can also be restored into PostgreSQL.
     replace
-        Whether to replace a database that has runs which the backup lacks, and a file that is no database.
+        Whether to replace a database with runs that the backup lacks, or a file that is not a database.
     progress
         Called with the numbers of loaded rows and of all rows of the SQLite backup.
     """
@@ -79,12 +79,12 @@ def restore_database(
     with write_completely(target) as part_file:
         shutil.copyfile(file, part_file)
         _require_replaceable(target, backup_runs, replace)
-        for suffix in ("-wal", "-shm"):  # Files of the replaced database, which SQLite would apply to the new one.
+        for suffix in ("-wal", "-shm"):  # logs of the replaced database, which SQLite would apply to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
 def _find_sqlite_file(database: Database) -> Path:
-    """Return the file of a SQLite database; raise if it is in memory or read through a URI."""
+    """Return the file of a SQLite database; raise an error if it is in memory or opened through a URI."""
     name = database.url.database
     if not name or name == ":memory:" or name.startswith("file:"):
         raise ServiceError("The database is not a file", database.name, "Set DATABASE_URL to a database file.")
@@ -95,7 +95,7 @@ def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], Non
     """Copy a SQLite database while others use it, and verify the copy."""
 
     def flush(_status: int, remaining: int, total: int) -> None:
-        # In small pieces: a large one would delay the service's own writes.
+        # Flush often: one large flush would delay the service's own writes.
         os.fdatasync(part_stream.fileno())
         progress(total - remaining, total)
 
@@ -105,7 +105,7 @@ def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], Non
             closing(sqlite_import.open_file(part_file, "rw")) as copy,
             part_file.open("rb") as part_stream,
         ):
-            # In one transaction: a copy in several starts again whenever somebody writes in between.
+            # In one transaction, because a copy in several transactions restarts whenever somebody writes in between.
             source.execute("BEGIN")
             source.execute("SELECT 1 FROM alembic_version").fetchall()
             copy.execute("PRAGMA synchronous = OFF")
@@ -123,7 +123,7 @@ def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], Non
 
 
 def _verify_backup(file: Path) -> int:
-    """Return the number of runs in a backup; raise if it is damaged or this version cannot read it."""
+    """Return the number of runs in a backup; raise an error if it is damaged or this version cannot read it."""
     try:
         with closing(sqlite_import.open_file(file, "ro")) as connection:
             (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -144,7 +144,7 @@ def _count_runs(connection: sqlite3.Connection) -> int:
 
 
 def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
-    """Raise if somebody else uses a database, or if a backup with a number of runs must not replace it."""
+    """Raise an error if somebody else uses a database, or if a backup with ``backup_runs`` runs must not replace it."""
     if not target.exists() or target.stat().st_size == 0:
         return
     with closing(sqlite_import.open_file(target, "rw")) as connection:
@@ -171,14 +171,14 @@ def _lock_and_count_runs(connection: sqlite3.Connection, target: Path) -> int | 
     Raises
     ------
     ServiceError
-        Somebody else has the database open, or it cannot be changed.
+        If somebody else has the database open, or it cannot be changed.
     """
     try:
-        # Before anything is changed: a file of somebody else stays as it is.
+        # Check this before anything is changed, so that another program's file stays unchanged.
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {"alembic_version", "run"} <= tables:
             return None
-        # SQLite leaves WAL mode only where this is the only connection.
+        # SQLite leaves WAL mode only if this is the only connection.
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("BEGIN EXCLUSIVE")

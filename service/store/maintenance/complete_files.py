@@ -1,4 +1,4 @@
-"""Writes files that are complete and on disk, or missing."""
+"""Writes files atomically and durably."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from service.errors import ServiceError
 
 @contextmanager
 def write_completely(file: Path) -> Iterator[Path]:
-    """Give a file its name only once it is complete and on disk; the caller writes to the path that is yielded.
+    """Yield a temporary path for the caller to write to; rename it to ``file`` once it is complete and on disk.
 
     Raises
     ------
     ServiceError
-        The folder does not exist, the name is that of a folder, or the file cannot be written.
+        If the folder does not exist, the name is that of a folder, or the file cannot be written.
     """
     part_file = file.with_name(f".{file.name}.{os.getpid()}.part")
     with explain_write_errors(file):
@@ -37,7 +37,7 @@ def write_completely(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def explain_write_errors(target: Path) -> Iterator[None]:
-    """Turn the system's errors into one that names the file or the folder to be written."""
+    """Turn the system's errors into errors that name the file or folder that should have been written."""
     try:
         yield
     except OSError as error:

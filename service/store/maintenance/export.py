@@ -1,4 +1,4 @@
-"""Exports everything that is stored, row by row: it need not fit into memory."""
+"""Exports all stored data, row by row, so that it need not fit into memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def list_samples(
     Parameters
     ----------
     runs
-        The numbers of the runs: above the first, up to the second; None for all.
+        Only runs with numbers above the first number and up to the second; None for all.
     """
     if runs is None:
         query = select_joined(*_COLUMNS).join(Series, Point.series_id == Series.id)
@@ -61,7 +61,7 @@ def list_samples(
     query = query.execution_options(yield_per=_ROWS_PER_FETCH)
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
-        # The fields before and after those of the sample: its number, its value, and the level of the run.
+        # The fields before and after the sample's own fields: its number, its value, and the level of the run.
         head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
         tail = quarantine == REUSED, quarantine or ""
         if not values:
@@ -80,7 +80,7 @@ def list_reports(session: Session, subject: str | None = None) -> Iterator[Repor
 
 
 def list_report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
-    """Return every report as one JSON document a line, which another service can ingest."""
+    """Return every report as a JSON document on one line, which another service can ingest."""
     for report in list_reports(session, subject):
         yield report.model_dump_json(exclude_defaults=True) + "\n"
 
@@ -96,7 +96,7 @@ def list_suites(session: Session, subject: str | None = None) -> Iterator[tuple[
 
 
 def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
-    """Return how many rows an export has: of samples (``csv``, ``jsonl``), or of reports (any other kind)."""
+    """Return the number of rows of an export: samples for ``csv`` and ``jsonl``, reports for any other kind."""
     if kind in {"csv", "jsonl"}:
         # A point without values is one row.
         query = select(func.sum(case((Point.n == 0, 1), else_=Point.n))).join(Series, Point.series_id == Series.id)
@@ -110,7 +110,7 @@ def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
 
 
 def list_lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
-    """Return everything as text: samples as `csv` or `jsonl`, or whole `reports`."""
+    """Return the lines of an export: samples as `csv` or `jsonl`, or whole `reports`."""
     if kind == "csv":
         return write_csv(list_samples(session, subject))
     if kind == "reports":

@@ -1,4 +1,4 @@
-"""Exports samples as Parquet files for analyses of years, each time only the runs that have arrived since."""
+"""Exports samples as Parquet files, incrementally: each export adds only the runs that have arrived since the last."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from service.store.models import Run
 from service.text.sample_rows import COLUMNS, SampleRow
 
 RUNS_PER_FILE = 2_000
-"""Runs whose rows are held in memory at once; their rows of one month become one file."""
+"""How many runs are held in memory at a time; their rows of one month become one file."""
 _STATE_FILE = "exported.json"
 _MAX_EXACT_COUNT = 2**64
-"""Whole numbers below this fit into the column of exact counts."""
+"""Integers below this fit into the column of exact counts."""
 _TIMES = ("committed_at", "started_at")
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_TIMES, "datetime64[us]"),
@@ -31,12 +31,12 @@ _TYPES: dict[str, Any] = {
     **dict.fromkeys(("value", "level"), float),
     "whole": np.uint64,
 }
-"""Types of the columns that do not hold text."""
+"""Types of the columns that do not contain text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was added to a folder."""
+    """The numbers of what an export added to a folder."""
 
     runs: int
     rows: int
@@ -48,29 +48,29 @@ def export_columns(
     subject: str | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> ExportResult:
-    """Add the runs to a folder that it does not have yet, as ``subject=NAME/month=YYYY-MM/runs-FIRST-0.parquet``.
+    """Add the runs that a folder lacks to it, as ``subject=NAME/month=YYYY-MM/runs-FIRST-0.parquet``.
 
-    The columns are those of :class:`service.text.sample_rows.SampleRow`, but for the subject, which the path has; and
-    ``whole``, the value of a count, which is exact beyond 2^53 too. Times are in UTC. A file appears when it is
-    complete; an export that was interrupted goes on.
+    The columns are those of :class:`service.text.sample_rows.SampleRow`, except for the subject, which is in the path;
+    the additional column ``whole`` contains the value of a count, exact even beyond 2^53. Times are in UTC. Files are
+    added atomically; an interrupted export can be continued.
 
     Parameters
     ----------
     subject
         The only subject to export; None for all.
     progress
-        Called with how many runs are done, and of how many.
+        Called with the number of runs done and the total number.
 
     Raises
     ------
     ServiceError
-        DuckDB is not installed, or the folder was made from another database or for another subject.
+        If DuckDB is not installed, or the folder was made from another database or for another subject.
     OSError
-        A file cannot be written.
+        If a file cannot be written.
     """
     duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
-    # What the folder has already.
+    # Read which runs the folder already contains.
     state_file = folder / _STATE_FILE
     state: dict[str, Any] = {"runs": 0, "subject": subject}
     newest_run = _find_newest_complete_run(database)
@@ -78,7 +78,7 @@ def export_columns(
         if state_file.exists():
             state = json.loads(state_file.read_text(encoding="utf-8"))
         is_same_export = state["subject"] == subject and state["runs"] <= newest_run
-    except (ValueError, TypeError, KeyError):  # of somebody else, or damaged
+    except (ValueError, TypeError, KeyError):  # another program's file, or a damaged one
         is_same_export = False
     if not is_same_export:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
@@ -93,7 +93,7 @@ def export_columns(
             name = f"runs-{start + 1:010}-{{i}}"
             try:
                 with duckdb.connect() as connection:
-                    connection.execute("SET threads = 1")  # The service has the others.
+                    connection.execute("SET threads = 1")  # the other processors are for the service
                     _write_files(connection, sample_rows, folder, name)
             except duckdb.Error as error:
                 raise OSError(" ".join(str(error).split())) from error
@@ -110,9 +110,9 @@ def export_columns(
 
 
 def _import_duckdb() -> Any:
-    """Return the module of DuckDB; raise with a remedy if it is not installed."""
+    """Return the module of DuckDB; raise an error with a remedy if it is not installed."""
     try:
-        import duckdb  # noqa: PLC0415 - an extra
+        import duckdb  # noqa: PLC0415 - an optional dependency
     except ImportError:
         remedy = "pip install 'faultwatch[parquet]'"
         raise ServiceError("Parquet needs DuckDB", "it is not installed", remedy) from None
@@ -120,14 +120,14 @@ def _import_duckdb() -> Any:
 
 
 def _find_newest_complete_run(database: Database) -> int:
-    """Return the number of the newest run before which no further run can appear, because no writer is at work."""
+    """Return the newest run number below which no further run can appear: the newest one while no writer is active."""
     with database.writing() as session:
         newest: int | None = session.scalar(select(func.max(Run.number)))
     return newest or 0
 
 
 def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:
-    """Write rows into files of their subjects and months, which take their places when all of them are complete."""
+    """Write rows into files by subject and month; the files get their final names once all of them are complete."""
     connection.register("held", _build_arrays(rows))
     folder_literal = str(folder).replace("'", "''")
     connection.execute(
@@ -140,12 +140,12 @@ def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name:
 
 
 def _list_parts(folder: Path, name: str) -> list[Path]:
-    """Return the files with a name that are not complete."""
+    """Return the incomplete files with a name."""
     return sorted(folder.glob(f"*/*/{name.replace('{i}', '*')}.part"))
 
 
 def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
-    """Return the columns as arrays; what has no value is masked."""
+    """Return the columns as arrays in which missing values are masked."""
     columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     for name in _TIMES:
         columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]
@@ -156,7 +156,7 @@ def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
 
 
 def _build_array(values: Sequence[Any], kind: Any) -> Any:
-    """Return values as an array in which missing ones are masked."""
+    """Return values as an array in which missing values are masked."""
     if kind is object:
         return np.array(values, object)
     filled = [0 if value is None else value for value in values]

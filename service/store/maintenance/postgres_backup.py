@@ -20,13 +20,13 @@ from service.store.models import Base, Run
 DROP_TABLES = "".join(
     f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in (*Base.metadata.tables, "alembic_version")
 )
-"""Drops every table, including those that the version of an older backup did not have: its upgrade makes them again."""
+"""Drops every table, including tables that an older backup lacks: upgrading the restored database creates them."""
 _DISCONNECT_SECONDS = 2.0
-"""Time in which the server notices a closed connection."""
+"""How many seconds the server may take to notice a closed connection."""
 
 
 def dump_database(database: Database, part: Path) -> None:
-    """Write a dump of the database, as of one moment, and check that it can be read."""
+    """Write a dump of a snapshot of the database, and check that it can be read."""
     _run_tool(database.url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={part}")
     _run_tool(database.url, "pg_restore", "--list", str(part), connect=False)
 
@@ -40,7 +40,7 @@ def restore_dump(database: Database, file: Path, replace: bool) -> None:
 
 
 def require_replaceable(database: Database, replace: bool) -> None:
-    """Raise if somebody else uses the database, or if it has runs that must not be replaced."""
+    """Raise an error if somebody else uses the database, or if it has runs that must not be replaced."""
     with database.engine.connect() as connection:
         other_sessions = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -50,7 +50,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
             if time.monotonic() > deadline:
                 remedy = "Stop the service and everything else that uses the database, then try again."
                 raise ServiceError("The database is in use", database.name, remedy)
-            connection.rollback()  # otherwise the next query would see the same snapshot
+            connection.rollback()  # otherwise the next query would read the same snapshot
             time.sleep(0.02)
         runs = 0
         if inspect(connection).has_table("run"):
@@ -61,9 +61,10 @@ def require_replaceable(database: Database, replace: bool) -> None:
 
 
 def _replace_content(url: URL, file: Path) -> None:
-    """Execute what `pg_restore` would, in one transaction.
+    """Execute the statements of `pg_restore` in one transaction.
 
-    By psql, because `pg_restore --clean` cannot drop the partitions of a table: it begins with their keys.
+    They are executed by psql, because `pg_restore --clean` cannot drop the partitions of a table: it drops their
+    primary keys first.
     """
     restore_command = [
         _find_tool("pg_restore"),
@@ -85,8 +86,7 @@ def _replace_content(url: URL, file: Path) -> None:
         assert restore_process.stdout is not None
         assert psql_process.stdin is not None
         with suppress(BrokenPipeError):
-            # Committed only when it is complete: if this process ends early, the end of its input does not commit
-            # anything.
+            # COMMIT is sent only once everything is complete: if this process ends early, psql commits nothing.
             psql_process.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
             shutil.copyfileobj(restore_process.stdout, psql_process.stdin)
             if restore_process.wait() == 0:
@@ -99,7 +99,7 @@ def _replace_content(url: URL, file: Path) -> None:
 
 
 def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
-    """Run one of PostgreSQL's tools; raise with its output if it fails."""
+    """Run one of PostgreSQL's tools; raise an error with its output if it fails."""
     environment = _build_environment(url) if connect else dict(os.environ)
     process = subprocess.run(
         [_find_tool(program), *arguments], env=environment, capture_output=True, text=True, check=False
@@ -109,9 +109,9 @@ def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> 
 
 
 def _build_environment(url: URL) -> dict[str, str]:
-    """Return the variables by which PostgreSQL's tools connect as the service does.
+    """Return the environment variables with which PostgreSQL's tools connect like the service.
 
-    Not on the command line, where every user of this host could read the password.
+    On the command line, every user of this host could read the password.
     """
     _, parameters = create_engine(url).dialect.create_connect_args(url)
     options = Conninfo.get_defaults()
@@ -126,7 +126,7 @@ def _make_failure(program: str, output: str) -> ServiceError:
 
 
 def _find_tool(program: str) -> str:
-    """Return the path of one of PostgreSQL's tools; raise with a remedy if it is not installed."""
+    """Return the path of one of PostgreSQL's tools; raise an error with a remedy if it is not installed."""
     path = shutil.which(program)
     if path is not None:
         return path

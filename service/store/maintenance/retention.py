@@ -1,4 +1,4 @@
-"""Thins and reduces the reports of old runs, and thins or deletes old profiles. Levels and drifts stay as they are."""
+"""Thins and reduces the reports of old runs, and thins or deletes old profiles; levels and drifts do not change."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import encode_samples, select_points_by_run
 
 _REPORTS_PER_TRANSACTION = 40
-"""Runs of the same subject wait while this many are written: some 100 ms."""
+"""How many reports are written in one transaction, while new runs of the subject have to wait: about 100 ms."""
 _COMPRESSION_LEVEL = 9
-"""zlib level: each report is written once, and nobody waits."""
+"""The best compression, because each report is written once, and nobody waits for it."""
 _RUNS_PER_QUERY = 500
-"""Runs that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many runs per query, because SQLite limits the number of parameters."""
 _ESTIMATE_REPORTS = 200
-"""Reports that are shrunk on trial to estimate how many bytes all of them would free."""
+"""How many reports are shrunk on trial to estimate how many bytes all of them would free."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """What retention removes from old runs: for each step, runs that were measured before a time; None skips the step.
+    """What retention removes from old runs. Each step applies to runs measured before a time; None skips the step.
 
     Attributes
     ----------
@@ -57,18 +57,18 @@ class RetentionRule:
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """What retention has done, or would do.
+    """The result, or the estimated result, of retention.
 
     Attributes
     ----------
     thinned, reduced
-        Reports. One that is reduced is not counted as thinned.
+        Numbers of reports. A reduced report is not counted as thinned.
     profiles_thinned, profiles_deleted
-        Profiles.
+        Numbers of profiles.
     freed
-        Bytes by which reports, points and profiles shrink. Not their overhead in the database.
+        Bytes by which reports, points and profiles shrink, without their overhead in the database.
     returned
-        Bytes that the file system has back. SQLite uses them again: 0.
+        Bytes returned to the file system; 0 for SQLite, which reuses the space.
     """
 
     thinned: int = 0
@@ -80,7 +80,7 @@ class RetentionResult:
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many reports are done, and of how many."""
+"""Called with the number of reports done and the total number."""
 
 
 class _ShrunkReport(NamedTuple):
@@ -89,7 +89,7 @@ class _ShrunkReport(NamedTuple):
     Attributes
     ----------
     remaining_samples
-        The remaining samples by metric, unless all remain.
+        The remaining samples of each metric that loses samples.
     """
 
     number: int
@@ -113,17 +113,17 @@ class _ShrinkStep:
     shrink_report: Callable[[Report], tuple[Report, Mapping[str, Sequence[Number]]]]
     """Returns the remaining content of a report, and the remaining samples of each reduced metric."""
     since: datetime | None = None
-    """Only those from this time on."""
+    """Only reports from this time on."""
 
     def shrink(self, number: int, document: bytes) -> _ShrunkReport:
-        """Return what remains of a report."""
+        """Return the remaining content of a report."""
         report, remaining = self.shrink_report(unpack_report(document))
         packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
         return _ShrunkReport(number, packed, remaining, len(document) - len(packed))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
-        """The conditions for the reports to shrink, which are in the time range and not yet flagged as shrunk."""
+        """The conditions that select the reports to shrink: in the time range, and not yet flagged as shrunk."""
         since = [] if self.since is None else [Run.started_at >= self.since]
         return (Run.started_at < self.before, *since, self.flag.is_(False))
 
@@ -131,12 +131,12 @@ class _ShrinkStep:
 def apply_rule(
     database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None
 ) -> RetentionResult:
-    """Apply a rule while the service runs; an interrupted run continues where it was.
+    """Apply a rule while the service runs; after an interruption, the next call continues.
 
     Raises
     ------
     ServiceError
-        Another process retains or deletes.
+        If another process is already shrinking or deleting old runs.
     """
     with hold_retention_lock(database):
         return _apply_rule(database, rule, progress)
@@ -149,7 +149,7 @@ def hold_retention_lock(database: Database) -> Iterator[None]:
     Raises
     ------
     ServiceError
-        Another process does.
+        If another process is doing this.
     """
     with database.run_exclusively("retention") as is_alone:
         if not is_alone:
@@ -175,13 +175,13 @@ def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> 
         for name, subject_id in subject_ids.items():
             for n_reports, freed_bytes in _shrink_reports(database, step, name, subject_id):
                 result = _add_step_to_result(result, step, n_reports, freed_bytes)
-                # Runs may have grown old enough since they were counted.
+                # Further runs may have become old enough since they were counted.
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
     return replace(result, returned=table_partitions.reclaim_space(database))
 
 
 def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
-    """Estimate what a rule would do, and change nothing. The bytes freed are estimated from a sample of the reports."""
+    """Return the estimated result of a rule without changing anything, from a sample of the reports."""
     thinned, deleted, freed = profiles.count_old(database, rule.thin_before, rule.delete_profiles_before, rule.subjects)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
     subject_ids = _read_subjects(database, rule).values()
@@ -209,7 +209,7 @@ def _list_steps(rule: RetentionRule) -> list[_ShrinkStep]:
 
 
 def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
-    """Return a thinned report, and that no metric has lost samples."""
+    """Return a thinned report; the empty mapping says that no metric has lost samples."""
     return thin_report(report), {}
 
 
@@ -229,7 +229,7 @@ def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
 
 
 def _select_stored(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1) -> Any:
-    """Return the query for the time, the number and the report of runs in order; only one of every ``one_in`` runs."""
+    """Return the query for the time, the number and the report of runs in order; only every ``one_in``-th run."""
     query = (
         select(Run.started_at, Run.number, StoredReport.document)
         .join(StoredReport, StoredReport.run_number == Run.number)
@@ -252,7 +252,7 @@ def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[i
 
 
 def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
-    """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
+    """Yield, for each transaction, the number of reports of a subject that were shrunk, and the bytes freed."""
     query = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION)
     last: tuple[datetime, int] | None = None
     while True:
@@ -262,7 +262,7 @@ def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id
             rows = session.execute(next_rows).all()
         if not rows:
             return
-        # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
+        # Computed outside of the write lock, which is safe because a report never changes.
         shrunk_reports = [step.shrink(number, document) for _, number, document in rows]
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
@@ -301,8 +301,8 @@ def _list_smaller_points(session: Session, reports: Collection[_ShrunkReport]) -
 
 
 def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_ShrunkReport]) -> int:
-    """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
-    # A reduced report is thinned as well.
+    """Replace reports and the samples of their points by what remains of them; return the bytes freed in points."""
+    # A reduced report is also thinned.
     flags = ["thinned", "reduced"] if step.flag is StoredReport.reduced else ["thinned"]
     columns = ["document", *flags]
     documents = [(report.number, report.document, *(True for _ in flags)) for report in reports]
@@ -319,9 +319,9 @@ def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_Shr
 
 
 def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:
-    """Invalidate the caches of series by a new version, without judging them again.
+    """Increase the versions of series, which invalidates their caches, without having them judged again.
 
-    A series that was judged at its version counts as judged at the new one.
+    A series that was judged at its version counts as judged at the new version.
     """
     is_judged = Series.judged_version == Series.version
     judged_version = case((is_judged, Series.version + 1), else_=Series.judged_version)

@@ -1,4 +1,4 @@
-"""Loads a backup of SQLite into PostgreSQL: all rows with their numbers, so that every address and token stays."""
+"""Loads a backup of SQLite into PostgreSQL: all rows keep their ids, so that all addresses and tokens stay valid."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from service.store.models import Base, LastNumber, Moment
 
 _MAGIC = b"SQLite format 3\0"
 _ROWS_PER_UPDATE = 10_000
-"""Rows after which the progress is shown again."""
+"""The progress is reported after every so many rows."""
 _FOREIGN_KEYS = text(
     "SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint "
     "WHERE contype = 'f' AND conparentid = 0 AND connamespace = current_schema()::regnamespace ORDER BY oid"
 )
 Progress = Callable[[int, int], None]
-"""Called with how many rows are loaded, and of how many."""
+"""Called with the number of rows loaded and the total number."""
 
 
 def is_sqlite(file: Path) -> bool:
@@ -40,19 +40,19 @@ def is_sqlite(file: Path) -> bool:
 
 
 def open_file(file: Path, mode: str) -> sqlite3.Connection:
-    """Open a SQLite database to read (``ro``) or to write (``rw``), without waiting for who has locked it."""
+    """Open a SQLite database for reading (``ro``) or writing (``rw``), without waiting for locks."""
     return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
 
 
 def load_backup(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
-    """Replace the content of a PostgreSQL database with a backup of SQLite, completely or not at all.
+    """Replace the content of a PostgreSQL database with a backup of SQLite, atomically.
 
     Parameters
     ----------
     database
-        The database, which nobody else uses.
+        The database, which nobody else may be using.
     file
-        A sound backup, of this version or an older one.
+        An undamaged backup, from this version or an older one.
     """
     try:
         with _open_in_this_version(file) as source, Session(database.engine) as session, session.begin():
@@ -71,7 +71,7 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
 
 @contextmanager
 def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a backup, or a copy of an older one that is upgraded."""
+    """Open a backup; if it is from an older version, open an upgraded copy of it."""
     with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
         current_file = file
         if _read_schema(file) != find_newest_schema():
@@ -97,7 +97,7 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
     table_partitions.create_partitions(connection, newest)
     foreign_keys = connection.execute(_FOREIGN_KEYS).all()
-    for table, name, _ in foreign_keys:  # Checked once at the end, in a fraction of the time.
+    for table, name, _ in foreign_keys:  # checking them only once, at the end, takes a fraction of the time
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
     loaded_rows = 0
     total_rows = sum(counts.values())
@@ -114,7 +114,7 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
 
 
 def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
-    """Yield the rows of a table as PostgreSQL reads them."""
+    """Yield the rows of a table with values in PostgreSQL's form."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     rows: Iterator[bulk.Values] = source.execute(f'SELECT {columns} FROM "{table.name}"')  # noqa: S608
     converters = [_find_converter(column.type) for column in table.columns]
@@ -130,7 +130,7 @@ def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values
 
 
 def _find_converter(kind: object) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value of SQLite for PostgreSQL; None if both have the same."""
+    """Return the function that converts a value of SQLite for PostgreSQL; None if both have the same form."""
     if isinstance(kind, Moment):
         return lambda value: f"{value}+00"  # SQLite's times are in UTC, without a zone
     return bool if isinstance(kind, Boolean) else None
@@ -139,7 +139,7 @@ def _find_converter(kind: object) -> Callable[[Any], Any] | None:
 def _report_progress(
     rows: Iterator[bulk.Values], loaded_rows: int, total_rows: int, progress: Progress
 ) -> Iterator[bulk.Values]:
-    """Yield rows, and report from time to time how many were read."""
+    """Yield rows, and regularly report how many were read."""
     for number, row in enumerate(rows, loaded_rows + 1):
         yield row
         if number % _ROWS_PER_UPDATE == 0 or number == total_rows:
@@ -147,7 +147,7 @@ def _report_progress(
 
 
 def _set_sequences(connection: Connection) -> None:
-    """Set the sequences above all numbers that rows have had."""
+    """Set the sequences above all ids that rows have ever had."""
     last_numbers = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
     for table in Base.metadata.sorted_tables:
         for column in table.primary_key:

@@ -1,4 +1,4 @@
-"""Deletes a subject with everything that was stored of it."""
+"""Deletes a subject with all of its data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from service.store.models import Base, Job, Point, Run, Series, StoredReport, Su
 
 _SERIES_PER_TRANSACTION = 200
 _RUNS_PER_TRANSACTION = 2_000
-"""How many series lose their points in one transaction, and how many runs or reports are deleted in one."""
+"""In one transaction, the points of so many series, or so many reports or runs, are deleted."""
 _BYTES_PER_RUN = 2_000
-"""Approximate size of a run with its report and its points."""
+"""Approximate size of a run with its report and its points, in bytes."""
 
 
 def count_stored(database: Database, name: str) -> Mapping[str, int]:
-    """Return how many rows of each table belong to a subject only; empty if the subject is unknown."""
+    """Return, for each table, how many rows belong only to a subject; empty if the subject is unknown."""
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
@@ -39,30 +39,30 @@ def count_stored(database: Database, name: str) -> Mapping[str, int]:
 def delete_subject(
     database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None
 ) -> None:
-    """Delete a subject. Hosts, cases and environments stay, for other subjects have them too.
+    """Delete a subject, except its hosts, cases and environments, which other subjects may share.
 
-    Points, reports and runs are deleted in their own transactions, so that other subjects' writers need not wait
-    for long. If it is interrupted, it goes on where it was.
+    Points, reports and runs are deleted in several transactions, so that writers of other subjects need not wait long.
+    After an interruption, the next call continues.
 
     Parameters
     ----------
     database
-        One that checks no references: SQLite would read all points for each run.
+        The database, opened without checks of references: with them, SQLite would read all points for each run.
     progress
-        Called with how many series and runs are done, and of how many.
+        Called with the number of series and runs done and the total number.
 
     Raises
     ------
     ServiceError
-        Another process retains or deletes.
+        If another process is shrinking or deleting old runs.
     """
     with hold_retention_lock(database):
         _delete_rows(database, name, progress)
 
 
 def _delete_rows(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
-    """Delete what belongs to a subject only: its points, reports and runs in parts, then everything else."""
-    # What belongs to the subject.
+    """Delete all rows that belong only to a subject: points, reports and runs in parts, then everything else."""
+    # Find the rows of the subject.
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
@@ -72,7 +72,7 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
         runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
     with database.writing() as session:
         bulk.remember_last_numbers(session)
-    # Points, reports and runs: many, so in several transactions.
+    # Delete points, reports and runs in several transactions, because there are many.
     owned_tables = _list_owned_tables()
     n_done = 0
     total = len(series) + 2 * len(runs)  # each run counts once for its report and once for itself
@@ -99,14 +99,14 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
 
 
 def _list_owned_tables() -> dict[Table, ForeignKey]:
-    """Return the tables of which each row belongs to one subject, with the column that leads to it.
+    """Return the tables whose rows each belong to one subject, with the foreign key that leads to it.
 
-    What a table refers to comes before it.
+    Tables come after the tables to which they refer.
     """
     owned_tables: dict[Table, ForeignKey] = {}
     for table in Base.metadata.sorted_tables:
         keys = [key for column in table.columns for key in column.foreign_keys]
-        # A reference to the subject itself, or else to another table of which each row belongs to one.
+        # The reference to the subject itself, or else to another table whose rows each belong to one subject.
         keys_to_subject = [key for key in keys if key.column.table is Subject.__table__]
         keys_to_owned = [key for key in keys if key.column.table in owned_tables]
         if keys_to_subject or keys_to_owned:

@@ -1,4 +1,4 @@
-"""What Alembic runs: the caller opens the connection and its transaction."""
+"""The environment of Alembic's migrations: the caller opens the connection and its transaction."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""Plans: what is measured besides new revisions, and the counts that are expected."""
+"""Plans: the runs to measure besides those of new revisions, and the expected counts."""

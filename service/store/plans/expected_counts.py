@@ -1,4 +1,4 @@
-"""The counts expected of the runs of a plan, from the runs before them in the history."""
+"""The expected counts of the runs of a plan, taken from the runs before them in the history."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, lis
 
 
 def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
-    """Return the newest run at an earlier position; None if there is none. The runs are in the order of positions."""
+    """Return the newest run at an earlier position; None if there is none. ``runs`` is sorted by position."""
     index = bisect_left(runs, position, key=lambda run: run[0])
     return runs[index - 1][1] if index else None
 

@@ -1,4 +1,4 @@
-"""What a plan measures besides new revisions: cross-measurements, reruns, and cases that only other hosts measured."""
+"""The orders of a plan besides new revisions: cross-measurements, reruns, and cases that only other hosts measured."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, 
 from service.store.plans.pool_runs import EnvironmentsByCase
 
 _RULES_DECIDED_BY_PAIRS = frozenset({"nominated"})
-"""Rules whose suspected drifts are decided by interleaved pairs, which takes fewer runs than measuring again."""
+"""Rules whose suspected drifts are decided by interleaved pairs, which take fewer runs than reruns."""
 
 
 def find_orders(session: Session, request: PlanRequest, alike_environments: EnvironmentsByCase) -> dict[int, Orders]:
     """Return the orders for each case of a request, by the case's index.
 
-    Runs in environments that the one of the request stands for count as well.
+    Runs in environments that are equivalent to that of the request count as well.
     """
     host = request.host.name
     cross_measured: dict[str, set[str]] = defaultdict(set)
@@ -47,14 +47,14 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
 def _map_uncertain_cases(
     session: Session, subject: str, host: str, alike_by_key: Mapping[str, frozenset[str]]
 ) -> dict[str, str | None]:
-    """Return the revision to measure again, by the key of each case whose newest level is in doubt.
+    """Return the revision to measure again for each case whose newest level is in doubt, by the case's key.
 
     The revision is :attr:`Orders.revision_before`; None to measure the newest revision again.
 
     Parameters
     ----------
     alike_by_key
-        The environments whose levels are looked at, by the key of the case.
+        The environments whose levels count, by the key of the case.
     """
     in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.still_detected)
     rows = session.execute(
@@ -80,28 +80,28 @@ def _map_uncertain_cases(
     for end in find_series_in_doubt(ends):
         key = key_of[end.series]
         if end.environment in alike_by_key.get(key, frozenset()):
-            # Of several series of a case, the first that has a revision before its drift.
+            # If several series of a case are in doubt, the first revision that is found is used.
             revisions_to_rerun[key] = revisions_to_rerun.get(key) or end.revision_before
     return revisions_to_rerun
 
 
 def _find_revision_to_rerun(document: Mapping[str, Any], alike_environments: frozenset[str]) -> str | None:
-    """Return the newest revision before a drift, if the level before it has fewer runs than the level after it.
+    """Return the newest revision before a drift if the level before has fewer runs than the level after.
 
-    None if the level before was measured in another environment, or if that revision has runs on both levels: another
-    run could then count for either.
+    None if the level before was measured in another environment, or if this revision has runs on both levels, so that
+    another run could belong to either level.
     """
     evidence = document["evidence"]
     if document["environment_before"] not in alike_environments or evidence["n_before"] >= evidence["n_after"]:
         return None
     if document["previous_revision"] == document["revision"]:
         return None
-    # last_good is certainly on the level before; previous_revision is not, if the position of the change is uncertain.
+    # last_good is certainly on the level before; if the position of the change is uncertain, previous_revision is not.
     return document.get("last_good") or str(document["previous_revision"])
 
 
 def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
-    """Return the revisions at which other hosts measured cases that this host never did, by the case's key."""
+    """Return the revisions at which other hosts measured cases that this host has never measured, by the case's key."""
     by_case: dict[str, set[str]] = defaultdict(set)
     cases_of_host = (
         select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)

@@ -1,4 +1,4 @@
-"""The runs of other machines of a pool, which a plan takes for runs of the machine that asks."""
+"""The runs of other machines of a pool that a plan treats like runs of the requesting machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from service.store.models import Case, Host, Series, Subject
 from service.store.series import points, pool_environments
 
 EnvironmentsByCase = Mapping[int, frozenset[str]]
-"""The environments that the one of a request stands for, by the index of the case; with its own."""
+"""By the index of the case: the environments that are equivalent to that of a request, including itself."""
 
 
 def find_alike_environments(session: Session, request: PlanRequest) -> EnvironmentsByCase:
-    """Return for each case the environments in which its exact counts are proven to be those in the request's.
+    """Return, for each case, the environments that are proven to give the same exact counts as the request's.
 
-    An environment is alike if it is so in each series of the case.
+    An environment is equivalent if it is equivalent in each series of the case.
     """
     own_environment = request.environment.hash
     environments_by_case = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
@@ -50,7 +50,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
 def adopt_pool_runs(
     stored_runs: Mapping[int, Iterable[StoredRun]], alike_environments: EnvironmentsByCase, own_environment: str
 ) -> dict[int, list[StoredRun]]:
-    """Return the runs of each case; those in an environment that stands for the request's get the latter."""
+    """Return the runs of each case, with equivalent environments replaced by that of the request."""
     return {
         index: [
             replace(run, environment=own_environment) if run.environment in alike_environments[index] else run

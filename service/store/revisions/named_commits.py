@@ -14,7 +14,7 @@ from service.store.revisions import revisions
 
 _HASH = re.compile("[0-9a-f]{4,64}")
 _MAX_COMMITS = 5
-"""The largest number of commits that are returned for a text: it is ambiguous from the second one on."""
+"""At most this many commits are returned for a text, which is ambiguous if there are two or more."""
 
 
 class NamedCommit(NamedTuple):
@@ -26,18 +26,18 @@ class NamedCommit(NamedTuple):
 
 
 def match_commit(text: str) -> ColumnElement[bool]:
-    """Return the condition that a revision is the commit with this hash, or one whose hash begins so."""
+    """Return the condition that the hash of a revision begins with a text."""
     if not _HASH.fullmatch(text.lower()):
         return Revision.commit == text
-    # Not LIKE, for which SQLite reads every commit: it ignores the case of letters.
+    # LIKE is not used: it ignores the case of letters, so SQLite would read every commit for it.
     return and_(Revision.commit >= text.lower(), Revision.commit < f"{text.lower()}g")
 
 
 def find_commits(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
     """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
 
-    A name or a hash may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins
-    like it; a date names the newest commit of that day or before.
+    A name or a hash may be followed by ``~20`` or ``^2``, as in git. A tag or a branch takes precedence over a hash
+    that begins with the same text; a date names the newest commit of this day or before.
     """
     revision = commit_name_syntax.parse_revision(text)
     starts = _find_commits_by_ref(session, revision.name, subject)
@@ -50,16 +50,16 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
 
 
 def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
-    """Return the commits that a tag or a branch of this name points to: tags before branches."""
+    """Return the commits to which a tag of this name points, or if there is none, a branch of this name."""
     query = _select_commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
     is_remote = RefRow.name == f"origin/{name}"
     has_name = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
-    # Tags first, then branches of this name, then those of the remote.
+    # Sort tags first, then branches of this name, then branches of the remote.
     query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
     rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
-    # Only what has the kind and the name of the first row: the others come after it.
+    # Keep only the rows with the kind and the name of the first row, which takes precedence.
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
 
@@ -67,7 +67,7 @@ def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) ->
     """Return the commits whose hash has this prefix."""
     if not _HASH.fullmatch(prefix.lower()):
         return []
-    # A range, which the index of commits answers: "g" stands behind every digit of a hash.
+    # A range condition can use the index of commits: "g" sorts after every hexadecimal digit.
     has_prefix = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
     return [
         NamedCommit(*row) for row in session.execute(_select_commits(subject).where(has_prefix).limit(_MAX_COMMITS))
@@ -100,6 +100,6 @@ def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) 
 
 
 def _select_commits(subject: str | None):  # type: ignore[no-untyped-def]
-    """Return the query for the fields of :class:`NamedCommit` of a subject's commits, or of all (None)."""
+    """Return the query for commits as :class:`NamedCommit`, of one subject or of all (None)."""
     query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
     return query if not subject else query.where(Subject.name == subject)

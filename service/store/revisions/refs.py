@@ -15,10 +15,10 @@ from service.store.revisions import revisions
 
 
 def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
-    """Store tags and branches: new ones, and those that point to another commit now. The others stay.
+    """Store tags and branches that are new or point to another commit now; the others are kept.
 
-    A branch is rewritten if it moves to a commit that does not descend from the one before. If that is not known,
-    because commits between the two are not, the commit before stays alive until they are.
+    A branch is rewritten if it moves to a commit that does not descend from the former one. While this is unknown,
+    because commits between the two are unknown, the former commit counts as living.
     """
     stored_rows = {
         (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))
@@ -34,7 +34,7 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     moved_commits: dict[tuple[str, str], str] = {
         key: commit for key, commit in sent_commits.items() if key in stored_rows and stored_rows[key].commit != commit
     }
-    # Those that moved now, and those of which it was not known whether they were rewritten when they moved.
+    # The refs that moved now, and those that moved earlier without it being known whether they were rewritten.
     unsettled_rows = {key: row for key, row in stored_rows.items() if key in moved_commits or row.left is not None}
     if not unsettled_rows:
         return
@@ -43,7 +43,7 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     for key, row in unsettled_rows.items():
         commit = moved_commits.get(key, row.commit)
         former_commit = row.left or (row.commit if row.commit in parents else None)
-        # None: it is not known whether the branch has grown or was rewritten.
+        # None means that it is unknown whether the branch has grown or was rewritten.
         is_descendant = candidate_commits.find_descent(parents, commit, former_commit) if former_commit else None
         if is_descendant is False:
             is_any_rewritten = True
@@ -55,7 +55,7 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
 
 
 def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
-    """Return the tags, then the branches, of a subject or of all subjects; each by commit, the newest first."""
+    """Return the tags, then the branches, of a subject or of all subjects; both sorted by commit, newest first."""
     query = (
         select(RefRow)
         .join(Revision, (Revision.subject_id == RefRow.subject_id) & (Revision.commit == RefRow.commit))
@@ -77,7 +77,7 @@ class NamedRef(NamedTuple):
 
 
 def list_refs_by_subject(session: Session, subject: str | None = None, limit: int = 500) -> list[NamedRef]:
-    """Return the tags and branches of a subject or of all with their subjects, in the order of :func:`list_refs`."""
+    """Return the tags and branches of a subject or of all, with their subjects, in the order of :func:`list_refs`."""
     names = {row.id: row.name for row in session.execute(select(Subject.id, Subject.name))}
     return [
         NamedRef(names[row.subject_id], row.kind, row.name, row.commit) for row in list_refs(session, subject, limit)

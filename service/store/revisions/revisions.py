@@ -20,13 +20,13 @@ from service.store.models import Revision, Series, Subject
 from service.store.revisions import newest_levels
 
 _COMMITS_PER_QUERY = 500
-"""Commits that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many commits per query, because SQLite limits the number of parameters."""
 _NO_POSITION = -1
-"""The position of a commit that was stored and not yet put in order."""
+"""The position of a stored commit that has not been sorted yet."""
 
 
 class _StoredCommit(NamedTuple):
-    """The columns of a stored commit that its position depends on."""
+    """The columns of a stored commit that determine its position."""
 
     id: int
     parents: tuple[str, ...]
@@ -52,7 +52,7 @@ def ensure_commits(
 
 
 def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
-    """Return commits by hash; of several with the same hash, the first."""
+    """Return commits by hash; if several have the same hash, the first one counts."""
     by_hash: dict[str, contract.Revision] = {}
     for revision in revisions:
         by_hash.setdefault(revision.commit, revision)
@@ -65,7 +65,7 @@ def _store_missing(
     sent_revisions: dict[str, contract.Revision],
     stored_rows: Mapping[str, _StoredCommit],
 ) -> bool:
-    """Store those commits that are not stored, and their parents; return whether anything had to change."""
+    """Store the missing commits, and parents that stored commits lack; return whether anything changed."""
     rows = [_build_row(subject_id, sent_revisions[commit]) for commit in sent_revisions if commit not in stored_rows]
     parent_updates = [
         {"row": stored_rows[commit].id, "sent": list(revision.parents)}
@@ -84,14 +84,14 @@ def _store_missing(
     if parent_updates:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, parent_updates)
-        _mark_series_stale(session, subject_id)  # the parents may show that a branch is living, or that it is not
+        _mark_series_stale(session, subject_id)  # the new parents may decide which branches are living
     if rows or parent_updates:
         _update_positions(session, subject_id)
     return bool(rows or parent_updates)
 
 
 def store_patches(session: Session, subject_id: int, patches: Mapping[str, str]) -> None:
-    """Store the patch ids of commits that are known, and have none yet."""
+    """Store the patch ids of known commits that have none yet."""
     if patches:
         is_without_patch = (
             (Revision.subject_id == subject_id) & (Revision.commit == bindparam("of")) & (Revision.patch == "")
@@ -111,7 +111,7 @@ def count_commits(session: Session, subject_id: int) -> int:
 
 
 def map_parents(session: Session, subject_id: int, first_position: int | None = None) -> dict[str, list[str]]:
-    """Return the parents of each commit of a subject in the order of the history, or those from a position on."""
+    """Return the parents of each commit of a subject in the order of the history; optionally from a position on."""
     conditions = [Revision.subject_id == subject_id]
     if first_position is not None:
         conditions.append(Revision.position >= first_position)
@@ -119,7 +119,7 @@ def map_parents(session: Session, subject_id: int, first_position: int | None = 
 
 
 def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, list[str]]:
-    """Return the parents of some commits. They are parsed in one go, for a history has thousands."""
+    """Return the parents of the selected commits; they are parsed all at once, because a history has thousands."""
     query = select(Revision.commit, cast(Revision.parents, Text)).where(*conditions).order_by(Revision.position)
     rows = session.connection().execute(query).all()
     parsed = json.loads(f"[{','.join([row[1] for row in rows])}]")
@@ -136,7 +136,7 @@ def is_descendant(session: Session, subject: str, older: str, newer: str) -> boo
     positions = dict(session.execute(ends).all())
     if len(positions) < 2:
         return False
-    # Parents stand before their children, so no commit outside of this stretch lies between the two.
+    # Parents come before their children, so all commits between the two lie within this range.
     between_ends = Revision.position.between(positions[older], positions[newer])
     return candidate_commits.is_ancestor(_read_parents(session, is_of_subject, between_ends), newer, older)
 
@@ -155,7 +155,7 @@ def list_candidates(session: Session, subject_id: int, commits: Iterable[str]) -
 
 
 def list_newest_commits(session: Session, subject: str, limit: int) -> list[Candidate]:
-    """Return the newest commits of a subject, the newest first."""
+    """Return the newest commits of a subject, newest first."""
     query = select(Revision).join(Subject, Revision.subject_id == Subject.id).where(Subject.name == subject)
     return _build_candidates(session.scalars(query.order_by(Revision.position.desc()).limit(limit)))
 
@@ -209,10 +209,10 @@ def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None
 def _order_continuation(
     session: Session, subject_id: int, rows: Sequence[dict[str, Any]]
 ) -> tuple[int, list[str]] | None:
-    """Return the position of the first of the new commits, and all in order; None if that depends on the whole history.
+    """Return the position of the first new commit, and all new commits in order, if they continue the history.
 
-    Most commits are children of the newest one. To order a history of thousands again for each takes longer than all
-    else that a report needs.
+    None if their order depends on the whole history. Most new commits are children of the newest one; sorting a history
+    of thousands again for each of them would take longer than everything else that a report needs.
     """
     is_of_subject = Revision.subject_id == subject_id
     last = select(Revision.commit, Revision.position).where(is_of_subject).order_by(Revision.position.desc()).limit(1)
@@ -223,8 +223,8 @@ def _order_continuation(
     order = order_continuation(tip.commit, entries)
     if order is None:
         return None
-    # The order is that only if no stored commit is a child of a new one. All parents are read as a single text, because
-    # a hash is found in a text much faster than thousands of lists are parsed.
+    # This order is valid only if no stored commit is a child of a new one. All parents are read as a single text,
+    # because finding a hash in a text is much faster than parsing thousands of lists.
     parents = (
         session.scalar(select(func.aggregate_strings(cast(Revision.parents, Text), "")).where(is_of_subject)) or ""
     )
@@ -232,7 +232,7 @@ def _order_continuation(
 
 
 def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
-    """Return the row of a new commit; its position is not known yet."""
+    """Return the row of a new commit, without its position, which is not known yet."""
     return {
         "subject_id": subject_id,
         "commit": revision.commit,
@@ -245,7 +245,7 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 
 
 def _update_positions(session: Session, subject_id: int) -> None:
-    """Set the position of each commit. If a commit moves, the series have to be judged again."""
+    """Set the position of each commit; if a stored commit moves, mark the series to be judged again."""
     stored_rows = _map_stored(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
     rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]
@@ -253,7 +253,7 @@ def _update_positions(session: Session, subject_id: int) -> None:
     if moves:
         move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
         session.connection().execute(move, moves)
-    # If stored commits change their order, another one may be the newest with a level.
+    # If the order of stored commits changes, another commit may be the newest with a level.
     former_positions = [row.position for row, _ in rows_with_positions if row.position != _NO_POSITION]
     if former_positions != sorted(former_positions):
         newest_levels.recompute_newest_levels(session, subject_id)
@@ -262,7 +262,7 @@ def _update_positions(session: Session, subject_id: int) -> None:
 
 
 def _mark_series_stale(session: Session, subject_id: int) -> None:
-    """Have all series of a subject judged again."""
+    """Mark all series of a subject to be judged again."""
     session.execute(
         update(Series)
         .where(Series.subject_id == subject_id)

@@ -1,1 +1,1 @@
-"""Runs: written once with their reports, listed, and read for comparisons and searches."""
+"""Runs: they are written once with their reports, listed, and read for comparisons and searches."""

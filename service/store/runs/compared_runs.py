@@ -24,13 +24,13 @@ from service.store.series import points
 Kind = Literal["revision", "run", "environment", "host"]
 
 MAX_RUNS = 1000
-"""The largest number of runs of a side, of which the newest are read. A revision has fewer."""
+"""At most this many of the newest runs of a side are read; a revision has fewer."""
 _RUNS_PER_QUERY = 1000
-"""Runs whose points one query reads."""
+"""One query reads the points of at most this many runs."""
 _MIN_HASH_CHARACTERS = 4
-"""The smallest number of characters of a hash that select it."""
+"""At least this many characters of a hash are needed to select it."""
 _MAX_ENVIRONMENTS = 5
-"""The largest number of environments that a part of a hash selects; it is ambiguous from the second one on."""
+"""At most this many environments are returned for a part of a hash, which is ambiguous if there are two or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Side:
 
 
 def find_sides(session: Session, text: str, subject: str | None = None) -> list[Side]:
-    """Return the sides that a text can mean: a commit, a run's id, an environment's hash or a host's name.
+    """Return the sides that a text can name: by a commit, a run's id, an environment's hash or a host's name.
 
     A commit is named by a tag, a branch, a date or a part of its hash: see
     :func:`service.store.revisions.named_commits.find_commits`.
@@ -63,8 +63,8 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
 def list_runs(
     session: Session, side: Side, host: str | None = None, workload: str | None = None
 ) -> list[ComparableRun]:
-    """Return the judged runs of a side: those of a commit or run, or the newest of an environment or host."""
-    # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
+    """Return the judged runs of a side: all of a commit or run, or the newest of an environment or host."""
+    # A revision has few runs. For an environment or a host, the newest are read, in the order of an index.
     newest_first = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
     conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
@@ -89,9 +89,9 @@ def list_runs(
 
 
 def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
-    """Return a value that changes whenever the comparison of two commits does; None for other sides.
+    """Return a value that changes whenever the comparison of two commits changes; None for other sides.
 
-    Stored runs never change, but more of them arrive, and drifts are detected between them.
+    Stored runs never change, but further runs arrive, and drifts are detected between them.
     """
     if any(side.kind != "revision" for side in sides):
         return None
@@ -117,7 +117,7 @@ def read_readings(
         query = _select_points(session, chunk)
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
-        rows += session.connection().execute(query).all()  # twice as fast as the session
+        rows += session.connection().execute(query).all()  # twice as fast as through the session
     # The levels are parsed all at once. If all samples of a point equal its level, they are not stored.
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
     by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
@@ -127,14 +127,14 @@ def read_readings(
 
 
 def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
-    """Return the query for the points of runs that are neighbours."""
-    # The level as text: all of them are parsed in one go, for there are thousands.
+    """Return the query for the points of runs with neighbouring numbers."""
+    # Levels are read as text, so that thousands of them can be parsed all at once.
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
     is_in_runs = bulk.is_among(session, Run.number, runs)
     if session.get_bind().dialect.name != "postgresql":
         return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(is_in_runs)
-    # Point by point by the primary key: else PostgreSQL overestimates the number of runs, and reads all that were
-    # stored in the meantime. It leaves a subquery with an offset as it is.
+    # The OFFSET makes PostgreSQL look up each point by the primary key, because it does not flatten a subquery with it.
+    # Otherwise it would overestimate the number of runs, and read all runs stored between them.
     first_point = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
         .where(
@@ -163,7 +163,7 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
     positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
     before = DriftRow.document["environment_before"].as_string()
     after = DriftRow.document["environment_after"].as_string()
-    # The two sides may be runs of one commit in two environments: what changed with the environment has no position.
+    # The sides may be runs of one commit in two environments: a change of environment lies at no position between them.
     query = (
         select(DriftRow.series_id, DriftRow.position, DriftRow.document)
         .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))
@@ -179,7 +179,7 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
 
 
 def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
-    """Return the condition on runs by ids, so that the database uses the index of the side's column."""
+    """Return the condition that selects the runs of a side, by ids, so that the database uses the column's index."""
     if side.kind == "run":
         return Run.id == UUID(side.key)
     if side.kind == "revision":
@@ -192,7 +192,7 @@ def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
 
 
 def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
-    """Return the run with this id as a side of a comparison."""
+    """Return the run with this id as the only side; empty if there is none."""
     try:
         run_id = UUID(key)
     except ValueError:
@@ -208,7 +208,7 @@ def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _find_host(session: Session, key: str, _: str | None) -> list[Side]:
-    """Return the host of this name as a side of a comparison."""
+    """Return the host with this name as the only side; empty if there is none."""
     return [Side("host", name, name) for name in session.scalars(select(Host.name).where(Host.name == key))]
 
 

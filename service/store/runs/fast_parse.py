@@ -1,8 +1,8 @@
-"""Parses a batch of reports without building a model for each reading: most readings are just a value.
+"""Parses a batch of reports without building a model for each reading, because most readings are just a value.
 
-All other parts of a report are validated by the contract's models, a part that many reports share only once. A report
-with any other kind of reading is parsed by the models alone. So the result is always that of the models. Of a field
-that is there twice, the last one counts, as it does for them.
+All other parts of a report are validated by the contract's models; a part that many reports share is validated only
+once. A report with any other kind of reading is parsed only by the models. So the result is always the same as that of
+the models. If a field occurs twice, the last one counts, as for the models.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from runner.contract import Case, Environment, Host, Report, ReportList, Revisio
 from service.schemas.history import Number
 
 _MAX_REPORTS = 10_000
-"""The most reports that the contract accepts in a list. A longer list is left to the models, which refuse it."""
+"""The maximum length of a list of reports in the contract. A longer list is left to the models, which refuse it."""
 _MAX_INTEGER = 2**64
-"""Larger whole numbers are left to the models, which read them exactly."""
+"""Larger integers are left to the models, which read them exactly."""
 _SHARED_PARTS: dict[str, type[BaseModel]] = {
     "revision": Revision,
     "case": Case,
@@ -30,7 +30,7 @@ _SHARED_PARTS: dict[str, type[BaseModel]] = {
     "environment": Environment,
 }
 _UNREAD_SAMPLE = Sample(readings={})
-"""Stands in the head of a report for a sample that has readings alone, which are stored separately."""
+"""Replaces, in the head of a report, a sample with nothing but readings, which are stored separately."""
 _NO_SAMPLES = Raw(b"[]")
 
 
@@ -38,11 +38,11 @@ class PlainReport(NamedTuple):
     """A report whose readings are all counted values."""
 
     head: Report
-    """The report, with samples that have no readings."""
+    """The report, with samples without readings."""
     document: bytes
     """The whole report as JSON."""
     values: dict[str, Sequence[Number]]
-    """By metric, in the order of first appearance."""
+    """The values by metric, in the order of first appearance."""
 
 
 class _Batch(msgspec.Struct, forbid_unknown_fields=True):
@@ -76,7 +76,7 @@ class _PartValidator:
 
     def __call__(self, name: str, part: Raw) -> BaseModel:
         """Return a part of a report, such as its ``case``, as its model."""
-        # By its JSON, because Python considers 1, 1.0 and True equal.
+        # The key is the JSON text, because Python considers 1, 1.0 and True equal.
         key = name, bytes(part)
         validated_part = self._validated.get(key)
         if validated_part is None:
@@ -90,7 +90,7 @@ def parse_reports(body: bytes) -> list[Report | PlainReport]:
     Raises
     ------
     ValidationError
-        If the body is not a valid one.
+        If the body is not a valid list of reports.
     """
     try:
         return list(_parse_reports(_batch.decode(body).reports))
@@ -99,7 +99,7 @@ def parse_reports(body: bytes) -> list[Report | PlainReport]:
 
 
 def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
-    """Yield each report, parsed the fast way where its readings are plain values."""
+    """Yield each report, parsed the fast way if its readings are plain values."""
     if len(reports) > _MAX_REPORTS:
         raise ValueError
     validate_part = _PartValidator()
@@ -108,23 +108,23 @@ def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
 
 
 def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainReport | None:
-    """Parse a report the fast way; return None, for the models to parse it, if any reading is more than a value."""
+    """Parse a report the fast way; return None if any reading is more than a value, so that the models parse it."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
-    # Without the word "true", no reading says that it is an outlier.
+    # Without the word "true", no reading is marked as an outlier.
     if not samples or b"true" in bytes(fields["samples"]):
         return None
     values = _read_values([sample["readings"] for sample in samples])
     if values is None:
         return None
-    # Parts that reports share are validated once; all other fields are parsed in one call, as a list: that is faster.
+    # Parts that reports share are validated once; all other fields are parsed in one call, as a list, which is faster.
     validated_parts: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED_PARTS}
     other_fields = {name: value for name, value in fields.items() if name not in validated_parts}
     other_fields["samples"] = _NO_SAMPLES
     validated_parts |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
     validated_parts["samples"] = list(map(_skip_readings, samples))
     report_without_readings = Report.model_validate(validated_parts)
-    # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
+    # The document is built from the fields that were read, because a field that was sent twice was read only once.
     document = _select_json(fields | {"samples": Raw(b"[%s]" % b",".join(map(_select_json, samples)))})
     return PlainReport(report_without_readings, document, values)
 
@@ -137,7 +137,7 @@ def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
 
 
 def _select_json(fields: Mapping[str, Raw]) -> bytes:
-    """Return the JSON of fields, whose names need no escapes because the models know them."""
+    """Return the JSON of fields, whose names need no escaping because the models define them."""
     return b"{%s}" % b",".join([b'"%s":%s' % (name.encode(), value) for name, value in fields.items()])
 
 

@@ -23,7 +23,7 @@ from service.store.models import EnvironmentCount, Point, Revision, Run, RunCoun
 from service.store.revisions import revisions
 
 _CASES_PER_QUERY = 500
-"""Cases that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many cases per query, because SQLite limits the number of parameters."""
 _RUN_COLUMNS = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
@@ -36,7 +36,7 @@ _SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "lates
 
 
 class PreparedPoint(NamedTuple):
-    """One metric of a report, encoded as the columns of a point before the write lock is taken."""
+    """One metric of a report, encoded as the columns of a point, before the write lock is taken."""
 
     metric: str
     status: str
@@ -47,7 +47,7 @@ class PreparedPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PreparedReport:
-    """A report with everything computed that is stored of it."""
+    """A report with all computed values that are stored."""
 
     report: contract.Report
     case: str
@@ -67,7 +67,7 @@ class _SeriesGroup(NamedTuple):
 
 
 class _NewRun(NamedTuple):
-    """A report with its run number and the ids of the rows that it refers to."""
+    """A report with its run number and the ids of the rows to which it refers."""
 
     number: int
     group: _SeriesGroup
@@ -83,7 +83,7 @@ class _SeriesUpdate:
 
     metric: str
     latest_position: int | None
-    """The position of the revision that has the newest level; None if no revision has a level."""
+    """The position of the revision with the newest level; None if no revision has a level."""
     latest_at: datetime | None
     """When the newest level was measured."""
     id: int
@@ -96,7 +96,7 @@ class _SeriesUpdate:
     points: list[tuple[object, ...]] = field(default_factory=list)
 
     def update_judging(self, judging: Judging) -> None:
-        """Set what the workload of the newest report says about the metric."""
+        """Set whether and with which budget the metric is judged, according to the workload of the newest report."""
         self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
@@ -160,7 +160,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
 
 
 def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_NewRun]:
-    """Number the runs and return the ids of the rows that they refer to, inserting those that are missing."""
+    """Return the runs with numbers, and with the ids of the rows to which they refer; insert missing rows."""
     reports = [prepared.report for prepared in batch]
     subjects = shared_rows.ensure_subjects(session, dict.fromkeys(report.subject for report in reports))
     shared_ids = shared_rows.ensure_shared_rows(
@@ -201,7 +201,7 @@ def _build_run_row(run: _NewRun) -> tuple[object, ...]:
 
 
 def _count_runs(session: Session, runs: Sequence[_NewRun]) -> None:
-    """Add the runs to the counts by subject, host, case, outcome and quarantine, and to those of environments."""
+    """Add the runs to the counts by subject, host, case, outcome and quarantine, and to the counts by environment."""
     run_counts = Counter(
         (*run.group, run.prepared_report.report.outcome, bool(run.prepared_report.report.quarantine)) for run in runs
     )
@@ -242,14 +242,14 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
 
 
 def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _SeriesByMetric]:
-    """Return the stored series of some groups, by group and metric."""
+    """Return the stored series of the given groups, by group and metric."""
     series: dict[_SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
     cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
     for group, by_metric in series.items():
         cases.setdefault(group[:2], {})[group.case_id] = by_metric
     for (subject_id, host_id), by_case in cases.items():
         for chunk in bulk.split_into_chunks(by_case, _CASES_PER_QUERY):
-            rows = session.connection().execute(  # in half the time of the session
+            rows = session.connection().execute(  # twice as fast as through the session
                 select(
                     *(Revision.position, Series.case_id, Series.latest_at, Series.metric, Series.id, Series.version),
                     *(Series.n_points, type_coerce(Series.latest, Text), Series.latest_revision_id),

@@ -1,4 +1,4 @@
-"""The runs of one case on one host: its levels at some commits, and how long it takes there."""
+"""The runs of one case on one host: its levels at given commits, and how long it takes there."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from service.store.runs.runs import select_joined
 from service.store.runs.stored_reports import unpack_report
 
 _MAX_RUNS = 5
-"""Runs whose durations stand for the next ones."""
+"""The durations of so many of the newest runs predict those of the next runs."""
 
 
 class CaseOnHost(NamedTuple):
-    """A case of a subject, on one host or, with an empty name, on any."""
+    """A case of a subject on one host, or on any host if the host's name is empty."""
 
     subject: str
     case: str
@@ -32,14 +32,14 @@ class CaseOnHost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long a build and a measurement took lately, in seconds; None if that is unknown."""
+    """How many seconds recent builds and measurements took; None if it is unknown."""
 
     build: float | None
     measure: float | None
 
 
 def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
-    """Return the newest level of a metric at some commits, of those that were measured; runs of searches count too."""
+    """Return the newest level of a metric at each of the commits that was measured; runs of searches count, too."""
     rows = session.execute(
         _select_measured(session, case, metric, Revision.commit, Point.value)
         .where(Revision.commit.in_(commits))
@@ -49,13 +49,13 @@ def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collec
 
 
 def list_measured_commits(session: Session, case: CaseOnHost, metric: str) -> set[str]:
-    """Return the commits at which a metric was measured; runs of searches count too."""
+    """Return the commits at which a metric was measured; runs of searches count, too."""
     query = _select_measured(session, case, metric, Revision.commit).where(Point.value.is_not(None))
     return set(session.connection().scalars(query))
 
 
 def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
-    """Return the query for columns of the measured runs of a case with a metric; runs of searches count too."""
+    """Return the query for columns of the measured runs of a case with a metric; runs of searches count, too."""
     series = (
         select(Series.id)
         .join(Subject, Series.subject_id == Subject.id)
@@ -74,7 +74,7 @@ def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: 
 
 
 def find_newest_report(session: Session, case: CaseOnHost) -> Report | None:
-    """Return the newest of :func:`list_newest_reports`."""
+    """Return the newest report of :func:`list_newest_reports`; None if there is none."""
     return next(iter(list_newest_reports(session, case)), None)
 
 
@@ -86,7 +86,7 @@ def read_durations(reports: Collection[Report]) -> Durations:
 
 
 def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
-    """Return the newest measured runs of a case that were not imported, with everything that repeats them."""
+    """Return the reports of the newest measured runs of a case that were not imported."""
     conditions = [Subject.name == case.subject, Case.name == case.case, Run.outcome == Outcome.MEASURED]
     if case.host:
         conditions.append(Host.name == case.host)

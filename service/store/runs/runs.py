@@ -1,4 +1,4 @@
-"""Runs: listed, and single reports."""
+"""Lists of runs, and single reports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunFilter:
     quarantined: bool | None = None
 
     def list_ids(self, session: Session) -> dict[str, list[int]]:
-        """Return the ids that columns of a run may have, by the columns' names, the most selective first."""
+        """Return the ids that columns of a run may have, by column name, most selective column first."""
         filters = (
             ("revision_id", Revision.id, named_commits.match_commit, self.revision),
             ("case_id", Case.id, Case.name.__eq__, self.case),
@@ -53,18 +53,18 @@ class RunFilter:
         }
 
     def list_conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
-        """Return the conditions on runs alone: related rows are looked up first instead of joined.
+        """Return the conditions on the table of runs only: related rows are looked up first instead of joined.
 
-        The database finds the runs by the index of the most selective column, newest first, or by an index of rare
-        runs. The other conditions are written so that no index matches them: the query planner cannot estimate how
-        selective they are, and would choose badly.
+        The database finds the runs through the index of the most selective column, newest first, or through an index of
+        rare runs. The other conditions are written so that no index matches them, because the query planner cannot
+        estimate how selective they are, and would choose a bad index.
         """
         is_unmeasured = self.outcome not in {None, Outcome.MEASURED}
-        # A revision or a case selects fewer runs than the index of rare runs does.
+        # A revision or a case selects fewer runs than the index of rare runs.
         uses_rare_index = (is_unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
         conditions: list[Condition] = [UNMEASURED] if uses_rare_index and is_unmeasured else []
         for position, (name, column_ids) in enumerate(ids.items()):
-            # No index matches a sum.
+            # Adding 0 keeps the index of the column from matching.
             column = getattr(Run, name) + 0 if uses_rare_index or position else getattr(Run, name)
             conditions.append(column == column_ids[0] if len(column_ids) == 1 else column.in_(column_ids))
         if self.outcome is not None:
@@ -98,14 +98,14 @@ _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
 def find_report(session: Session, run_id: UUID) -> contract.Report | None:
-    """Return the report of a run, if there is one with this id."""
+    """Return the report of the run with this id; None if there is none."""
     stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
     document = session.scalar(stored.where(Run.id == run_id))
     return None if document is None else unpack_report(document)
 
 
 def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
-    """Return the newest judged run of a case at a revision on a host in an environment, if there is one."""
+    """Return the report of the newest judged run that a query selects; None if there is none."""
     number = session.scalar(
         select_joined(Run.number)
         .where(
@@ -133,7 +133,7 @@ def list_page(session: Session, run_filter: RunFilter, limit: int, offset: int) 
 
 
 def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
-    """Return some runs in short, the newest first; what is not stored is left out."""
+    """Return summaries of the given runs, newest first; runs that are not stored are left out."""
     return [_build_summary(run) for run in _list_newest_runs(session, [Run.id.in_(run_ids)], len(run_ids))]
 
 
@@ -146,14 +146,14 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
 
 
 def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
-    """Return the number of each host's newest run that satisfies some conditions; hosts without one are left out."""
+    """Return the run number of each host's newest run that satisfies the conditions; hosts without one are left out."""
     newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
     return [number for number in numbers if number is not None]
 
 
 def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
-    """Return runs with their related rows. The runs are selected first, so that no others are joined."""
+    """Return the newest runs with their related rows; runs are selected first, so that only these are joined."""
     query = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(query).all()
     return session.scalars(_SELECT_RUNS.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
@@ -162,7 +162,7 @@ def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: 
 def map_runs_for_plan(
     session: Session, subject: str, host: str, cases: Sequence[contract.Case]
 ) -> dict[int, list[StoredRun]]:
-    """Return the runs of each case on a host that a plan depends on, by the case's index.
+    """Return the runs of each case on a host on which a plan depends, by the case's index.
 
     Runs in quarantine are left out, so that they are measured again. Runs with reused counts are kept.
     """
@@ -180,7 +180,7 @@ def map_runs_for_plan(
 
 
 def _build_summary(run: Run) -> RunSummary:
-    """Return a run in short, as lists show it."""
+    """Return the summary of a run for lists."""
     failure = None
     if run.failure_stage is not None:
         failure = FailureSummary(stage=run.failure_stage, message=run.failure_message or "")

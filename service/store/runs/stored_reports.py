@@ -1,4 +1,4 @@
-"""Reports as the database holds them: zlib-compressed JSON."""
+"""Reports in the form in which they are stored: zlib-compressed JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from service.rules.retention import reduce_report, thin_report
 from service.store.runs.fast_parse import PlainReport
 
 _COMPRESSION_LEVEL = 1
-"""zlib level: a higher one takes four times as long and saves a twentieth."""
+"""zlib level: a higher level takes four times as long and saves only a twentieth."""
 
 
 def pack_report(report: Report | PlainReport) -> bytes:
@@ -27,14 +27,14 @@ def unpack_report(document: bytes) -> Report:
 
 
 def is_same_report(sent_report: bytes, stored_report: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
-    """Return whether two documents hold the same report, even if their JSON differs.
+    """Return whether two documents contain the same report, even if their JSON differs.
 
     Parameters
     ----------
     sent_report, stored_report
         Packed reports.
     thinned, reduced
-        What retention has done with the stored one.
+        Whether retention has thinned or reduced the stored report.
     """
     if sent_report == stored_report:
         return True

@@ -1,1 +1,1 @@
-"""Series: their points, the drifts detected in them, and what is drawn of them."""
+"""Series: their points, the drifts detected in them, and their sparklines."""

@@ -18,7 +18,7 @@ from service.store.series import points
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The path of a series, and all points as the API serves them: first those along the path."""
+    """The path of a series, and all points as the API serves them: those on the path come first."""
 
     path: Points
     points: list[history.SeriesPoint]

@@ -16,11 +16,11 @@ from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Event, Host, Series, Subject
 
 _SERIES_PER_QUERY = 500
-"""Series that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many series per query, because SQLite limits the number of parameters."""
 _SELECT_WITH_FLOOR = select(DriftRow.document, Event.below_floor).join(
     Event, Event.id == DriftRow.event_id, isouter=True
 )
-"""Drifts with what was decided about their events, so that every list folds the same ones."""
+"""Drifts with whether their events are below the floor, so that every list treats such drifts alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class DriftFilter:
     definition: str | None = None
 
     def list_conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on drifts alone: the series are selected by a subquery."""
+        """Return the conditions on the table of drifts only: the series are selected by a subquery."""
         filters = (
             (Subject.name, self.subject),
             (Series.metric, self.metric),
@@ -69,14 +69,14 @@ def make_row(drift: DriftView, position: int) -> DriftRow:
 
 
 def do_differ(rows: Iterable[DriftRow], former_rows: Iterable[DriftRow]) -> bool:
-    """Return whether rows differ from the former ones, whatever their order."""
+    """Return whether rows differ from the former rows, ignoring their order."""
     documents = {(row.id, row.position): row.document for row in rows}
     former_documents = {(row.id, row.position): row.document for row in former_rows}
     return documents != former_documents
 
 
 def replace_drifts(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
-    """Replace all drifts of some series, by the id of the series."""
+    """Replace all drifts of the given series, by the id of the series."""
     session.execute(delete(DriftRow).where(DriftRow.series_id.in_(rows)))
     session.add_all([row for rows_of_series in rows.values() for row in rows_of_series])
 
@@ -89,7 +89,7 @@ def list_drifts(session: Session, drift_filter: DriftFilter, limit: int, offset:
 def list_newest_drifts(
     session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0
 ) -> DriftList:
-    """Return a page of the drifts that satisfy some conditions, those of the newest commits first."""
+    """Return a page of the drifts that satisfy the conditions; drifts of the newest commits come first."""
     total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
     order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
     rows = session.execute(_SELECT_WITH_FLOOR.where(*conditions).order_by(*order).limit(limit).offset(offset))
@@ -108,17 +108,17 @@ def _build_view(document: Mapping[str, Any], below_floor: bool | None) -> Listed
 
 
 def map_level_starts(session: Session, oldest_positions: Mapping[int, int]) -> dict[UUID, bool]:
-    """Return whether each drift of some series is certain, by the id of the first run on its new level.
+    """Return whether each drift of the given series is certain, by the id of the first run on its new level.
 
     Parameters
     ----------
     oldest_positions
-        By series: the position in the history from which on drifts are looked for. Some older ones may be returned.
+        For each series, the position in the history from which on drifts are returned; some older ones may be included.
     """
     document = DriftRow.document
     columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
     level_starts: dict[UUID, bool] = {}
-    # Series with similar positions share a query, which has to look from the oldest of these on.
+    # Series with similar positions share a query, which begins at the oldest of these positions.
     sorted_series = sorted(oldest_positions, key=lambda series: oldest_positions[series])
     for chunk in bulk.split_into_chunks(sorted_series, _SERIES_PER_QUERY):
         # The position is compared before any document is parsed.

@@ -26,7 +26,7 @@ from service.store.revisions import revisions
 from service.store.series import pool_environments
 
 _RUNS_PER_QUERY = 500
-"""Runs that a query names: SQLite accepts a limited number of parameters."""
+"""At most this many runs per query, because SQLite limits the number of parameters."""
 _VIEW_FIELDS = set(history.SeriesPoint.model_fields)
 
 
@@ -41,7 +41,7 @@ def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, 
     n = len(samples)
     if samples.count(first_sample) == n and len(set(map(type, samples))) == 1:
         return repr(first_sample), n, None
-    samples_as_json = f"[{','.join(map(repr, samples))}]"  # five times as fast as json.dumps
+    samples_as_json = f"[{','.join(map(repr, samples))}]"  # five times faster than json.dumps
     return repr(compute_median(samples)), n, samples_as_json
 
 
@@ -77,8 +77,8 @@ class PointRow(NamedTuple):
     def build_view(self, on_path: bool) -> history.SeriesPoint:
         """Return the point as the API serves it.
 
-        It is neither validated nor built by ``model_construct``, which takes ten times as long: a series has thousands
-        of points, and all values in the database were validated before they were stored.
+        It is neither validated nor built by ``model_construct``, which takes ten times as long, because a series has
+        thousands of points. All values in the database were validated before they were stored.
         """
         fields = self._asdict()
         del fields["packed_samples"]
@@ -96,11 +96,11 @@ class PointRow(NamedTuple):
 SERIES_OF_RUN = (
     (Series.subject_id == Run.subject_id) & (Series.host_id == Run.host_id) & (Series.case_id == Run.case_id)
 )
-"""Joins a run with the series that it can have points in."""
+"""Joins a run with the series in which it can have points."""
 
 
 BYTES_COLUMNS = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_most)
-"""The bytes of a run's program."""
+"""The columns of a run that describe the bytes of its program."""
 
 
 def build_program_bytes(
@@ -114,7 +114,7 @@ def build_program_bytes(
 
 
 def select_joined(*columns: Any) -> Select[Any]:
-    """Return a query for columns of points, their runs, and the revisions and environments of those."""
+    """Return a query for columns of points, their runs, and the revisions and environments of these runs."""
     return (
         select(*columns)
         .select_from(Point)
@@ -125,15 +125,15 @@ def select_joined(*columns: Any) -> Select[Any]:
 
 
 def select_points_by_run(*columns: Any) -> Select[Any]:
-    """Return a query for columns of runs, their points and the series of those. The caller restricts it to runs."""
-    # Joined by way of the series, because the primary key of points begins with the series.
+    """Return a query for columns of runs, their points and their series; the caller restricts it to runs."""
+    # Joined through the series, because the primary key of points begins with the series.
     of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
     return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, of_run)
 
 
 IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
-"""Selects the runs that have a place in the trend: those that are judged, and those that repeat a run with the same
-bytes."""
+"""Selects the runs that have a place in the trend: judged runs, and runs whose counts are reused from a run with the
+same bytes."""
 
 
 _ROWS = select_joined(
@@ -161,7 +161,7 @@ class HistoryWindow(NamedTuple):
 
 
 def find_history_window(session: Session, subject_id: int, host_id: int, n_revisions: int) -> HistoryWindow | None:
-    """Return the newest part of a history, with ``n_revisions`` that a host measured; None if there are fewer."""
+    """Return the newest part of a history with ``n_revisions`` revisions measured by a host; None if it has fewer."""
     is_measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     is_of_subject = Revision.subject_id == subject_id
     newest = select(Revision.position).where(is_of_subject, is_measured).order_by(Revision.position.desc())
@@ -176,14 +176,14 @@ def find_history_window(session: Session, subject_id: int, host_id: int, n_revis
 def find_newest_window(session: Session, series_id: int, max_points: int) -> HistoryWindow | None:
     """Return the newest part of the history in which a series has at most ``max_points`` points.
 
-    None if it has no more than that.
+    None if the series has no more points than that.
     """
     newest_points = select(Revision.position, Run.number).join(Run, Run.revision_id == Revision.id)
     newest_points = newest_points.join(Point, Point.run_number == Run.number).where(Point.series_id == series_id)
     rows = session.connection().execute(newest_points.order_by(Revision.position.desc()).limit(max_points + 1)).all()
     if len(rows) <= max_points:
         return None
-    # Of the oldest revision that was read, there may be further runs: it is left out.
+    # The oldest revision that was read is left out, because it may have further runs.
     inside = [(position, number) for position, number in rows if position > rows[-1].position]
     return HistoryWindow(inside[-1][0], min(number for _, number in inside)) if inside else None
 
@@ -191,7 +191,7 @@ def find_newest_window(session: Session, series_id: int, max_points: int) -> His
 def arrange_trends(
     session: Session, series_ids: Collection[int], window: HistoryWindow | None = None
 ) -> dict[int, point_order.Trend]:
-    """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
+    """Return the trends of series, by the id of the series, from the points that have a place in them.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def arrange_trends(
 def _arrange_with_stand_ins(
     points: Iterable[point_order.PathPoint], branches: Branches, stand_ins: Mapping[str, str]
 ) -> point_order.Trend:
-    """Arrange points, with the environments that stand for theirs."""
+    """Return the trend of points whose environments are replaced by equivalent ones."""
     unified_points = (
         replace(point, environment=stand_ins[point.environment]) if point.environment in stand_ins else point
         for point in points
@@ -224,13 +224,13 @@ def read_points_on_trend(
 ) -> dict[int, list[point_order.PathPoint]]:
     """Return the points of series that have a place in their trends, by the id of the series.
 
-    The runs are read once, however many of the series have points of them.
+    Each run is read only once, however many of the series have points of it.
     """
     levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples)
     conditions: list[ColumnElement[bool]] = [Point.series_id.in_(series_ids), Point.value.is_not(None)]
     if window is not None:
         conditions.append(Point.run_number >= window.run_number)
-    rows = session.connection().execute(levels.where(*conditions)).all()  # in half the time of the session
+    rows = session.connection().execute(levels.where(*conditions)).all()  # twice as fast as through the session
     runs = _select_runs_on_trend(session, {row[1] for row in rows})
     by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
@@ -259,13 +259,14 @@ def find_branches(session: Session, subject_id: int, window: HistoryWindow | Non
     Parameters
     ----------
     window
-        The part of the history whose points are arranged; None for all of it. Nothing before it is read if its commits
-        are a single line.
+        The part of the history whose points are arranged; None for all of it. If its commits form a single line,
+        nothing before it is read.
     """
     if window is not None:
         branches = Branches(revisions.map_parents(session, subject_id, window.position), ())
         if branches.is_single_line:
             return branches
+    # While it is unknown whether a branch was rewritten, its former commit (``left``) counts like its present one.
     rows = session.execute(select(RefRow.commit, RefRow.left).where(RefRow.subject_id == subject_id))
     commits = {commit for row in rows for commit in row if commit is not None}
     return Branches(revisions.map_parents(session, subject_id), commits)
@@ -280,11 +281,11 @@ def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, i
 
 
 _RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
-"""What a point has from its run."""
+"""The fields of a point that come from its run."""
 
 
 def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[int, _RunOnTrend]:
-    """Return those of some runs that have a place in the trend, by their numbers."""
+    """Return those of the given runs that have a place in the trend, by run number."""
     rows = session.connection().execute(
         select(Run.number, Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at, Run.quarantine)
         .add_columns(*BYTES_COLUMNS)
@@ -307,9 +308,9 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
 
 
 def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> point_order.Trend:
-    """Arrange the points of a series that have a place in the trend: those with a level whose run is not in quarantine.
+    """Return the trend of a series: its points with a level whose runs are not in quarantine.
 
-    Runs whose counts were reused have a place too. Environments of a pool that were proven to count alike become one.
+    Runs with reused counts are included. Environments of a pool that are proven to be equivalent are replaced by one.
     """
     points_on_trend = [
         point_order.PathPoint(
@@ -322,7 +323,7 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> po
             samples=row.samples,
         )
         for row in rows
-        # As IS_ON_TREND selects them: reused counts are no evidence, but have a place.
+        # The same condition as IS_ON_TREND: reused counts are no evidence, but have a place.
         if row.value is not None and row.quarantine in {None, REUSED}
     ]
     stand_ins = pool_environments.map_stand_ins(session, {series.id: points_on_trend})
@@ -365,7 +366,7 @@ def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history
 
 
 def map_durations(session: Session, runs: Collection[UUID]) -> dict[UUID, float]:
-    """Return how long an execution of each of some runs takes, in seconds, by the id of the run."""
+    """Return how long an execution takes in each of the given runs, in seconds, by the id of the run."""
     elapsed = list_run_points(session, runs, ["elapsed"])
     return {point.run_id: float(point.value) for point in elapsed if point.value is not None}
 

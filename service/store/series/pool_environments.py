@@ -1,4 +1,4 @@
-"""The environments of pools, which stand for each other where commits that were measured in both have proven it."""
+"""The environments of pools, which are equivalent if commits that were measured in both have proven it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.store.models import Environment, Series
 
 
 def map_stand_ins(session: Session, by_series: Mapping[int, Collection[PathPoint]]) -> dict[int, dict[str, str]]:
-    """Return the environments that stand for others, by the id of the series. Only exact counts can prove that."""
+    """Return the environments that stand for equivalent ones, by the id of the series; only exact counts prove them."""
     environments = {point.environment for points in by_series.values() for point in points}
     settings = read_pool_settings(session, environments) if len(environments) > 1 else {}
     if len(settings) < 2:
@@ -28,7 +28,7 @@ def map_stand_ins(session: Session, by_series: Mapping[int, Collection[PathPoint
 
 
 def read_pool_settings(session: Session, hashes: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the settings of those of some environments that belong to machines of a pool, by hash."""
+    """Return the settings of those of the given environments that belong to machines of a pool, by hash."""
     environments = sorted(set(hashes))
     if not environments:
         return {}
@@ -38,16 +38,16 @@ def read_pool_settings(session: Session, hashes: Iterable[str]) -> dict[str, dic
             Environment.settings[POOL_SETTING].as_string().is_not(None),
         )
     )
-    return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return {environment: settings for environment, settings in rows}  # noqa: C416 - mypy does not know that rows are pairs
 
 
 def find_exact_series(session: Session, series_ids: Collection[int]) -> set[int]:
-    """Return those of some series that count what only the program moves."""
+    """Return those of the given series that are counts that only the program affects."""
     rows = session.execute(select(Series.id, Series.metric).where(bulk.is_among(session, Series.id, series_ids)))
     return {series_id for series_id, name in rows if is_exact(name)}
 
 
 def is_exact(name: str) -> bool:
-    """Return whether a metric counts what only the program moves."""
+    """Return whether a metric is a count that only the program affects."""
     entry = metric(name)
     return entry.kind is Kind.COUNT and entry.exact

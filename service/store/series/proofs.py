@@ -14,10 +14,10 @@ from service.store.models import Environment, ProofRow, Series
 
 
 def store_proofs(session: Session, request: ComparisonRequest, comparison: Comparison) -> None:
-    """Store what a comparison decided about each metric, and have the series judged again that it concerns.
+    """Store the verdict of a comparison on each metric, and mark the affected series to be judged again.
 
     Only a comparison of two commits is a proof: both sides have the same case and environment, and were measured in one
-    session. The same session may be sent again, after more pairs: what it decided before is replaced.
+    session. The same session may be sent once more, after more pairs; its earlier verdicts are then replaced.
     """
     base, head = request.base, request.head
     if base.case != head.case or base.environment != head.environment or base.session is None:
@@ -47,6 +47,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
             "before": verdict.base.level,
             "after": verdict.head.level,
             "measured_at": head.finished_at,
+            # The smallest change that the pairs exclude, if they do not exclude every change.
             "excluded": verdict.threshold if _is_partial(verdict) else None,
         }
         for verdict in decided_verdicts
@@ -59,13 +60,13 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
 
 
 def _is_partial(verdict: MetricVerdict) -> bool:
-    """Return whether pairs of a count exclude only changes from some size on, and not a change by a single fault."""
+    """Return whether the pairs of a count exclude only changes above some size, but not a change by a single fault."""
     is_size_known = verdict.rule == "counts" and verdict.threshold is not None and verdict.threshold != 1
     return verdict.verdict is Verdict.SAME and is_size_known
 
 
 def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
-    """Return the proofs of each of some series, by its id."""
+    """Return the proofs of each of the given series, by the id of the series."""
     by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
     rows = session.execute(
         select(Series.id, ProofRow.base, ProofRow.head, Environment.hash, ProofRow.verdict, ProofRow.pairs)

@@ -1,4 +1,4 @@
-"""Series: listed, and one in detail."""
+"""Lists of series, and single series in detail."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SELECT_STALE_SERIES = select(Series.id).where(
     Series.version != Series.judged_version,
     Series.judged | Series.id.in_(select(DriftRow.series_id)),
 )
-"""Selects the series that have changed since they were judged. One that is no longer judged may still have drifts."""
+"""Selects the series that have changed since they were judged; a series that is no longer judged may have drifts."""
 
 _SELECT_SERIES = (
     select(Series)
@@ -65,7 +65,7 @@ _SELECT_SERIES = (
 
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
-    """Have series judged again although their points are the same; return their ids."""
+    """Mark series to be judged again although their points have not changed; return their ids."""
     selected = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics))
     ids = list(session.scalars(selected.with_only_columns(Series.id)))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
@@ -75,7 +75,7 @@ def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collectio
 def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
-    """Return a page of series by subject, host, case and metric; all of them without a limit."""
+    """Return a page of series, sorted by subject, host, case and metric; all series if there is no limit."""
     query = _SELECT_SERIES.where(*series_filter.list_conditions())
     # Without a filter, the series are counted without their subjects, cases and hosts.
     counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
@@ -103,7 +103,7 @@ def find_series(session: Session, series_id: int) -> Series | None:
 def list_stale_series(
     session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)
 ) -> dict[int, StaleSeries]:
-    """Return the series that some filter selects and that have changed since they were judged, by their ids."""
+    """Return the series selected by any of the filters that have changed since they were judged, by id."""
     stale_series: dict[int, StaleSeries] = {}
     for filter_ in filters:
         query = SELECT_STALE_SERIES.add_columns(Series.version, Series.judged_version, Series.n_points)
@@ -115,7 +115,7 @@ def list_stale_series(
 
 
 def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Series]:
-    """Return those of some series that have changed since they were judged, with their subjects, cases and hosts."""
+    """Return those of the given series that have changed since they were judged, with subjects, cases and hosts."""
     return list(
         session.scalars(_SELECT_SERIES.where(Series.id.in_(series_ids), Series.version != Series.judged_version))
     )
@@ -160,7 +160,7 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
 
 
 def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
-    """Return where the environment changes along a path, with the settings that differ."""
+    """Return the changes of the environment along a path, with the settings that differ."""
     return [
         history.ConfigChange(
             revision=after.revision,
@@ -179,7 +179,7 @@ def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
 
 
 def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]:
-    """Return the newest failure of each revision that this case was never measured at."""
+    """Return the newest failure of each revision at which this case was never measured."""
     is_of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
     measured_revisions = select(Run.revision_id).where(
         *is_of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)
@@ -190,7 +190,7 @@ def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]
         .where(*is_of_series, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured_revisions))
         .order_by(Revision.position, Run.started_at, Run.number)
     )
-    # By revision: of several failures, the last one stays.
+    # By revision: if there are several failures, the last one is kept.
     newest_failures = {
         revision.commit: history.SeriesFailure(
             revision=revision.commit,

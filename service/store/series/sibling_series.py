@@ -1,4 +1,4 @@
-"""The series that a page offers as overlays of another one, with the few columns that tell them apart."""
+"""The series that a page offers as overlays of another one, with the few columns that distinguish them."""
 
 from __future__ import annotations
 

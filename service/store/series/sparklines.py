@@ -1,4 +1,4 @@
-"""Sparklines of series: drawn when a series is judged, so that no page has to read all of its points."""
+"""Sparklines of series: they are drawn when a series is judged, so that no page has to read all of its points."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from service.store.engine.versioned_cache import VersionedCache
 from service.store.series import drifts, points
 
 _MAX_DRAWN_PER_PAGE = 12
-"""The largest number of missing sparklines that are drawn for one page."""
+"""At most this many missing sparklines are drawn for one page."""
 _MAX_DRAWN_POINTS = 1000
-"""Longest series whose missing sparkline is drawn for a page."""
+"""A missing sparkline is drawn for a page only if its series has at most this many points."""
 _drawn: VersionedCache[Sparkline | None] = VersionedCache(1000, lambda _: 1)
-"""Sparklines that were drawn for pages: a series that is not judged has no stored one, and the page of its case asks
-for it each time."""
+"""Sparklines that were drawn for pages: a series that is not judged has no stored sparkline, and the page of its case
+needs one each time."""
 
 
 def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[int, Sparkline]]) -> None:
@@ -36,14 +36,14 @@ def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[i
 
 
 def draw_path(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
-    """Draw a path with its drifts."""
+    """Return the sparkline of a path with its drifts; None if there are no points."""
     worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
     flagged = [(index, worse[point.run_id]) for index, point in enumerate(trend.path) if point.run_id in worse]
     return draw_sparkline([point.value for point in trend.path], flagged)
 
 
 def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
-    """Return the sparklines of series. Of the missing ones a few are drawn; the others are left out."""
+    """Return the sparklines of series; a few missing ones are drawn, and the others are left out."""
     ids = list(dict.fromkeys(series))
     rows = session.execute(
         select(models.SparklineRow.series_id, models.SparklineRow.document).where(
@@ -63,6 +63,6 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
 
 
 def _draw_series(session: Session, series_id: int) -> Sparkline | None:
-    """Draw a series from its points."""
+    """Return the sparkline of a series, drawn from its points."""
     trend = points.arrange_trends(session, [series_id]).get(series_id)
     return None if trend is None else draw_path(trend, drifts.list_series_drifts(session, series_id))

@@ -1,4 +1,4 @@
-"""Give columns their first names in databases that were made on the day on which the first migration had others."""
+"""Give columns their first names in databases that were made on the day when the first migration had other names."""
 
 import sqlalchemy as sa
 from alembic import op

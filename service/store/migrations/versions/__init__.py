@@ -1,1 +1,1 @@
-"""One module a change."""
+"""One module for each change of the schema."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,6 +133,15 @@ def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
     _, second = again(drifts, drifts)
     assert second.returned_drifts == {"c"}
     assert second.new_events == []
+
+
+@pytest.mark.parametrize("shift", ["bb", "z"], ids=["first", "last"])
+def test_what_comes_back_with_a_shift_of_the_whole_suite_is_the_same_event(shift: str) -> None:
+    fixed = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100)]
+    suite_shift = replace(located_drift(shift, 1, 9), series=shift)
+    _, second = again(fixed, [*fixed, located_drift("c", 1, 9), suite_shift])
+    assert second.new_events == []
+    assert second.returned_drifts == {"c", shift}
 
 
 def test_what_comes_back_after_it_was_expected_is_another_event() -> None:
