@@ -63,6 +63,8 @@ from runner.workload.bound_case import bind_case
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
 """The time limit of a trial execution, in seconds."""
+_SERVER_TRIAL_SECONDS = 90
+"""The same for a server, whose trial is its start, its fill, and all windows of its load."""
 _MIN_SAMPLES = 3
 """Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
@@ -389,7 +391,8 @@ class FirstMeasurement:
         A server is started only once, to see whether its load works.
         """
         executions = 1 if run.load else _RUNS_PER_TRIAL
-        workload = self._make_workload(proposal, run, TRIAL_SECONDS)
+        seconds = _SERVER_TRIAL_SECONDS if run.load else TRIAL_SECONDS
+        workload = self._make_workload(proposal, run, seconds)
         report = measure_case(
             workload,
             list_cases(workload)[0],
