@@ -32,7 +32,7 @@ from runner.cli.gate_plan import plan_gate
 from runner.cli.gate_report import build_gate_report
 from runner.cli.measuring_setup import prepare_workbench
 from runner.measuring.preflight import Workbench
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload

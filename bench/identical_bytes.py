@@ -39,7 +39,7 @@ from runner.measuring.comparison import raise_priority
 from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
-from runner.perf.session import count_faults
+from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 

@@ -27,8 +27,8 @@ from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.process_variables import pad_variables
 from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.command import build_perf_stat_command
-from runner.perf.session import count_faults
+from runner.perf.counted_events import build_perf_stat_command
+from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 from service.rules.comparison import interleaved

@@ -23,7 +23,7 @@ from runner.execution.execute import execute
 from runner.measuring.comparison import raise_priority
 from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFileRecorder
-from runner.perf.session import count_processes
+from runner.perf.perf_stat import count_processes
 from runner.process_state.process_state import ProcessState
 
 PAIRS = 15

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from findings.product import METRIC
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 from tests.e2e.browser import launched
 

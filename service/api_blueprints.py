@@ -7,7 +7,7 @@ from flask import Response, request
 
 from service.lab import api as lab
 from service.nightly import api as nightly_runs
-from service.web import problems
+from service.web import database_outage, problems
 from service.web.api import (
     actions_sign_in,
     audit,
@@ -22,7 +22,7 @@ from service.web.api import (
     openapi,
     plans,
     profiles,
-    proofs,
+    proofs_and_nominations,
     revisions,
     runner_tokens,
     runs,
@@ -39,13 +39,14 @@ PREFIX = "/api/v1"
 def register_api(app: APIFlask) -> None:
     """Give an application the API, its OpenAPI document, and problem documents for all errors."""
     problems.register(app)
+    database_outage.register(app)
     openapi.register(app)
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
     api.after_request(_make_conditional)
     nouns = (
-        *(health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, proofs.bp, series.bp, drifts.bp, events.bp),
-        *(silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nightly_runs.bp, searches.bp),
+        *(health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, proofs_and_nominations.bp, series.bp, drifts.bp),
+        *(events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nightly_runs.bp, searches.bp),
         *(profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, lab.bp),
     )
     for noun in nouns:

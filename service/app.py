@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from apiflask import APIFlask
-from flask import Response
 
 from service.api_blueprints import register_api
 from service.config.settings import Config
@@ -18,28 +15,21 @@ from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
 from service.web import (
-    admission,
     app_resources,
     compression,
+    concurrency_limits,
     feeds,
     prometheus_metrics,
     row_ids,
+    security_headers,
     settings_changes,
     webhooks,
 )
-from service.web.access import body_limits, guard, provider_sign_in, token_sign_in
+from service.web.access import authorization, body_limits, provider_sign_in, token_sign_in
 from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
 from service.web.rendering import escape_for_pages
-
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    "object-src 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> APIFlask:
@@ -75,8 +65,8 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app_resources.register(app, database, config)
     row_ids.register(app)
     body_limits.register(app)
-    admission.register(app)
-    guard.register(app, by_token=config.by_token)
+    concurrency_limits.register(app)
+    authorization.register(app, by_token=config.by_token)
     register_sessions(app, config)
     # The API, the pages, webhooks and feeds.
     register_api(app)
@@ -89,16 +79,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app.register_blueprint(token_sign_in.bp)
     provider_sign_in.register(app, config.provider)
     # The last step of every response.
-    app.after_request(_add_security_headers)
+    security_headers.register(app)
     escape_for_pages.register(app)
     settings_changes.record_changes(database, config)
     return app
-
-
-def _add_security_headers(response: Response) -> Response:
-    """Add the headers that restrict what a page may load and who may frame it."""
-    for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
-    if response.status_code == HTTPStatus.NOT_MODIFIED:
-        response.close()  # closes a file that was opened but is not sent
-    return response

@@ -124,7 +124,7 @@ def _carry_out_orders() -> None:
 
 def _become(order: dict[str, Any]) -> NoReturn:
     from runner.cli import main as run_runner
-    from runner.reporting import embedded
+    from runner.reporting import embedded_service
     from service.__main__ import main as run_service
 
     os.setsid()
@@ -142,7 +142,7 @@ def _become(order: dict[str, Any]) -> NoReturn:
     sys.argv = [order["program"], *order["words"]]
     if order["program"] == "faultwatch":
         if not os.environ.get("FAULTWATCH_URL"):
-            _start_from_a_fork(embedded)
+            _start_from_a_fork(embedded_service)
         _run(run_runner)
     else:
         _run(run_service)
@@ -164,15 +164,15 @@ def _run(main: Callable[[], object]) -> NoReturn:
     os._exit(status)
 
 
-def _start_from_a_fork(embedded: ModuleType) -> None:
+def _start_from_a_fork(embedded_service: ModuleType) -> None:
     """Let the first service that this command starts for itself be a fork, which has the imports."""
-    service, start_process = _WaitingService(), embedded.start_process
+    service, start_process = _WaitingService(), embedded_service.start_process
 
     def start_first(*arguments: Any) -> _WaitingService:
-        embedded.start_process = start_process
+        embedded_service.start_process = start_process
         return service.start(*arguments)
 
-    embedded.start_process = start_first
+    embedded_service.start_process = start_first
 
 
 class _WaitingService:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.inputs import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
+from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party

@@ -12,7 +12,7 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import NO_NETWORK, list_hidden, list_needs
 from runner.workload import Workload
-from runner.workload.own_folder import get_build_variables
+from runner.workload.workload_folder import get_build_variables
 
 
 class GateTrial(Struct, frozen=True):

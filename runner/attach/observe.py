@@ -4,10 +4,9 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from types import FrameType
 
 from msgspec import Struct
@@ -22,20 +21,17 @@ from runner.attach.live_figures import (
     sample_waits,
 )
 from runner.attach.live_program import LiveProgram
+from runner.attach.observed_processes import ObservedProcesses
 from runner.attach.observed_profile import Observation
 from runner.attach.process_choice import ProcessChoice
-from runner.attach.process_table import find_descendants, read_process_table
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
-from runner.system.descendants import list_children
-from runner.system.processes import get_start_ticks
 from runner.system.tree import Tree
 
 _MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.1, 0.5
 """Limits of the seconds between two samples of what threads wait for. A sample of more threads takes longer."""
 _MAX_POLL_SHARE = 0.01
 """The largest share of a processor that these samples may use."""
-_CHILDREN_OF_INIT = Path("/proc/1/task/1/children")
 _MIN_ELAPSED_SECONDS = 0.001
 """The shortest duration that is assumed for an observation, so that no share is divided by zero."""
 _OWN_USAGES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -58,64 +54,6 @@ class LiveLine(Struct, frozen=True):
     interval: Interval
     cost: float
     own_share: float
-
-
-class ObservedProcesses:
-    """The chosen processes and those that they start, without those that have ended."""
-
-    def __init__(self, choice: ProcessChoice, tree: Tree) -> None:
-        self._choice = choice
-        self._tree = tree
-        self._start_ticks = {pid: get_start_ticks(pid) for pid in choice.pids}
-        self._pids: Sequence[int] = choice.pids
-
-    def refresh(self) -> None:
-        """Add processes that were started meanwhile, and leave out those that have ended.
-
-        A reused pid is recognised by the start time of its process. This process itself is never observed.
-        """
-        living_roots = [pid for pid, ticks in self._start_ticks.items() if get_start_ticks(pid) == ticks]
-        living_tree = self._find_tree(living_roots)
-        living_tree.pop(os.getpid(), None)
-        new_ticks = {pid: get_start_ticks(pid) for pid in living_tree if pid not in self._start_ticks}
-        self._start_ticks.update({pid: ticks for pid, ticks in new_ticks.items() if ticks is not None})
-        self._pids = tuple(pid for pid in living_tree if pid in self._start_ticks)
-
-    def _find_tree(self, roots: Sequence[int]) -> dict[int, None]:
-        """Return processes with their descendants.
-
-        If the kernel lists the children of each process (``CONFIG_PROC_CHILDREN``), only these processes are read: on a
-        large host, reading all processes takes longer than everything else that happens in a second.
-        """
-        if not _CHILDREN_OF_INIT.exists():
-            table = read_process_table(self._tree)
-            return dict.fromkeys(pid for root in roots for pid in find_descendants(table, root))
-        tree = dict.fromkeys(roots)
-        queue = list(roots)
-        while queue:
-            new_children = list_children(queue.pop()) - tree.keys()
-            tree.update(dict.fromkeys(sorted(new_children)))
-            queue += new_children
-        return tree
-
-    def list_pids(self) -> Sequence[int]:
-        """Return the processes as of the last refresh."""
-        return self._pids
-
-    def list_all(self) -> Sequence[int]:
-        """Return all processes so far, including those that have ended."""
-        return list(self._start_ticks)
-
-    def list_living(self) -> Sequence[int]:
-        """Return the processes that still live."""
-        return [pid for pid in self._pids if self._lives(pid)]
-
-    def have_ended(self) -> bool:
-        """Return whether all processes have ended."""
-        return not any(self._lives(pid) for pid in self._pids)
-
-    def _lives(self, pid: int) -> bool:
-        return bool(self._tree.read_text(f"proc/{pid}/stat"))
 
 
 class Outcome(Struct, frozen=True):

@@ -20,8 +20,8 @@ from runner.contract.report import Case, Environment, Host, Reading, Revision, h
 from runner.environment.capture import capture_environment
 from runner.errors import FaultwatchError
 from runner.profile.anatomy import AnatomyBuilder
-from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
+from runner.profile.fault_place_lines import locate_places
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events

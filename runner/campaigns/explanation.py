@@ -16,7 +16,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved
 from runner.measuring.trial import Trial
-from runner.perf.session import ExecutionFailure
+from runner.perf.perf_stat import ExecutionFailure
 from runner.profile.case_profiler import Progress, open_profiling
 from runner.workload.remedy import apply_remedy
 

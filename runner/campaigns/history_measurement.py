@@ -11,7 +11,7 @@ from runner.contract.level import Number
 from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.count_reuse import CountReuse
+from runner.measuring.count_reuse import CountReuse, differs_from_reused, has_contradicting_counts
 from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
@@ -233,7 +233,7 @@ class HistoryMeasurement(Struct, frozen=True):
                         reused_runs[run.case.name] = revision, run, report
                     elif previous_run:
                         earlier_revision, earlier_run, reused_report = previous_run
-                        if _differs_from_reused(report, reused_report):
+                        if differs_from_reused(report, reused_report):
                             doubted_runs.append((earlier_revision, earlier_run))
                 # The difference from the revision before will be attributed to this commit, so the counts of that
                 # revision must be measured and not reused.
@@ -331,19 +331,6 @@ class HistoryMeasurement(Struct, frozen=True):
                 count_reuse.remember_source(report)
             reports.append(add_scaling_efficiency(report, reports, self.workload))
             yield run, reports[-1], executions.count
-
-
-def has_contradicting_counts(report: Report) -> bool:
-    """Return whether the counts of a run differ from those of an earlier run with the same bytes."""
-    return report.same_bytes_check is not None and not report.same_bytes_check.holds
-
-
-def _differs_from_reused(report: Report, reused_report: Report) -> bool:
-    """Return whether the counts of a measured run differ from the reused counts of another run."""
-    counts = compute_levels(report.samples)
-    return report.outcome is Outcome.MEASURED and any(
-        name in counts and counts[name] != count for name, count in compute_levels(reused_report.samples).items()
-    )
 
 
 class _ExecutionCounter:

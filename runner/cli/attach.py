@@ -250,7 +250,7 @@ def _diagnose_profile(profile: "Profile", before: "Profile | None", settings: "S
     request = DiagnosisRequest(profile=profile, before=before)
     try:
         if settings.url:
-            from runner.reporting.embedded import connect_to_service  # Its HTTP library takes long to import.
+            from runner.reporting.embedded_service import connect_to_service  # Its HTTP library takes long to import.
 
             with connect_to_service(settings) as service:
                 return service.diagnose(request)

@@ -178,7 +178,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
     from runner.jobs import bisect_job
     from runner.jobs.claimed_job import ClaimedJob, JobResult
     from runner.jobs.job_runner import JobRunner
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     # Check the range, and that its commits can be checked out.
     good, separator, bad = commit_range.partition("..")
@@ -248,7 +248,7 @@ def _search_settings(
     from runner.cli import setting_difference
     from runner.cli.env import load_environment
     from runner.cli.escape_for_terminals import strip_terminal_commands
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
     chosen_revision = find_complete_revision(request.repository, request.workload, revision)

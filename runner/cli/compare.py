@@ -91,7 +91,7 @@ def command(
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
     """
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     settings = load_settings()
     ends = parse_range(commit_range)

@@ -18,7 +18,7 @@ from runner.cli.options import apply_options, result_options
 from runner.cli.terminal import get_console, print_message
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.settings import Settings, load_settings
 from runner.workload.workload_lookup import SHIPPED_WORKLOADS
 

@@ -84,7 +84,7 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
     from runner.errors import FaultwatchError
 
     if _is_run(name):
-        from runner.reporting.embedded import connect_to_service
+        from runner.reporting.embedded_service import connect_to_service
         from runner.settings import load_settings
 
         with connect_to_service(load_settings()) as service:

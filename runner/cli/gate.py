@@ -78,7 +78,7 @@ def command(
     from runner.cli.compare import build_document, compare_cases, show_results
     from runner.cli.gate_report import build_gate_report
     from runner.cli.github_actions import add_summary, set_outputs
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     require_writable({**files, "output": output_file})
     base, head = parse_range(commit_range)

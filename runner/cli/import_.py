@@ -74,7 +74,7 @@ def command(
     from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
     from runner.importing.formats.csv_columns import parse_map
     from runner.importing.imported_run import parse_time
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     # Collect the defaults that the options give.
     settings = load_settings()

@@ -14,7 +14,7 @@ from runner.cli.terminal import print_message
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
-    from runner.adoption.first_measurement import FirstMeasurement
+    from runner.adoption.command_trials import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.sources import Sources
     from runner.adoption.tried_command import TriedCommand
@@ -315,7 +315,7 @@ def _build_project(
         The commit cannot be checked out, or no way works. The message then names the missing package, or the first
         error of the most likely way.
     """
-    from runner.adoption.first_measurement import describe_build_failure
+    from runner.adoption.command_trials import describe_build_failure
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure

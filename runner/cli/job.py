@@ -60,7 +60,7 @@ def run(
     from runner.contract.job import State
     from runner.errors import AlreadyEnded
     from runner.jobs.job_runner import JobRunner
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     settings = load_settings()
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
@@ -95,7 +95,7 @@ def run(
 @json_option
 def list_jobs(include_ended: bool, limit: int, as_json: bool) -> None:
     """List the open jobs, newest first."""
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     filters = {"limit": str(limit)}
     if not include_ended:
@@ -113,7 +113,7 @@ def list_jobs(include_ended: bool, limit: int, as_json: bool) -> None:
 def show_one(job_id: int, as_json: bool) -> None:
     """Show a job and the history of its states."""
     from runner.cli.page_address import build_page_address
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     settings = load_settings()
     with connect_to_service(settings) as service:
@@ -156,7 +156,7 @@ def _send_decision(job_id: int, verb: str, reason: str) -> None:
 
     from runner.contract.job import JobDecision
     from runner.errors import FaultwatchError
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     try:
         decision = JobDecision(reason=reason)

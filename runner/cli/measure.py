@@ -168,7 +168,7 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
     FaultwatchError
         The service refused a report, or the reports still wait.
     """
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 

@@ -68,7 +68,7 @@ def command(
     Exit code 1 if the nightly run is incomplete on this host; with --digest, on any host.
     """
     from runner.nightly.digest import is_complete
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     matrix, settings = load_matrix(file), load_settings()
     if list_format == "json":

@@ -81,7 +81,7 @@ def command(
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
     from runner.subject.changed_lines import list_changed_lines

@@ -10,7 +10,7 @@ from runner.cli.stored_history import send_whole_store
 from runner.cli.terminal import get_console, print_warning
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
-from runner.reporting.embedded import build_own_database, connect_to_service
+from runner.reporting.embedded_service import build_own_database, connect_to_service
 from runner.run_store.store import open_store
 from runner.settings import Settings, load_settings
 from runner.subject.repository import Repository, open_repository

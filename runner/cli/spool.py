@@ -42,7 +42,7 @@ def command(flush: bool, as_json: bool) -> None:
 
 def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
     """Send the waiting reports; return the problem, if any, and whether the service refused one."""
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
 
     with connect_to_service(settings) as service:
         outbox = Outbox(spool, service.send)

@@ -10,7 +10,7 @@ from runner.cli.activity import show_activity
 from runner.cli.terminal import print_message, print_warning
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
-from runner.reporting import embedded
+from runner.reporting import embedded_service
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.run_store.sending import count_documents, send_store
@@ -64,10 +64,10 @@ def keep_history(
     """
     with ExitStack() as stack:
         if store is None:
-            yield KeptHistory(stack.enter_context(embedded.connect_to_service(settings)), Spool(settings.spool))
+            yield KeptHistory(stack.enter_context(embedded_service.connect_to_service(settings)), Spool(settings.spool))
             return
         home = stack.enter_context(make_scratch_folder())
-        service = stack.enter_context(embedded.connect_to_service(settings, home))
+        service = stack.enter_context(embedded_service.connect_to_service(settings, home))
         send_whole_store(store, service, {repository.name})
         # Finish the store however the command ends, so that it keeps what was measured before.
         stack.callback(store.finish)

@@ -64,7 +64,7 @@ def command(
     """
     from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
     from runner.measuring.comparison import Pairs, compare_interleaved
-    from runner.reporting.embedded import connect_to_service
+    from runner.reporting.embedded_service import connect_to_service
     from runner.workload.remedy import apply_remedy, parse_settings
 
     # Check the arguments.

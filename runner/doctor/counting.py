@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
-from runner.perf.command import SEPARATOR
+from runner.perf.counted_events import SEPARATOR
 from runner.perf.perf_binary import get_perf_program
 
 Scope = Literal["user+kernel", "user"]

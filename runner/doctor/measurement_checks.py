@@ -5,7 +5,7 @@ import re
 from runner.doctor.counting import ALLOW_COMMAND, PARANOID_SETTING, try_counting
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, make_ok, make_problem, make_unknown, make_warning
-from runner.perf.command import SEPARATOR, STANDARD_EVENTS
+from runner.perf.counted_events import SEPARATOR, STANDARD_EVENTS
 from runner.perf.perf_binary import get_perf_program
 
 

@@ -4,7 +4,7 @@ import re
 
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, make_ok, make_problem, make_warning
-from runner.environment import libraries
+from runner.environment import library_fingerprints
 from runner.system.mount_options import forbids_programs
 
 _COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
@@ -33,7 +33,10 @@ def check_compilers(host: HostProbe) -> CheckResult:
 
 def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
-    paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
+    paths = {
+        family: next(library_fingerprints.find_libraries(host.tree, f"lib{family}*.so.*"), None)
+        for family in _ALLOCATORS
+    }
     missing_families = [family for family, library in paths.items() if library is None]
     installed_names = ", ".join(library.name for library in paths.values() if library)
     if not missing_families:

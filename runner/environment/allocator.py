@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.environment import libraries
+from runner.environment import library_fingerprints
 from runner.system.tree import SettingValues, Tree
 
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard", "scudo", "rpmalloc")
@@ -19,7 +19,9 @@ def read_settings(tree: Tree, variables: Mapping[str, str]) -> SettingValues:
     library = _find_mapped_libc(tree)
     libc = _detect_libc(library) if library else None
     return {
-        "libc.version": f"{libc} ({library.name}, sha256 {libraries.hash_library(library)})" if library else None,
+        "libc.version": f"{libc} ({library.name}, sha256 {library_fingerprints.hash_library(library)})"
+        if library
+        else None,
         "allocator": _detect_allocator(tree, variables, libc or "the C library's"),
     }
 
@@ -39,8 +41,8 @@ def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> st
         if "/" in entry:
             file: Path | None = tree.path(entry)
         else:
-            file = next(libraries.find_libraries(tree, name, library_folders), None)
-        digits = libraries.hash_library(file) if file else None
+            file = next(library_fingerprints.find_libraries(tree, name, library_folders), None)
+        digits = library_fingerprints.hash_library(file) if file else None
         return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {IS_MISSING})"
     return libc
 

@@ -2,7 +2,7 @@
 
 A sandboxed program runs as an unprivileged user, in user, process, network, IPC and host-name namespaces of its own. It
 sees the system's programs and libraries (read-only), a private ``/tmp``, and its own tree, to which it can write. The
-counters stay outside (see ``runner/perf/session.py``), so the sandbox does not change a count.
+counters stay outside (see ``runner/perf/perf_stat.py``), so the sandbox does not change a count.
 """
 
 import os

@@ -5,10 +5,9 @@ contains the format and only those settings that the source states, so it never 
 run.
 """
 
-import hashlib
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct, field
@@ -28,15 +27,15 @@ from runner.contract.report import (
     make_safe_name,
 )
 from runner.errors import FaultwatchError
+from runner.importing.revision_order import place_revisions
 from runner.importing.source import describe_first_mistake
 
 IMPORT_VERSION = "imported"
 """Replaces the runner's version. It is constant, so that every version imports a file as the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 """The UUID namespace of the ids of imported runs, which are derived from their content."""
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_MAX_NAME_CHARACTERS, _MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 200, 60
-"""How many characters of a name, of arguments and of a quoted value are kept: a file can contain any text."""
+_MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 60
+"""How many characters of arguments and of a quoted value are kept: a file can contain any text."""
 
 
 class ImportDefaults(Struct, frozen=True):
@@ -110,33 +109,17 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     FaultwatchError
         A run has a value that is not allowed in a report, or the order of the revisions is unknown.
     """
+    if not runs:
+        return []
     first_measured_at: dict[tuple[str, str], datetime] = {}  # By subject and revision.
     for run in runs:
         key = (_require_subject(run, defaults), run.revision)
         first_measured_at[key] = min(first_measured_at.get(key, run.started_at), run.started_at)
-    revisions = {key: defaults.find_commit(key[1]) for key in first_measured_at}
-    _check_order(runs, {name for (_, name), commit in revisions.items() if commit is None})
-    commits = {
-        key: revisions[key] or _create_revision(*key, first_measured, runs[0].location)
-        for key, first_measured in first_measured_at.items()
-    }
+    guessed_locations = {run.revision: run.location for run in runs if not run.time_is_known}
+    commits = place_revisions(first_measured_at, guessed_locations, defaults.find_commit, runs[0].location)
     reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
     # A run that is in several files has the same id each time, and is kept once.
     return list({report.run_id: report for report in reports}.values())
-
-
-def _check_order(runs: Sequence[ImportedRun], unknown_revisions: Set[str]) -> None:
-    """Raise if the order of unknown revisions could only be guessed from the modification times of their files."""
-    guessed_locations = {
-        run.revision: run.location for run in runs if run.revision in unknown_revisions and not run.time_is_known
-    }
-    if len(guessed_locations) > 1:
-        location = next(iter(guessed_locations.values()))
-        raise FaultwatchError(
-            f"{location}: neither the file nor its name says when this was measured, so the order of the "
-            f"{len(guessed_locations)} revisions is unknown",
-            "pass --repo",
-        )
 
 
 def require_value(value: str, value_name: str, location: str) -> str:
@@ -174,34 +157,6 @@ def parse_time(text: str, location: str) -> datetime:
 def _require_subject(run: ImportedRun, defaults: ImportDefaults) -> str:
     """Return the subject of a run as a safe name; raise if neither the command line nor the file names it."""
     return make_safe_name(require_value(defaults.subject or run.subject, "subject", run.location))
-
-
-def _create_revision(subject: str, revision: str, first_measured: datetime, location: str) -> Revision:
-    """Return a substitute commit for a revision that the repository does not have."""
-    try:
-        return _build_substitute_commit(subject, revision, first_measured)
-    except ValidationError as error:
-        raise FaultwatchError(f"{location}: {describe_first_mistake(error)}") from None
-
-
-def _build_substitute_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
-    """Create a substitute commit for a revision whose hash is unknown.
-
-    A full hash is kept: the repository may provide the details of the commit later. Any other name is replaced by its
-    SHA-256, and the title contains the name. Pages show the hash before the title, so the title does not repeat it.
-    """
-    if _COMMIT.fullmatch(revision):
-        commit, name = revision, ""
-    else:
-        commit, name = _make_commit_hash(f"{subject}\n{revision}"), f"{revision[:_MAX_NAME_CHARACTERS]} "
-    title = f"{name}(imported; placed by its first measurement)"
-    return Revision(commit=commit, committed_at=first_measured, title=title)
-
-
-def _make_commit_hash(text: str) -> str:
-    """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
-    # JSON can contain half of a surrogate pair. The report's validation rejects it later, with a reason.
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:

@@ -21,7 +21,7 @@ from runner.dependencies.lookup_answers_in_tree import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
-from runner.perf.session import ExecutionFailure
+from runner.perf.perf_stat import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure

@@ -21,7 +21,7 @@ from runner.dependencies.lookup_answers_in_tree import AnsweredLookups
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.session import ExecutionFailure
+from runner.perf.perf_stat import ExecutionFailure
 from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 
@@ -209,3 +209,16 @@ def _have_same_bytes(report: Report, source: Report) -> bool:
         and (files.own_bytes, files.system_bytes) == (source_files.own_bytes, source_files.system_bytes)
     )
     return bool(has_same_bytes) and report.environment.hash == source.environment.hash
+
+
+def has_contradicting_counts(report: Report) -> bool:
+    """Return whether the counts of a run differ from those of an earlier run with the same bytes."""
+    return report.same_bytes_check is not None and not report.same_bytes_check.holds
+
+
+def differs_from_reused(report: Report, reused_report: Report) -> bool:
+    """Return whether the counts of a measured run differ from the reused counts of another run."""
+    counts = compute_levels(report.samples)
+    return report.outcome is Outcome.MEASURED and any(
+        name in counts and counts[name] != count for name, count in compute_levels(reused_report.samples).items()
+    )

@@ -11,7 +11,7 @@ from runner.execution.background_thread import start_in_background
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.session import ExecutionFailure
+from runner.perf.perf_stat import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
 from runner.subject.repository import Repository

@@ -10,12 +10,12 @@ from runner.contract.code_trust import CodeOrigin, choose_build_store, needs_san
 from runner.contract.report import POOL_SETTING, Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture_environment
-from runner.environment.program_files import read_library_settings
+from runner.environment.program_identity import read_library_settings
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
-from runner.mapped_files.trial_files import describe_page_cache
+from runner.mapped_files.prepared_files import describe_page_cache
 from runner.measuring.session_settings import build_session_settings
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState

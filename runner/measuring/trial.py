@@ -31,7 +31,7 @@ from runner.contract.run_id import make_run_id
 from runner.dependencies.lookup_answers_in_tree import AnsweredLookups
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
-from runner.environment.program_files import read_build_settings, read_run_settings
+from runner.environment.program_identity import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.launcher import resolve_program
@@ -39,16 +39,17 @@ from runner.execution.sandbox import Sandbox
 from runner.execution.sandbox_limits import compute_memory_limit, explain_too_many_processes
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
-from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
+from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
-from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
-from runner.perf.session import ExecutionFailure, count_processes
+from runner.perf.hidden_programs import describe_hidden_programs
+from runner.perf.ignored_preloads import describe_unmapped_preload
+from runner.perf.perf_stat import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -61,7 +62,7 @@ from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
-from runner.workload.own_folder import get_build_path
+from runner.workload.workload_folder import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
 """A watched execution that took more seconds than this is not repeated."""
@@ -266,7 +267,8 @@ class Trial:
         for _ in range(2):
             began_at_ns, started_at = time.time_ns(), time.monotonic()
             faults, lookups = self._trace_execution()
-            if objection := describe_unusable_watch(faults, self._state.environment):
+            variables = self._state.environment
+            if objection := describe_hidden_programs(faults) or describe_unmapped_preload(faults, variables):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             leaves_files = self._leaves_files(lookups)
             had_unprepared_files = self._files.prepare_mapped(faults, lookups, began_at_ns)

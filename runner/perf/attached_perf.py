@@ -13,7 +13,7 @@ from runner.contract.report import Reading, Status
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.wait_for_child import wait_for_child
-from runner.perf.command import LOCK_WAIT_EVENT, SEPARATOR
+from runner.perf.counted_events import LOCK_WAIT_EVENT, SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.perf_binary import get_perf_program
 

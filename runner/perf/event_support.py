@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.process_variables import BASE_VARIABLES
-from runner.perf.command import build_perf_stat_command
+from runner.perf.counted_events import build_perf_stat_command
 from runner.system.scratch import make_scratch_folder
 
 _is_known: dict[str, bool] = {}

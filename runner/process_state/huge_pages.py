@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 from runner.process_state import system_calls
-from runner.process_state.host_setting import HostSetting
+from runner.process_state.temporary_host_setting import HostSetting
 from runner.system.tree import Tree
 
 HugePagePolicy = Literal["never", "madvise", "always"]

@@ -31,12 +31,12 @@ from runner.contract.report import Reading, Sample
 from runner.execution.confined_readers import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
-from runner.perf.session import ExecutionFailure
+from runner.perf.perf_stat import ExecutionFailure
 from runner.profile import recording_plan
 from runner.profile.anatomy import AnatomyBuilder
-from runner.profile.code_places import locate_places
 from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
+from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from runner.contract.report import Build, Stage, hash_document
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
-from runner.environment.program_files import read_build_settings, read_library_settings
+from runner.environment.program_identity import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.build_clock import BuildClock
@@ -47,8 +47,8 @@ from runner.system.paused import Clock
 from runner.system.tree import Tree
 from runner.system.tree_walk import explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
-from runner.workload.own_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
-from runner.workload.source_tree import copy_sources
+from runner.workload.workload_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
+from runner.workload.workload_folder_files import copy_sources
 
 _CHECKOUT = "checkout"
 """The folder for the files of a later commit, beside the tree."""

@@ -12,8 +12,8 @@ from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.allocators import get_allocator_variables
 from runner.workload.definition import PAGE_CACHE_STATES, Workload
-from runner.workload.own_folder import provide_own_folder
 from runner.workload.placeholders import fill_placeholders
+from runner.workload.workload_folder import provide_own_folder
 
 MAX_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

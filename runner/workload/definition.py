@@ -22,9 +22,9 @@ from runner.workload.placeholders import (
     refuse_ambiguous_folder,
     refuse_unknown_placeholders,
 )
-from runner.workload.source_tree import SourceFile, compute_tree_digest, list_source_files, select_build_files
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 from runner.workload.trusted_location import locate_workload
+from runner.workload.workload_folder_files import SourceFile, compute_tree_digest, list_source_files, select_build_files
 
 
 def _split_command(value: object) -> object:

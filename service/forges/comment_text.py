@@ -12,7 +12,7 @@ from runner.contract import MetricVerdict, Verdict, metric, metric_verdict_text
 from runner.contract.comparison import Side
 from runner.contract.number_text import capitalize_first
 from service.forges.comment_links import Links, format_last_line
-from service.forges.comment_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
+from service.forges.comment_next_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
 from service.forges.gate_verdict_text import (
     describe_baseline_change,
     describe_explanations,

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Protocol
 
 from runner.contract.gate import ForgeKind
 from service.config.forge_settings import TokenForge
-from service.forges import comment_text, pull_request_note
+from service.forges import comment_text, note_and_status
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
-from service.forges.pull_request_note import Note, Status
+from service.forges.note_and_status import Note, Status
 from service.forges.qualified_names import qualify_name, split_name
 from service.forges.webhook_actions import (
     LABEL_REASON,
@@ -112,7 +112,7 @@ class NoteForge(ABC):
         note_id = publication.comment_id
         if self.client.find_head_commit(pull) == head:
             note_id = self._publish_note(pull, publication)
-        self._set_status(pull.repository, head, pull_request_note.build_status(publication))
+        self._set_status(pull.repository, head, note_and_status.build_status(publication))
         return note_id
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
@@ -125,15 +125,15 @@ class NoteForge(ABC):
         if isinstance(action, AcceptHead):  # No reply is needed: the note about the gate says who accepted it.
             handlers.accept(action.head, LABEL_REASON)
             return
-        marker = pull_request_note.build_reply_marker(action.comment_id)
-        if pull_request_note.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
-            reply = pull_request_note.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
+        marker = note_and_status.build_reply_marker(action.comment_id)
+        if note_and_status.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
+            reply = note_and_status.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
             self.client.create_note(pull, break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
         """Create or update the note of a pull request; return its id."""
         name = qualify_name(self.kind, pull.repository)
-        body = pull_request_note.build_body(publication, name, self.max_note_bytes)
+        body = note_and_status.build_body(publication, name, self.max_note_bytes)
         note = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
         if note is not None and note.body != body:
             try:
@@ -152,7 +152,7 @@ class NoteForge(ABC):
             except Exception as error:
                 if not self._is_deleted(error):
                     raise
-        return pull_request_note.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
+        return note_and_status.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
 
     def _set_status(self, repository: str, head: str, status: Status) -> None:
         """Set the status of a commit, unless it already has this status."""

@@ -33,7 +33,7 @@ from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
 from service.schemas.triage import BisectPolicy
-from service.store import audit, gate_baselines, subjects
+from service.store import accepted_heads, audit, gate_baselines, subjects
 from service.store import forge_queue as store
 from service.store.audit import Actor
 from service.store.engine.database import Database
@@ -194,7 +194,7 @@ class ForgeWorker:
             if store.find_pull_request(session, action.repository, action.head) is None:
                 return False
             gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
-            store.accept_head(gate, action.author, reason, self.now())
+            accepted_heads.accept_head(gate, action.author, reason, self.now())
             target = f"{action.repository}#{action.number}"
             detail = {"head": action.head, "reason": reason}
             audit.record_entry(session, Actor(action.author), AuditAction.ACCEPTED, target, detail, now=self.now())

@@ -14,7 +14,7 @@ from service.rules.jobs.backend_choice import BackendRefusedError, choose_backen
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.due_job_actions import DueAction, find_due_action
 from service.rules.jobs.job_descriptions import SERVICE
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester

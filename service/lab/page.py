@@ -26,7 +26,7 @@ from service.store import jobs
 from service.store.jobs import JobFilter, Requester
 from service.store.revisions import refs
 from service.web import job_orders
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
@@ -122,7 +122,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
         "axis_arguments": {name: value for name, value in address.arguments.items() if name in {"rows", "columns"}},
         "offers": _list_offers(address, lab) if lab else [],
         "removable": _list_removals(address, lab) if lab else {},
-        "may_order": lab is not None and not lab.refusal and guard.find_caller().may(Scope.ORDER),
+        "may_order": lab is not None and not lab.refusal and authorization.find_caller().may(Scope.ORDER),
         # An open job without a host may run on this one.
         "n_jobs_ahead": sum((job.host or job.question.host) in {None, lab.host} for job in open_jobs) if lab else 0,
         "has_no_starter": _has_no_starter(lab) if lab else False,

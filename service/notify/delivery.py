@@ -23,7 +23,7 @@ from service.rules.events.silence import matches_pattern
 from service.schemas.history import Direction
 from service.schemas.triage import EventSummary
 from service.store.engine.database import Database
-from service.store.events import deliveries, events
+from service.store.events import deliveries, events, unsent_events
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def run_round(
 def _claim_messages(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
     """Claim the messages that are due: those that failed before, and new ones; return their keys."""
     with database.writing() as session:
-        row = deliveries.get_or_create_channel(session, channel.name, now)
+        row = unsent_events.get_or_create_channel(session, channel.name, now)
         since = row.since
         # The time of the first digest depends on when the channel was set up.
         if not delivery_schedule.may_send(channel, now, row.digest_at or since):
@@ -75,7 +75,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
         if channel.digest is not None:
             row.digest_at = delivery_schedule.find_digest_due(channel, now)
         retries = deliveries.claim_due_messages(session, channel.name, now)
-        occasions = deliveries.list_unsent_events(session, channel.name, since)
+        occasions = unsent_events.list_unsent_events(session, channel.name, since)
         event_by_id = {
             event.id: event for event in events.list_summaries(session, [occasion.event_id for occasion in occasions])
         }

@@ -11,7 +11,7 @@ from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import find_state_after, list_allowed_actions
 from service.schemas.history import Direction
 from service.schemas.triage import Action, DecisionRequest, State
-from service.store.events import decisions, event_marks
+from service.store.events import assignees_and_snoozes, decisions
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
 
 
@@ -35,7 +35,7 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
     if request.action is Action.ACKNOWLEDGE and not event.assignee:
-        event_marks.assign_event(event, author)
+        assignees_and_snoozes.assign_event(event, author)
     return add_entry(session, event, entry, author, datetime.now(UTC))
 
 
@@ -87,7 +87,7 @@ def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     if event.state is previous_state:
         return
     event.changed_at = changed_at
-    event_marks.wake_event(event)
+    assignees_and_snoozes.wake_event(event)
     if event.state is State.REOPENED:
         event.found_at = changed_at  # lists of new events show the event once more
     if State.EXPECTED in {previous_state, event.state}:

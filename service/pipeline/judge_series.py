@@ -16,7 +16,7 @@ from service.rules.series.noise_floor import calibrate_floor
 from service.rules.series.point_order import Trend
 from service.rules.series.proofs import Proof, apply_proofs, unify_proofs
 from service.rules.series.sparkline import Sparkline
-from service.rules.series.withdrawal import explain_withdrawals
+from service.rules.series.withdrawn_drifts import explain_withdrawals
 from service.schemas.history import Drift
 from service.store.events import events
 from service.store.models import DriftRow, Series

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from service.pipeline import update_events
 from service.pipeline.judge_series import JudgedSeries, judge_series
 from service.store.engine.database import Database
-from service.store.events import event_drifts, event_marks
+from service.store.events import assignees_and_snoozes, event_drifts
 from service.store.models import Series, Subject
 from service.store.series import drifts, series, sparklines
 from service.store.series.series import SeriesFilter, StaleSeries
@@ -175,7 +175,7 @@ def _store_results(session: Session, results: Sequence[JudgedSeries]) -> None:
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(new_values))
         for result in with_new_drifts:
             event_drifts.mark_withdrawn(session, result.withdrawal_reasons)
-    event_marks.wake_events_after_run(session, current_results)
+    assignees_and_snoozes.wake_events_after_run(session, current_results)
     sparkline_of_series = {
         series_id: (result.version, result.sparkline)
         for series_id, result in current_results.items()

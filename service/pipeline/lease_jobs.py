@@ -10,9 +10,9 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Claim, Finish, Instruction, Orders, Outcome, Progress, State
-from service.rules.jobs import states
+from service.rules.jobs import job_states
 from service.rules.jobs.job_descriptions import SERVICE, describe_job, suggest_command_to_go_first
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 from service.store.jobs import move_to_next_state
 from service.store.models import Host, Job, Run, Subject
 
@@ -140,7 +140,7 @@ def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, hol
     require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
     action = {Outcome.DONE: Action.DONE, Outcome.FAILED: Action.FAIL, Outcome.STOPPED: Action.PAUSE}[report.outcome]
-    if states.is_possible(row.state, action):
+    if job_states.is_possible(row.state, action):
         row.result = report.result if report.result is not None else row.result
         move_to_next_state(row, action, row.host or SERVICE, report.sentence, now)
     row.leased_until = now  # the host is free, but the secret stays valid, so that the runner can repeat its report

@@ -24,7 +24,7 @@ from service.store.events import event_drifts, events
 from service.store.models import EventDriftRow
 from service.store.revisions import revisions
 from service.store.series import points
-from service.text import commands
+from service.text import commands_to_copy
 
 _EVENTS_PER_QUERY = 50
 _MAX_EVENTS = 500
@@ -180,5 +180,5 @@ def _build_next_step(session: Session, drift: Drift, policy: BisectPolicy) -> Ne
         commits=len(drift.candidates) if drift.candidates_known else None,
         runs=drifts_to_bisect.estimate_drift_runs(drift),
         policy=policy,
-        command=commands.build_bisect_command(question, None) if question else "",
+        command=commands_to_copy.build_bisect_command(question, None) if question else "",
     )

@@ -17,7 +17,7 @@ from service.schemas.triage import (
     TriageReceipt,
     TriageRequest,
 )
-from service.store.events import event_drifts, event_marks, events, silences
+from service.store.events import assignees_and_snoozes, event_drifts, events, silences
 from service.store.models import Event
 from service.store.series import series
 
@@ -66,16 +66,16 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
 def _mark_event(session: Session, event: Event, request: TriageRequest, now: datetime) -> str:
     """Assign, snooze or wake an event; return why this is impossible; empty if it is done."""
     if request.action is TriageAction.ASSIGN:
-        event_marks.assign_event(event, request.assignee or "")
+        assignees_and_snoozes.assign_event(event, request.assignee or "")
     elif request.action is TriageAction.WAKE:
-        event_marks.wake_event(event)
+        assignees_and_snoozes.wake_event(event)
     elif request.until is not None and request.until <= now:
         return f"The {request.action} would end in the past."
     elif request.action is TriageAction.SILENCE:
         # The series of all events are silenced together at the end.
         return "" if event_drifts.list_series_of_events(session, [event.id]) else "The event has no series to silence."
     else:
-        event_marks.snooze_event(session, event, request.until)
+        assignees_and_snoozes.snooze_event(session, event, request.until)
     return ""
 
 

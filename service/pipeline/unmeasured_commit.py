@@ -18,7 +18,7 @@ from service.store.revisions import revisions
 from service.store.revisions.named_commits import NamedCommit
 from service.store.runs import range_runs
 from service.store.runs.range_runs import CaseOnHost
-from service.text import commands
+from service.text import commands_to_copy
 
 _MAX_NEAREST_COMMITS = 20
 """An ancestor or a descendant is looked for among so many measured commits on each side."""
@@ -120,7 +120,7 @@ def find_unmeasured_commit(
         before=before,
         after=after,
         cases=cases if report else (),
-        command=commands.build_measure_command(report, commit.commit) if report else "",
+        command=commands_to_copy.build_measure_command(report, commit.commit) if report else "",
     )
 
 

@@ -163,6 +163,6 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
         if with_details or request.blueprint == "releases":
             g.caller = _READER
 
-    # Insert it as the first function, because it must run before the guard that determines the caller.
+    # Insert it as the first function, because it must run before the authorization that determines the caller.
     app.before_request_funcs.setdefault(None, []).insert(0, grant_read_access)
     return app

@@ -22,8 +22,6 @@ LEASE = timedelta(minutes=3)
 """The duration of a worker's lease of a row: longer than any work takes, because each call to GitHub times out."""
 _HEADS_PER_QUERY = 500
 """At most this many commits per query, because SQLite limits the number of parameters."""
-_MAX_AUTHOR_CHARACTERS = 100
-"""The width of the column of authors."""
 WITH_PULL = joinedload(ForgeGate.pull)
 """Loads the pull request of a gate together with the gate."""
 
@@ -136,26 +134,6 @@ def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any],
     gate.measured_at = finished_at
     gate.baselines = baselines
     schedule_publication(gate, now)
-
-
-def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
-    """Accept the change of a head, and schedule the publication of this decision."""
-    if (gate.accepted_by, gate.accepted_reason) != (author, reason):
-        gate.accepted_by = author[:_MAX_AUTHOR_CHARACTERS]
-        gate.accepted_reason = reason
-        schedule_publication(gate, now)
-
-
-def accept_merge_queue_commit(session: Session, gate: ForgeGate) -> None:
-    """Accept a commit of a merge queue if the newest head of its pull request, with the same change, is accepted."""
-    query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
-    for gate_of_pull in session.scalars(query.order_by(ForgeGate.id.desc())):
-        if gate_of_pull.document is not None and read_report(gate_of_pull).merge_group:
-            continue  # another commit of the merge queue, not a head
-        if gate_of_pull.accepted_by and not gate.accepted_by:
-            gate.accepted_by = gate_of_pull.accepted_by
-            gate.accepted_reason = gate_of_pull.accepted_reason
-        return
 
 
 def schedule_publication(gate: ForgeGate, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Jobs: they are ordered, listed, and moved from state to state by :mod:`service.rules.jobs.states`."""
+"""Jobs: they are ordered, listed, and moved from state to state by :mod:`service.rules.jobs.job_states`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from runner.contract.job import (
     Where,
 )
 from runner.contract.report import hash_document
-from service.rules.jobs import states
+from service.rules.jobs import job_states
 from service.rules.jobs.due_job_actions import JobSnapshot
 from service.rules.jobs.job_descriptions import SERVICE
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 from service.store.models import Job
 
 OPEN = tuple(state for state in State if state.open)
@@ -151,7 +151,7 @@ def move_to_next_state(row: Job, action: Action, by: str, sentence: str, now: da
     JobTransitionError
         If the job's state does not allow the action.
     """
-    row.state = states.get_next_state(row.state, action)
+    row.state = job_states.get_next_state(row.state, action)
     row.changed_at = now
     if action is Action.DISPATCH:
         row.attempts += 1

@@ -15,7 +15,7 @@ from runner.contract.number_text import capitalize_first
 from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
-from service.rules.jobs.states import Action, JobTransitionError
+from service.rules.jobs.job_states import Action, JobTransitionError
 from service.schemas.audit import AuditAction
 from service.store import jobs
 from service.store.jobs import Requester

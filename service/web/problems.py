@@ -9,19 +9,13 @@ from http import HTTPStatus
 from apiflask import APIFlask, HTTPError
 from flask import Response, jsonify, request
 from pydantic import BaseModel
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
-
-from service.store.engine.error_codes import is_unreachable
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_ERRORS_IN_DETAIL = 5
 """Wrong fields that the sentence of a problem names; the list of the problem has all of them."""
-_RETRY_SECONDS = 5
-"""After which a client should try again if the database is not available."""
 
 
 class FieldError(BaseModel):
@@ -79,11 +73,10 @@ def register(app: APIFlask) -> None:
     app.register_error_handler(ProblemError, answer_problem)
     app.register_error_handler(HTTPError, _answer_invalid)
     app.register_error_handler(HTTPException, answer_http_error)
-    app.register_error_handler(SQLAlchemyError, _answer_database_error)
-    app.register_error_handler(Exception, _answer_crash)
+    app.register_error_handler(Exception, answer_crash)
 
 
-def _build_response(status: int, detail: str, errors: list[FieldError] | None = None) -> Response:
+def build_response(status: int, detail: str, errors: list[FieldError] | None = None) -> Response:
     """Return a problem document as a response."""
     title = HTTPStatus(status).phrase
     response = jsonify(Problem(title=title, status=status, detail=detail, errors=errors or []).model_dump())
@@ -94,7 +87,7 @@ def _build_response(status: int, detail: str, errors: list[FieldError] | None = 
 
 def answer_problem(error: ProblemError) -> Response:
     """Answer a problem with its document."""
-    response = _build_response(error.status, str(error), error.errors)
+    response = build_response(error.status, str(error), error.errors)
     response.headers.update(error.headers)
     return response
 
@@ -110,7 +103,7 @@ def _answer_invalid(error: HTTPError) -> Response:
         for message in messages
     ]
     detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:_MAX_ERRORS_IN_DETAIL])
-    return _build_response(error.status_code, detail or error.message or "", errors)
+    return build_response(error.status_code, detail or error.message or "", errors)
 
 
 def answer_http_error(error: HTTPException) -> Response:
@@ -118,40 +111,14 @@ def answer_http_error(error: HTTPException) -> Response:
     detail = error.description or error.name
     if error.code == HTTPStatus.NOT_FOUND and request.path.startswith("/api/"):
         detail = f"There is nothing at {request.path}. /openapi.json lists all addresses; the ids of runs are UUIDs."
-    response = _build_response(error.code or 500, detail)
+    response = build_response(error.code or 500, detail)
     for name, value in error.get_headers():
         if name.lower() not in {"content-type", "content-length"}:
             response.headers[name] = value
     return response
 
 
-def find_unavailability(error: Exception) -> ProblemError | None:
-    """Return the problem for an error that means that the database is temporarily unavailable; None for others."""
-    if isinstance(error, PoolTimeoutError):
-        reason = "has no connection left"
-    elif is_unreachable(error):
-        reason = "does not answer"
-    elif isinstance(error, OperationalError) and "locked" in str(error.orig):
-        reason = "is locked by another program"
-    else:
-        return None
-    log.error("the database %s: %s", reason, getattr(error, "orig", error))
-    headers = {"Retry-After": str(_RETRY_SECONDS)}
-    return ProblemError(
-        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {reason}. Try again in a moment.", headers=headers
-    )
-
-
-def _answer_database_error(error: SQLAlchemyError) -> Response:
-    """Answer an error of the database: with 503 if it is temporary, otherwise with 500."""
-    if (problem := find_unavailability(error)) is not None:
-        return answer_problem(problem)
-    if not isinstance(error, OperationalError):
-        return _answer_crash(error)
-    log.error("the database refused: %s", error.orig)
-    return _build_response(500, "The database cannot be used; see the log of the service for the reason.")
-
-
-def _answer_crash(error: Exception) -> Response:
+def answer_crash(error: Exception) -> Response:
+    """Answer an error that nobody expected, and log it."""
     log.error("a request crashed", exc_info=error)
-    return _build_response(500, "The service failed; see its log for details.")
+    return build_response(500, "The service failed; see its log for details.")

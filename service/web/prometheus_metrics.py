@@ -15,7 +15,7 @@ from runner.contract.job import State
 from service.store import service_figures as figures
 from service.store.service_figures import Figures
 from service.version import VERSION
-from service.web import admission
+from service.web import concurrency_limits
 from service.web.app_resources import get_database
 
 bp = Blueprint("metrics", __name__)
@@ -29,7 +29,7 @@ def show() -> Response:
     """Return the current figures, in the Prometheus text format."""
     with get_database().reading() as session:
         current = figures.read_figures(session)
-    text = generate_latest(ServiceMetrics(current, datetime.now(UTC), VERSION, admission.count_refused()))
+    text = generate_latest(ServiceMetrics(current, datetime.now(UTC), VERSION, concurrency_limits.count_refused()))
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

@@ -19,12 +19,12 @@ from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable
 from runner.host.lock import HostTurn
 from runner.reporting.client import Service
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.reporting.spool import Spool
 from runner.settings import load_settings
 from service.rules.run_plan import MAX_RERUNS
 from service.store.engine.database import Database
-from service.store.events import deliveries
+from service.store.events import deliveries, unsent_events
 
 pytestmark = pytest.mark.perf
 EARLIER = 7
@@ -77,8 +77,8 @@ class Follower:
         self.confirmed.append(any(event["confirmed"] for event in events))
         now = datetime.now(UTC)
         with self.database.writing() as session:
-            since = deliveries.get_or_create_channel(session, "chat", now - timedelta(hours=1)).since
-            due = deliveries.list_unsent_events(session, "chat", since)
+            since = unsent_events.get_or_create_channel(session, "chat", now - timedelta(hours=1)).since
+            due = unsent_events.list_unsent_events(session, "chat", since)
             if due:
                 deliveries.record_attempt(session, deliveries.claim_message(session, "chat", due, now), None, now)
         self.sent += [occasion.name for occasion in due]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.perf.session import count_faults
+from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
 
 FOLDER = Path(__file__).parents[2] / "workloads" / "copy_service"

@@ -11,8 +11,8 @@ from github.Repository import Repository
 
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
 from service.forges.github import client, webhook_events, workflows
+from service.forges.github.answer_comment_commands import may_write, run_commands
 from service.forges.github.publish_outcome import publish
-from service.forges.github.run_commands import may_write, run_commands
 from service.forges.github.settings import GithubSettings
 from service.forges.signature import is_signed
 from service.forges.webhook_actions import (

@@ -16,8 +16,8 @@ from gitlab.v4.objects import Project, ProjectCommitStatusManager, ProjectMergeR
 
 from service.config.forge_settings import TokenForge
 from service.forges.forge import Refusal
+from service.forges.note_and_status import CONTEXT, Note, Status
 from service.forges.note_forge import PullRequest
-from service.forges.pull_request_note import CONTEXT, Note, Status
 
 _TIMEOUT_SECONDS = 10
 _DEVELOPER_ACCESS_LEVEL = 30

@@ -35,14 +35,16 @@ from runner.contract import (
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
-from runner.contract.level import Number, compute_median, find_majority, is_repeating
+from runner.contract.level import Number, compute_median, is_repeating
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
 from service.rules.comparison.folder_effect import decide_by_other_place, have_same_answers
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
+from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
 from service.rules.comparison.page_cache_renewal import decide_by_page_cache
 from service.rules.comparison.rebuild_effect import decide_by_other_builds
+from service.rules.comparison.stored_base import compare_with_stored_base
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
@@ -92,7 +94,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     base, head, judging = request.base, request.head, request.judging
     counts = judging.decides_comparison(name)
     if request.base_stored:
-        pairs, decision = _compare_with_stored_base(name, request, alpha)
+        pairs, decision = compare_with_stored_base(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_metric(name, pairs, request, alpha)
@@ -117,9 +119,9 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
 def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
-    missing_sides = _list_missing_sides(name, request)
+    missing_sides = list_missing_sides(name, request)
     if missing_sides or not pairs:
-        return _decide_missing_value(name, missing_sides, request)
+        return decide_missing_value(name, missing_sides, request)
     is_counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and is_counted:
         has_repeating_sides = is_repeating(base.values(name)) and is_repeating(head.values(name))
@@ -145,61 +147,6 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
         return decision
     sentence = f"{decision.sentence} Both programs found the same files, so smaller changes are not searched for."
     return decision._replace(sentence=sentence)
-
-
-def _list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:
-    """Return the sides that have samples, but no value of a metric in any of them."""
-    sides = (("base", request.base), ("head", request.head))
-    return [side for side, report in sides if not report.values(name) and report.samples]
-
-
-def _decide_missing_value(name: str, missing_sides: Sequence[str], request: ComparisonRequest) -> MetricDecision:
-    """Return the decision that a value is missing; it asks for one more pair only if each side has had a value."""
-    if not missing_sides:
-        sentence = "No pair of samples has a value on both sides."
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, remaining_pairs=1)
-    reports = [getattr(request, side) for side in missing_sides]
-    reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
-    is_missing_on_both = len(missing_sides) == 2
-    if reasons:
-        subject_words = "Neither base nor head has" if is_missing_on_both else f"The {missing_sides[0]} does not have"
-        sentence = f"{subject_words} a value of this metric: {reasons[0]}."
-    else:
-        subject_words = (
-            "Neither base nor head reports" if is_missing_on_both else f"The {missing_sides[0]} does not report"
-        )
-        sentence = f"{subject_words} this metric."
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
-
-
-def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
-    """Compare each sample of head with the level of a stored run of base; return these pairs and the decision.
-
-    The only possible result is "the same". If head seems to differ, no further pairs of this kind are asked for,
-    because both sides have to be measured interleaved.
-    """
-    base, head = request.base, request.head
-    readings = (*base.readings(name), *head.readings(name))
-    missing_sides = _list_missing_sides(name, request)
-    if missing_sides:
-        return [], _decide_missing_value(name, missing_sides, request)
-    base_majority = find_majority(base.values(name))
-    undecided_result = MetricDecision(
-        Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
-    )
-    if base_majority is None or not head.values(name):
-        return [], undecided_result
-    if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
-        return [], undecided_result
-    pairs = [(base_majority[0], value) for value in head.values(name)]
-    decision = rules.decide_count(pairs, alpha, request.max_pairs)
-    if decision.verdict is Verdict.SAME:
-        sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
-        return pairs, decision._replace(sentence=sentence)
-    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
-    return pairs, undecided_result._replace(
-        rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs
-    )
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:

@@ -13,8 +13,8 @@ import numpy as np
 from service.rules.detect.distinct_levels import find_lacking_shift
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
-from service.rules.detect.measured_change import count_runs_between, find_agreed_level
 from service.rules.detect.noise import Noise
+from service.rules.detect.position_and_levels import count_runs_between, find_agreed_level
 
 MAX_NEWEST_POINTS = 36  # newest points that are judged here; the partition finds older changes
 REFERENCE_POINTS = 32  # points before them from which the level is taken

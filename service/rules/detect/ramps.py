@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from service.rules.detect.level_change import LevelChange
-from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
+from service.rules.detect.position_and_levels import MeasuredChange
 from service.rules.detect.wander import Shape, compute_margin_over_wander, find_needed_margin
 
 MIN_CLIMB_RUNS = 256  # a level of at least this many runs may climb too slowly to show steps

@@ -9,8 +9,8 @@ from itertools import count
 
 from runner.contract.report import hash_document
 from service.rules.events.event_matching import KnownEvent, assign_stored_events
+from service.rules.events.fixed_and_reopened import Resolutions, Transition, does_event_return, list_transitions
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
-from service.rules.events.resolution import Resolutions, Transition, does_event_return, list_transitions
 from service.schemas.triage import State
 
 _SETTLED_STATES = frozenset({State.EXPECTED, State.FALSE_ALARM})

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.rules.detect.level_change import format_change
+from service.rules.events.fixed_and_reopened import Transition
 from service.rules.events.lifecycle import find_state_after, get_next_state
-from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
 

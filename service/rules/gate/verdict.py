@@ -15,7 +15,7 @@ from service.rules.comparison import interleaved
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.judge_change_acceptance import needs_acceptance
-from service.text import commands
+from service.text import commands_to_copy
 
 
 class GateState(StrEnum):
@@ -257,13 +257,13 @@ class CaseOutcome:
     @property
     def command(self) -> str:
         """The command that compares the two commits again."""
-        return commands.build_compare_case_command(self.case.base, self.case.head)
+        return commands_to_copy.build_compare_case_command(self.case.base, self.case.head)
 
     @property
     def profile_command(self) -> str:
         """The command that shows where a change of the case comes from."""
         base, head = self.case.base, self.case.head
-        return commands.build_profile_command(head.case, base.revision.commit, head.revision.commit)
+        return commands_to_copy.build_profile_command(head.case, base.revision.commit, head.revision.commit)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from runner.contract.job import Backend, State
 from service.rules.jobs.due_job_actions import DueAction
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 
 _MAX_START_DELAY = timedelta(minutes=15)
 """A job that its caller has to start takes precedence only for this long, because the caller may never start it."""

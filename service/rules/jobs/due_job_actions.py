@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 
 MAX_ATTEMPTS = 3
 """How often a job is started if its runner is lost each time without a new measurement."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.problems import make_unprocessable
 
 
@@ -14,8 +14,8 @@ def find_author(requested_name: str | None) -> str:
     ProblemError
         422, where the request names an author, and the caller's token has a different name.
     """
-    token_name = guard.find_caller().name
-    if not guard.requires_tokens():
+    token_name = authorization.find_caller().name
+    if not authorization.requires_tokens():
         return requested_name or token_name
     if requested_name not in {None, token_name}:
         detail = f"is set by the token ({token_name}): leave this field out"

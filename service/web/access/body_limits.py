@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Flask, request
 
 from service.forges.registry import FORGES
-from service.web.access import guard
+from service.web.access import authorization
 
 ANONYMOUS_BYTES = 1 << 20
 """Largest body from a caller without a token, such as a sign-in."""
@@ -14,7 +14,7 @@ _WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.val
 
 
 def register(app: Flask) -> None:
-    """Bound the bodies of all requests of an application, before the guard or a view reads one."""
+    """Bound the bodies of all requests of an application, before their authorization or a view reads one."""
     app.before_request(_limit_body)
 
 
@@ -38,5 +38,5 @@ def _limit_body() -> None:
     max_bytes = request.max_content_length
     if max_bytes is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
         request.max_content_length = choose_body_limit(
-            request.path, has_scopes=bool(guard.find_caller().scopes), max_bytes=max_bytes
+            request.path, has_scopes=bool(authorization.find_caller().scopes), max_bytes=max_bytes
         )

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from service.rules.access.token_limits import Patterns, matches_any_pattern
 from service.store import ownership
-from service.web.access.guard import find_caller
+from service.web.access.authorization import find_caller
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 

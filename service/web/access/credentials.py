@@ -1,4 +1,4 @@
-"""Verifies credentials, and throttles callers who guess. :mod:`service.web.access.guard` decides what follows.
+"""Verifies credentials, and throttles callers who guess; :mod:`service.web.access.authorization` decides the rest.
 
 Failures are counted in the database, so that all processes of the service know them. A caller from whose address too
 many wrong credentials have come is refused before its credentials are checked. When there are too many failures from

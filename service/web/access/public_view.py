@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from service.schemas.history import FailureSummary, RunSummary, SeriesFailure, SeriesPoint, SettingChange
 from service.schemas.triage import EventDetail, EventSummary
-from service.web.access import guard
+from service.web.access import authorization
 
 HIDDEN_VALUE = "(hidden)"
 """Replaces a value that is not public."""
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 def redact_for_caller(view: T) -> T:
     """Return a view or a list of views, reduced to the public part if the caller has no token."""
-    return redact_view(view) if guard.is_anonymous() else view
+    return redact_view(view) if authorization.is_anonymous() else view
 
 
 def redact_view(view: T) -> T:

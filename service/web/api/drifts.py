@@ -8,7 +8,7 @@ from pydantic import Field
 from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store.series import drifts
 from service.store.series.series import SeriesFilter
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.api import judging_wait
 from service.web.api.body import PageQuery
@@ -40,7 +40,7 @@ def index(query_data: DriftQuery) -> DriftList:
     first; if this takes too long, the response is 503 with Retry-After. Callers without a token always get the drifts
     that are known so far.
     """
-    if query_data.judged and not guard.is_anonymous():
+    if query_data.judged and not authorization.is_anonymous():
         judging_wait.judge_or_refuse(
             SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"}))
         )

@@ -16,7 +16,7 @@ from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventOrder, State
 from service.store.events import decisions, deliveries, events
-from service.web.access import audit_log, guard
+from service.web.access import audit_log, authorization
 from service.web.access.author import find_author
 from service.web.access.public_view import redact_for_caller
 from service.web.api.body import PageQuery
@@ -61,7 +61,7 @@ class EventQuery(PageQuery):
 @bp.output(triage_schemas.EventList)
 def index(query_data: EventQuery) -> triage_schemas.EventList:
     """Return events, starting with the newest commits unless another order is given."""
-    is_anonymous = guard.is_anonymous()  # assignees are not public, and a filter by assignee would reveal them
+    is_anonymous = authorization.is_anonymous()  # assignees are not public, and a filter would reveal them
     ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))
     with get_database().reading() as session:

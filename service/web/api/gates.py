@@ -16,8 +16,8 @@ from service.forges.gate_findings import list_findings
 from service.forges.qualified_names import qualify_name
 from service.pipeline import gate_insights, judging_schedule
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
+from service.store import accepted_heads, gate_baselines
 from service.store import forge_queue as store
-from service.store import gate_baselines
 from service.store.runs import runs
 from service.store.series import proofs
 from service.text.markdown import make_plain
@@ -112,6 +112,6 @@ def _store_report(repository: str, report: GateReport, baselines: gate_baselines
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
         gate = store.get_or_create_gate(session, repository, number, report.head)
         if report.merge_group:
-            store.accept_merge_queue_commit(session, gate)
+            accepted_heads.accept_merge_queue_commit(session, gate)
         store.store_report(gate, report, gate_baselines.pack_baselines(baselines), datetime.now(UTC))
         return Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None

@@ -25,13 +25,13 @@ from runner.contract.job import (
 )
 from service.jobs.extension import find_log_file, find_scheduler
 from service.pipeline import lease_jobs, update_events
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 from service.store import jobs
 from service.store.bisects import bisect_results
 from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
 from service.web.access.author import find_author
-from service.web.access.guard import find_caller
+from service.web.access.authorization import find_caller
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found

@@ -16,9 +16,9 @@ from service.pipeline import ingest_reports, judging_schedule
 from service.schemas.history import RunPage, RunReceipt
 from service.store.runs import fast_parse, runs
 from service.web.access.caller_limits import require_access_to_report
-from service.web.admission import admit_requests, find_admission
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
+from service.web.concurrency_limits import admit_requests, find_admission
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 bp = APIBlueprint("runs", __name__)

@@ -16,10 +16,11 @@ from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.setting_words import describe_setting_changes
-from service.schemas.history import Direction, SettingChange
+from service.schemas.history import Direction
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
+from service.web.charts.drift_map_setting_changes import SettingsChange, group_config_events
 
 ROW, CALLOUT, AXIS = 24, 24, 40
 """Heights in pixels. Rows are high enough for a finger to hit a single link."""
@@ -172,7 +173,7 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
     max_config
         The largest number of changes of settings that get a callout; the others are lines without a text.
     """
-    changes = _group_config_events(layout, named_events.config_events)
+    changes = group_config_events(layout, named_events.config_events)
     n_callouts = len(named_events.important_events) + min(len(changes), max_config)
     top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
     headings, rows, bottom = _draw_rows(layout, linked, named_events.events, top)
@@ -295,29 +296,7 @@ def _describe_column(columns: Columns, column: int) -> str:
     return f"{columns.unit} of {date}" if columns.step == 1 else f"from {date}"
 
 
-class _SettingsChange(NamedTuple):
-    """Events that the same change of settings caused, in one column."""
-
-    column: int
-    settings: tuple[SettingChange, ...]
-    events: Sequence[MapEvent]
-
-
-def _group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> list[_SettingsChange]:
-    """Return the changes of settings, starting with the one that moved the most series.
-
-    An event that names no changed setting is left out.
-    """
-    by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
-    for event in config_events:
-        if not event.settings:  # The two sides of its leading drift differ in no known setting.
-            continue
-        by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
-    changes = [_SettingsChange(column, settings, events) for (column, settings), events in by_change.items()]
-    return sorted(changes, key=lambda change: -sum(event.n_series for event in change.events))
-
-
-def _describe_changes_by_column(changes: Sequence[_SettingsChange]) -> list[tuple[int, str]]:
+def _describe_changes_by_column(changes: Sequence[SettingsChange]) -> list[tuple[int, str]]:
     """Return one line of text for each column, with all settings that changed there."""
     texts: dict[int, list[str]] = {}
     for change in changes:
@@ -339,7 +318,7 @@ class _CalloutEntry(NamedTuple):
 def _draw_callouts(
     layout: DriftMap,
     named_events: NamedEvents,
-    changes: Sequence[_SettingsChange],
+    changes: Sequence[SettingsChange],
     rows: Sequence[DrawnRow],
     bottom: float,
 ) -> list[Callout]:

@@ -29,9 +29,9 @@ from service.store.events import events
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
 from service.store.series import drifts
-from service.text import commands, numbers
+from service.text import commands_to_copy, numbers
 from service.web import job_orders
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, SearchPicture, draw_search
@@ -78,7 +78,7 @@ def index() -> Page:
     """List bisects, the newest first; if the address names a range, preview the cost of its search."""
     arguments = {name: request.args.get(name, "").strip() for name in _FIELDS}
     form = {name: value for name, value in arguments.items() if value}
-    if guard.find_caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
+    if authorization.find_caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
         context = _preview_form(form)
     else:
         context = _build_list_context(form)
@@ -110,7 +110,7 @@ def _build_list_context(
     """
     offset = read_offset()
     with get_database().reading() as session:
-        may_order = guard.find_caller().may(Scope.ORDER)
+        may_order = authorization.find_caller().may(Scope.ORDER)
         return {
             "jobs": jobs.list_page(session, JobFilter(kind="bisect"), _MAX_LISTED, offset),
             "author": forms.find_likely_author(),
@@ -160,7 +160,7 @@ def show(job_id: int) -> Page:
             "can_profile": profiles is not None and evidence.may_order(profiles),
             "picture": _draw_picture(progress, rows, culprits) if progress else None,
             "stage": _NEXT_WORDS[progress.search.answer.kind] if progress else "",
-            "command": commands.build_bisect_command(question, progress.request if progress else None),
+            "command": commands_to_copy.build_bisect_command(question, progress.request if progress else None),
         },
         document=lambda: {"job": job, "search": progress and progress.search, "measurements": rows},
         table=lambda: _build_measurement_table(rows, unit),
@@ -207,7 +207,7 @@ def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit])
     environment = request_.environment.hash
     with get_database().reading() as session:
         view = profile.find_pair(session, sides[0], sides[1], (environment, environment))
-    command = commands.build_profile_command(request_.case, culprit.parent, culprit.commit)
+    command = commands_to_copy.build_profile_command(request_.case, culprit.parent, culprit.commit)
     return evidence.make_context(view, evidence_command=command)
 
 

@@ -26,8 +26,8 @@ from service.store.engine.versioned_cache import VersionedCache
 from service.store.revisions import refs
 from service.store.runs import compared_runs, runs
 from service.store.series import points
-from service.text import commands
-from service.web.access import guard
+from service.text import commands_to_copy
+from service.web.access import authorization
 from service.web.app_resources import get_database
 from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import make_page_blueprint
@@ -162,7 +162,7 @@ def show() -> Page:
             "refs": ref_list,
             **completions,
             "unmeasured": unmeasured_sides,
-            "may_measure": guard.find_caller().may(Scope.ORDER),
+            "may_measure": authorization.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
             "compared": page_cases,
             "place": paging,
@@ -195,7 +195,7 @@ def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> st
         return ""
     runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
     workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
-    return commands.build_compare_commands(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
+    return commands_to_copy.build_compare_commands(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
 
 
 def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:

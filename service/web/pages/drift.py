@@ -20,8 +20,8 @@ from service.store.events import events
 from service.store.jobs import JobFilter
 from service.store.runs import runs
 from service.store.series import drifts, sparklines
-from service.text import commands
-from service.web.access import guard
+from service.text import commands_to_copy
+from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.pages import evidence
@@ -55,12 +55,12 @@ def show(drift_id: str) -> Page:
         sparkline = sparklines.read_sparklines(session, [drift.series_id]).get(drift.series_id)
         searches = _list_open_searches(session, drift_id)
         doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift)
-    if guard.is_anonymous():
+    if authorization.is_anonymous():
         return _build_public_page(redact_for_caller(drift), redact_for_caller(event), sparkline, doubt)
     bisects = list_bisects_about(drift)
     setting_command = ""
     if drift.settings and before and after and not is_imported:
-        setting_command = commands.build_settings_command(before, after)
+        setting_command = commands_to_copy.build_settings_command(before, after)
     return Page(
         "drift.html",
         {
@@ -70,11 +70,13 @@ def show(drift_id: str) -> Page:
             "line": sparkline,
             "doubt": doubt,
             "searches": searches,
-            "may_order": guard.find_caller().may(Scope.ORDER) and not is_imported,
+            "may_order": authorization.find_caller().may(Scope.ORDER) and not is_imported,
             "imported": is_imported,
             "companions": _sort_companions(drift),
             "commands": [
-                commands.build_measure_command(report) for report in (before, after) if report and not is_imported
+                commands_to_copy.build_measure_command(report)
+                for report in (before, after)
+                if report and not is_imported
             ],
             "setting_command": setting_command,
             **evidence.find_drift_profiles(drift, before, after),

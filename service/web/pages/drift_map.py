@@ -20,7 +20,7 @@ from service.schemas.history import View
 from service.store import drift_map, shared_rows
 from service.store.drift_map import MapEvent
 from service.store.engine.versioned_cache import VersionedCache
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.charts.drift_map import DrawnMap, NamedEvents, choose_linked_cells, draw_map, list_linked_events
@@ -125,7 +125,7 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
     with get_database().reading() as session:
         subject_id = _find_subject(session, subject)
         version = drift_map.read_map_version(session)
-        key = subject_id, size, guard.is_anonymous()  # Anonymous readers do not see the values of settings.
+        key = subject_id, size, authorization.is_anonymous()  # Anonymous readers do not see the values of settings.
         return _drawn_maps.get_or_compute(
             session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size)
         )

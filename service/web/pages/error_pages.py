@@ -9,7 +9,8 @@ from flask import Blueprint, Flask, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
-from service.web.problems import ProblemError, answer_http_error, answer_problem, find_unavailability
+from service.web.database_outage import find_unavailability
+from service.web.problems import ProblemError, answer_http_error, answer_problem
 from service.web.rendering.page_formats import read_requested_format
 
 log = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from service.store.events import decisions, events
 from service.store.runs import runs
 from service.store.series import drifts
 from service.store.series import series as series_store
-from service.web.access import audit_log, guard
+from service.web.access import audit_log, authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.charts.drift_picture import draw_drift
@@ -237,9 +237,9 @@ def _build_context(event_id: str) -> dict[str, Any]:
         doubt = further_runs.describe_end_of_doubt(drift) if drift else ""
         can_be_confirmed = inbox.can_be_confirmed(event, drift, further_runs)
     profile_context: dict[str, Any] = {}
-    if drift and not guard.is_anonymous():
+    if drift and not authorization.is_anonymous():
         profile_context = evidence.find_drift_profiles(drift, before, after)
-    if guard.is_anonymous():
+    if authorization.is_anonymous():
         log, bisects, commits = [], [], []
     event = redact_for_caller(event)
     return {
@@ -255,7 +255,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
         "completions": commits,
         "log": log,
         "bisects": bisects,
-        "may_bisect": guard.find_caller().may(Scope.ORDER),
+        "may_bisect": authorization.find_caller().may(Scope.ORDER),
         "author": forms.find_likely_author(),
         "form": {},
         "problem": None,

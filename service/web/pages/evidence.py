@@ -25,9 +25,9 @@ from service.store import jobs, profiles
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
 from service.store.series import drifts
-from service.text import commands
+from service.text import commands_to_copy
 from service.web import job_orders
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.pages import profile
@@ -152,7 +152,7 @@ def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
         The job's question; None if it is not known yet. Then the local backend has to be available, because it is the
         only one that can start any job.
     """
-    if not guard.find_caller().may(Scope.ORDER):
+    if not authorization.find_caller().may(Scope.ORDER):
         return False
     starters = find_scheduler().starters
     if question is None:
@@ -182,8 +182,8 @@ def _find_open_job(session: Session, question: ProfileQuestion | None) -> Job | 
 def _build_command(drift: Drift, before: Report | None, after: Report | None) -> str:
     """Return the command that profiles both sides: two commits, or one commit in both environments."""
     if drift.revision == drift.previous_revision:
-        return commands.build_profile_commands(before, after) if before and after and drift.settings else ""
+        return commands_to_copy.build_profile_commands(before, after) if before and after and drift.settings else ""
     report = after or before
     if report is None:
         return ""
-    return commands.build_profile_command(report.case, drift.previous_revision, drift.revision)
+    return commands_to_copy.build_profile_command(report.case, drift.previous_revision, drift.revision)

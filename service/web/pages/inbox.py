@@ -27,7 +27,7 @@ from service.store import hosts, overview, subjects
 from service.store.events import events
 from service.store.events.events import EventCounts, EventFilter
 from service.store.series import sparklines
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
@@ -106,7 +106,7 @@ class InboxQuery:
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
         assignee: str | None = self.assignee or None
-        if guard.is_anonymous():
+        if authorization.is_anonymous():
             assignee = None  # Assignees are not public, and filtering by one would reveal them.
         elif self.assignee == NOBODY:
             assignee = ""
@@ -382,7 +382,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
         ],
         "subject": [("", "all subjects"), *((name, name) for name in subject_names)],
     }
-    if not guard.is_anonymous():
+    if not authorization.is_anonymous():
         choices["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
         assigned = [(name, name) for name in events.list_assignees(store)]
         choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
@@ -397,7 +397,7 @@ def build_context(inbox: Inbox, **context: Any) -> dict[str, Any]:
     """Return the context of the templates of the list."""
     return {
         "inbox": inbox,
-        "may_decide": guard.find_caller().may(Scope.TRIAGE),
+        "may_decide": authorization.find_caller().may(Scope.TRIAGE),
         "author": forms.find_likely_author(),
         "form": {},
         "checked": (),

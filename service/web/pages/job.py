@@ -13,12 +13,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
-from service.rules.jobs.states import Action, is_possible
+from service.rules.jobs.job_states import Action, is_possible
 from service.store import jobs
 from service.store.jobs import JobFilter, Requester
 from service.store.runs import runs
 from service.web import job_orders
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
@@ -106,7 +106,7 @@ def _build_context(job_id: int) -> dict[str, Any]:
         job = jobs.build_view(row)
         measured_runs = runs.list_runs_by_id(session, job.runs[-_MAX_RUNS:])
     actions = []
-    if guard.find_caller().may(Scope.ORDER):
+    if authorization.find_caller().may(Scope.ORDER):
         actions = [action.value for action in _ACTIONS if is_possible(job.state, action)]
     return {
         "job": job,

@@ -14,7 +14,7 @@ from service.store import hosts, jobs, overview
 from service.store.jobs import JobFilter
 from service.store.runs import runs
 from service.store.runs.runs import RunFilter
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.pages import drift_map, inbox
@@ -55,7 +55,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         activity = overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME)
         open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS)
     # Readers without a token may not see hosts and jobs.
-    if guard.is_anonymous():
+    if authorization.is_anonymous():
         all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = redact_for_caller(failures)

@@ -19,8 +19,8 @@ from service.store.runs import runs
 from service.store.runs.runs import RunFilter
 from service.store.series import series
 from service.store.series.series import SeriesFilter
-from service.text import commands
-from service.web.access import guard
+from service.text import commands_to_copy
+from service.web.access import authorization
 from service.web.app_resources import get_database
 from service.web.charts.window_picture import draw_windows
 from service.web.pages.error_pages import make_page_blueprint
@@ -79,7 +79,7 @@ def index() -> Page:
             "outcomes": list(Outcome),
             "unmeasured": unmeasured,
             "named": commits,
-            "may_measure": guard.find_caller().may(Scope.ORDER),
+            "may_measure": authorization.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
         },
         document=lambda: listed_runs,
@@ -103,7 +103,7 @@ def show(run_id: UUID) -> Page:
             "series": series_ids,
             "windows": draw_windows(report.samples),
             "samples": report.samples[:_MAX_SAMPLES],
-            "command": "" if has_imported(report) else commands.build_measure_command(report),
+            "command": "" if has_imported(report) else commands_to_copy.build_measure_command(report),
             "imported": has_imported(report),
         },
         document=lambda: report,

@@ -12,7 +12,7 @@ from service.rules.access.scope import Scope
 from service.schemas.triage import BisectPolicy, SubjectChange, SubjectList
 from service.store import subjects
 from service.web import subject_settings
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.access.author import find_author
 from service.web.app_resources import get_config, get_database
 from service.web.pages.error_pages import make_page_blueprint
@@ -34,7 +34,7 @@ def index() -> Page:
             "policies": list(BisectPolicy),
             "runs_a_day": get_config().narrowing_runs,
             "author": forms.find_likely_author(),
-            "may_change": guard.find_caller().may(Scope.ORDER),
+            "may_change": authorization.find_caller().may(Scope.ORDER),
         },
         document=lambda: SubjectList(items=entries, total=len(entries), limit=len(entries), offset=0),
         table=lambda: Table.from_records(entries, "name", "repository", "bisect_policy"),

@@ -17,7 +17,7 @@ from service.schemas.audit import AuditAction
 from service.schemas.history import View
 from service.store import tokens
 from service.store.models import Token
-from service.web.access import audit_log, guard
+from service.web.access import audit_log, authorization
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.page_formats import Page, Table, page
@@ -113,8 +113,8 @@ def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None =
     return {
         "tokens": entries,
         "shown": token,
-        "asked_for": guard.requires_tokens(),
-        "own": guard.find_caller().token_id,
+        "asked_for": authorization.requires_tokens(),
+        "own": authorization.find_caller().token_id,
         "meanings": MEANINGS,
         "days": _DEFAULT_DAYS,
         "most_days": _MAX_DAYS,

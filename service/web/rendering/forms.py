@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.contract.number_text import capitalize_first
-from service.web.access import guard
+from service.web.access import authorization
 
 _AUTHOR_KEY = "author"
 _MAX_AUTHOR_CHARACTERS = 100
@@ -39,14 +39,16 @@ _ERROR_PHRASES = {
 
 def find_likely_author() -> str:
     """Return the likely author: the name of the token, or the author that this browser sent last."""
-    return guard.find_caller().name if guard.requires_tokens() else str(session.get(_AUTHOR_KEY, ""))
+    return authorization.find_caller().name if authorization.requires_tokens() else str(session.get(_AUTHOR_KEY, ""))
 
 
 def read_form() -> dict[str, str]:
     """Return the filled-in fields of the request's form; store its author in the browser's cookie."""
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
-    form[_AUTHOR_KEY] = guard.find_caller().name if guard.requires_tokens() else form.get(_AUTHOR_KEY, "")
-    if form[_AUTHOR_KEY] and not guard.requires_tokens():
+    form[_AUTHOR_KEY] = (
+        authorization.find_caller().name if authorization.requires_tokens() else form.get(_AUTHOR_KEY, "")
+    )
+    if form[_AUTHOR_KEY] and not authorization.requires_tokens():
         session[_AUTHOR_KEY] = form[_AUTHOR_KEY][:_MAX_AUTHOR_CHARACTERS]
     return form
 

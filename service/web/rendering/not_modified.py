@@ -12,7 +12,7 @@ import time
 from flask import Response, request, session
 
 from service.store.engine.data_version import read_version
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.app_resources import get_database
 from service.web.rendering import reader_visit
 
@@ -29,7 +29,7 @@ def find_current_etag() -> str | None:
     stored_version = read_version(get_database())
     if stored_version is None:
         return None
-    caller = guard.find_caller()
+    caller = authorization.find_caller()
     cookie = sorted((name, value) for name, value in session.items() if name not in _IRRELEVANT_KEYS)
     reader = caller.name, sorted(caller.scopes), caller.token_id, cookie
     version = (

@@ -21,7 +21,7 @@ from runner.contract.profile_difference import (
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileWithoutStacks
-from service.text.commands import CURRENT_FOLDER, list_parameter_options
+from service.text.commands_to_copy import CURRENT_FOLDER, list_parameter_options
 
 _MAX_PLACES = 12
 _MAX_STACKS = 15

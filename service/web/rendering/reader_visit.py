@@ -8,7 +8,7 @@ from flask import request, session
 
 from service.rules.events.visit import Visit, find_visit_at
 from service.store import tokens
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.app_resources import get_database
 
 SINCE, SEEN_AT = "inbox-since", "inbox-seen"
@@ -20,7 +20,7 @@ def find_current_visit(now: datetime) -> Visit:
 
     A page that reloads itself does not extend the visit, because perhaps nobody is looking.
     """
-    token = guard.find_caller().token_id if guard.requires_tokens() else None
+    token = authorization.find_caller().token_id if authorization.requires_tokens() else None
     with get_database().reading() as store:
         stored_visit = tokens.find_visit(store, token) if token else _read_cookie()
     if "HX-Request" in request.headers or request.method != "GET":

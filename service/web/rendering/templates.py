@@ -15,7 +15,7 @@ from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
 from service.web import vendor
-from service.web.access import guard
+from service.web.access import authorization
 from service.web.rendering.page_formats import build_current_address, list_format_addresses
 
 FOLDER = Path(__file__).resolve().parents[3] / "templates"
@@ -41,8 +41,8 @@ def register(app: Flask) -> None:
     app.jinja_env.globals |= {
         "format_addresses": list_format_addresses,
         "address_with": build_current_address,
-        "may_administer": lambda: guard.find_caller().may(Scope.ADMIN),
-        "is_anonymous": guard.is_anonymous,
+        "may_administer": lambda: authorization.find_caller().may(Scope.ADMIN),
+        "is_anonymous": authorization.is_anonymous,
         "is_published": False,
         "may_see": _may_see,
         "signed_in": _get_reader_name,
@@ -54,12 +54,12 @@ def register(app: Flask) -> None:
 
 def _may_see(endpoint: str) -> bool:
     """Return whether the caller may open a page without being sent to the sign-in form."""
-    return not guard.is_anonymous() or may_read_anonymously(endpoint, "GET")
+    return not authorization.is_anonymous() or may_read_anonymously(endpoint, "GET")
 
 
 def _get_reader_name() -> str | None:
     """Return the name of the caller's token; None if the service asks for no tokens."""
-    return guard.find_caller().name or None if guard.requires_tokens() else None
+    return authorization.find_caller().name or None if authorization.requires_tokens() else None
 
 
 def _make_breakable(name: str) -> Markup:

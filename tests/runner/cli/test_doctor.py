@@ -15,7 +15,7 @@ from runner.doctor.checks import is_measurable
 from runner.doctor.result import Check, CheckStatus
 from runner.doctor.results_table import show_checks
 from runner.errors import FaultwatchError
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 from tests.service import reports
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from runner.cli import import_
 from runner.errors import FaultwatchError
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 
 MAP = "revision=what,case=program,started_at=when,minor-faults=faults"

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from runner.adoption.first_measurement import FirstMeasurement
+from runner.adoption.command_trials import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 from runner.cli import init_choice

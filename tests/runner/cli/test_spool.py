@@ -19,7 +19,7 @@ from runner.contract.nomination import NominationList
 from runner.contract.plan import Plan, PlannedRun, PlanRequest
 from runner.contract.report import Ref, Report, Revision
 from runner.errors import FaultwatchError, RequestRefused
-from runner.reporting import embedded
+from runner.reporting import embedded_service
 from runner.settings import load_settings
 from tests.runner.commands import compiled_programs, served
 
@@ -85,7 +85,7 @@ def fading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Fading]:
     def connect(_: object) -> Iterator[Fading]:
         yield service
 
-    monkeypatch.setattr(embedded, "connect_to_service", connect)
+    monkeypatch.setattr(embedded_service, "connect_to_service", connect)
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
     with compiled_programs(tmp_path / "home"):
         yield service

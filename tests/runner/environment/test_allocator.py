@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.environment import libraries
+from runner.environment import library_fingerprints
 from runner.environment.capture import capture_environment
 from runner.system.tree import Tree
 
@@ -47,9 +47,9 @@ def test_library_path_comes_first(machine: Make) -> None:
 def test_a_rebuilt_library_has_another_fingerprint(tmp_path: Path) -> None:
     library = tmp_path / "libjemalloc.so.2"
     library.write_bytes(b"one")
-    before = libraries.hash_library(library)
+    before = library_fingerprints.hash_library(library)
     library.write_bytes(b"another")
-    assert libraries.hash_library(library) != before
+    assert library_fingerprints.hash_library(library) != before
 
 
 def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> None:
@@ -62,7 +62,9 @@ def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> N
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    assert list(libraries.find_libraries(Tree(tmp_path), "libjemalloc*")) == [tmp_path / "usr/lib/libjemalloc.so.2"]
+    assert list(library_fingerprints.find_libraries(Tree(tmp_path), "libjemalloc*")) == [
+        tmp_path / "usr/lib/libjemalloc.so.2"
+    ]
 
 
 def test_this_machine_tells_its_c_library() -> None:

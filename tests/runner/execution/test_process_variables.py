@@ -6,7 +6,7 @@ import pytest
 
 from runner.execution.process_variables import PADDING_VARIABLE, START_BLOCK_BYTES, pad_variables
 from runner.perf import counted_program
-from runner.perf.session import count_faults
+from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
 
 

@@ -18,7 +18,7 @@ from runner.execution import sandbox as module
 from runner.execution.execute import ProgramResult
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.perf.session import ExecutionFailure, count_faults, count_processes
+from runner.perf.perf_stat import ExecutionFailure, count_faults, count_processes
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.settings import HOST_LOCK
@@ -303,7 +303,7 @@ def test_all_sandboxes_of_a_case_share_one_ceiling(
     grouped: bool, box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_TASKS", 80)
-    monkeypatch.setattr("runner.perf.session.MAX_TASKS", 80)
+    monkeypatch.setattr("runner.perf.perf_stat.MAX_TASKS", 80)
     if not grouped:
         monkeypatch.setattr(MemoryGroup, "limit_processes", lambda *_: False)
     tree = home / "tree"

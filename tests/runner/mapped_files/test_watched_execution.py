@@ -10,7 +10,7 @@ from runner.contract.report import Reading, Sample, Status
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder, parse_faults_by_file
-from runner.perf.session import count_processes
+from runner.perf.perf_stat import count_processes
 from runner.process_state.process_state import ProcessState
 
 

@@ -8,7 +8,7 @@ import pytest
 from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.errors import FaultwatchError
-from runner.mapped_files.trial_files import describe_page_cache
+from runner.mapped_files.prepared_files import describe_page_cache
 from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState

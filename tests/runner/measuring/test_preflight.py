@@ -16,7 +16,7 @@ from runner.settings import load_settings
 from runner.subject.build_cache import release_all
 from runner.subject.repository import Repository, open_repository
 from runner.workload import list_cases, load_workload
-from runner.workload.own_folder import provide_own_folder
+from runner.workload.workload_folder import provide_own_folder
 
 WORKLOAD = """
 [workload]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.perf.command import STANDARD_EVENTS
+from runner.perf.counted_events import STANDARD_EVENTS
 from runner.perf.event_grammar import is_allowed
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Stage
 from runner.doctor.counting import require_measurable
-from runner.perf import session
+from runner.perf import perf_stat
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import LostPrograms
-from runner.perf.session import Execution, ExecutionFailure, count_faults
+from runner.perf.perf_stat import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState
 
 PROGRAM = r"""
@@ -125,7 +125,7 @@ def test_the_accounts_agree_to_the_fault(how: str, programs: Path, monkeypatch: 
         seen.append((perf, accounts))
         return ""
 
-    monkeypatch.setattr(session, "explain_miscount", compared)
+    monkeypatch.setattr(perf_stat, "explain_miscount", compared)
     for _ in range(3):
         run(programs, "./pages", how, "5000", "./pages")
     differences = {accounts - perf for perf, accounts in seen}
@@ -155,7 +155,7 @@ def test_processes_that_the_program_left_behind_are_in_the_account(
     programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounts: list[int | float] = []
-    monkeypatch.setattr(session, "count_group_faults", lambda _: 0)  # As without a control group.
-    monkeypatch.setattr(session, "explain_miscount", lambda _perf, account, _lost: accounts.append(account) or "")
+    monkeypatch.setattr(perf_stat, "count_group_faults", lambda _: 0)  # As without a control group.
+    monkeypatch.setattr(perf_stat, "explain_miscount", lambda _perf, account, _lost: accounts.append(account) or "")
     run(programs, "./pages", "left", "5000", "./pages")
     assert accounts[0] >= 5000

@@ -13,7 +13,7 @@ from runner.contract.nightly import NightlyPart
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting import service_retries
 from runner.reporting.client import Service
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 from tests.runner.http_stub import Answer, HttpStub, http_stub
 from tests.runner.sample_reports import report

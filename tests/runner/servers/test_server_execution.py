@@ -11,9 +11,9 @@ import pytest
 
 from runner.contract.report import Sample
 from runner.perf import event_support
-from runner.perf.command import LOCK_WAIT_EVENT
+from runner.perf.counted_events import LOCK_WAIT_EVENT
 from runner.perf.event_support import split_known_events
-from runner.perf.session import ExecutionFailure
+from runner.perf.perf_stat import ExecutionFailure
 from runner.servers import server_execution
 from tests.runner.servers.conftest import Execute
 

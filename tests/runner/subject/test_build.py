@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.first_measurement import describe_build_failure
+from runner.adoption.command_trials import describe_build_failure
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox

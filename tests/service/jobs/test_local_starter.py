@@ -12,7 +12,7 @@ import pytest
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, State, Where
 from service.jobs.local_starter import LocalStarter
 from service.jobs.scheduler import JobScheduler
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester

@@ -12,7 +12,7 @@ import pytest
 from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Job, JobOrder, Outcome, State, Where
 from service.jobs.scheduler import JobScheduler, RemoteCallFailed, WrongOrderError
 from service.pipeline import lease_jobs
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester

@@ -13,8 +13,8 @@ from runner.contract.judging import Judging
 from service.pipeline import judging_schedule
 from service.rules.run_plan import MAX_RERUNS
 from service.store.engine.database import Database
-from service.store.events import deliveries
-from service.store.events.deliveries import Occasion
+from service.store.events import deliveries, unsent_events
+from service.store.events.unsent_events import Occasion
 from service.store.models import Point, Run, Series
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -45,8 +45,8 @@ def the_event(api: Api) -> dict[str, Any]:
 def send_all(database: Database) -> list[str]:
     """Send what is due through a channel; return the occasions, without the numbers of decisions."""
     with database.writing() as session:
-        since = deliveries.get_or_create_channel(session, "chat", START).since
-        due: list[Occasion] = deliveries.list_unsent_events(session, "chat", since)
+        since = unsent_events.get_or_create_channel(session, "chat", START).since
+        due: list[Occasion] = unsent_events.list_unsent_events(session, "chat", since)
         if due:
             key = deliveries.claim_message(session, "chat", due, datetime.now(UTC))
             deliveries.record_attempt(session, key, None, datetime.now(UTC))

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.automatic_decisions import LogEntry, build_certainty_entry, decide_automatically
+from service.rules.events.fixed_and_reopened import Transition
 from service.rules.events.lifecycle import find_state_after, get_next_state
-from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
 from tests.service.rules.events.made_drifts import located_drift

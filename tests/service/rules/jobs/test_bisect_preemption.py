@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs import states
+from service.rules.jobs import job_states
 from service.rules.jobs.bisect_preemption import OpenJob, decide_actions
-from service.rules.jobs.states import Action
+from service.rules.jobs.job_states import Action
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -88,4 +88,4 @@ def test_every_act_is_possible_and_touches_no_job_of_a_person(jobs: list[OpenJob
     for number, action in decided(*jobs, idle=idle).items():
         assert by_id[number].by_service
         if action is not Action.RESUME or by_id[number].state is State.PAUSED:
-            assert states.is_possible(by_id[number].state, action)
+            assert job_states.is_possible(by_id[number].state, action)

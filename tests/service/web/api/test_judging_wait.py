@@ -16,7 +16,7 @@ from runner.contract.nightly import NightlyCell, NightlyPart
 from service.pipeline import judge_series, judging_schedule
 from service.serving import THREADS
 from service.store.engine import deferred_work
-from service.web import admission
+from service.web import concurrency_limits
 from service.web.api import judging_wait
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -107,7 +107,7 @@ def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
 
 
 def test_those_who_judge_and_those_who_store_leave_a_thread_for_the_pages() -> None:
-    assert admission.MAX_REQUESTS + judging_wait.MAX_REQUESTS < THREADS
+    assert concurrency_limits.MAX_REQUESTS + judging_wait.MAX_REQUESTS < THREADS
 
 
 def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Out
 from service.pipeline import judging_schedule
 from service.store.engine import deferred_work
 from service.store.series import series
-from service.web import admission, app_resources
+from service.web import app_resources, concurrency_limits
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import GLIBC, JEMALLOC, commit, plan_request
@@ -141,7 +141,7 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
 @pytest.mark.usefixtures("_nothing_is_judged_in_the_background")
 def test_what_is_in_doubt_is_measured_again_at_once_though_others_send_runs(api: Api) -> None:
     api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
-    with api.client.application.app_context(), admission.find_admission().admit_request():
+    with api.client.application.app_context(), concurrency_limits.find_admission().admit_request():
         api.send(reports.report(3, 150, 150))
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]

@@ -11,7 +11,7 @@ import pytest
 from apiflask import APIFlask
 
 from runner.contract import Case, Host, Reading, Report, Sample, Status
-from service.web.admission import MAX_REQUESTS_PER_SUBJECT
+from service.web.concurrency_limits import MAX_REQUESTS_PER_SUBJECT
 from tests.service import reports
 from tests.service.apiclient import Api
 

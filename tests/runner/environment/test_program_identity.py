@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.program_files import read_build_settings, read_library_settings, read_run_settings
+from runner.environment.program_identity import read_build_settings, read_library_settings, read_run_settings
 from runner.system.tree import Tree
 
 

@@ -1,6 +1,6 @@
 """The steps that a comment suggests."""
 
-from service.forges.comment_steps import _build_code_block
+from service.forges.comment_next_steps import _build_code_block
 
 
 def test_commands_of_many_bytes_are_whole() -> None:

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
-from runner.environment import compilers, libraries, loaded_libraries
+from runner.environment import compilers, library_fingerprints
 from runner.environment.executed_programs import find_executed_programs, find_script_programs
+from runner.environment.needed_libraries import list_needed, resolve_dependencies
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
@@ -73,7 +74,7 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
         The copy of the workload's folder, whose scripts are the same for all revisions.
     """
     file = _find_program(command[0], path)
-    needed_libraries = loaded_libraries.list_needed(file) if file else ()
+    needed_libraries = list_needed(file) if file else ()
     further_programs = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
     return {
         "program": _identify_program(file) if file else None,
@@ -117,7 +118,7 @@ def _read_own_scripts(command: Sequence[str], own_folder: Path) -> Iterator[str]
 
 def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> SettingValues:
     """Return the libraries that compilers add to programs, other required libraries, and those preloaded for all."""
-    loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed_libraries))
+    loaded = resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed_libraries))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
         **{f"library.{name}"[:_MAX_NAME_CHARACTERS]: _describe_library(file) for name, file in loaded.items()},
@@ -191,7 +192,7 @@ def _identify_program(file: Path) -> str | None:
 
 
 def _describe_library(file: Path) -> str | None:
-    digits = libraries.hash_library(file)
+    digits = library_fingerprints.hash_library(file)
     return f"{file.resolve().name}, sha256 {digits}" if digits else None
 
 
@@ -199,5 +200,5 @@ def _list_preloaded(tree: Tree) -> Iterator[str]:
     """Yield the libraries that the loader preloads into every program of this host."""
     for entry in re.split(r"[\s:]+", " ".join(line.partition("#")[0] for line in tree.read_lines(_PRELOAD_FILE))):
         if entry:
-            digits = libraries.hash_library(tree.path(entry))
+            digits = library_fingerprints.hash_library(tree.path(entry))
             yield f"{entry} (sha256 {digits})" if digits else f"{entry} (not there)"

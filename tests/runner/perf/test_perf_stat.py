@@ -15,7 +15,7 @@ from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.attached_perf import AttachedPerf, AttachError
-from runner.perf.session import Execution, ExecutionFailure, count_faults, count_processes
+from runner.perf.perf_stat import Execution, ExecutionFailure, count_faults, count_processes
 from runner.process_state import system_calls
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState

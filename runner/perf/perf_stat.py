@@ -6,7 +6,6 @@ counted, the program does not get the variables that perf sets for its own child
 for that of the program, and several programs can start together.
 """
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,10 +24,11 @@ from runner.execution.launcher import SimultaneousStart, resolve_program
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.attached_recorder import Recording
-from runner.perf.command import ATTACHED_EVENTS
+from runner.perf.counted_events import ATTACHED_EVENTS
 from runner.perf.counted_program import OUT_OF_FILES_ERRORS, CountedProgram, CountingOrder, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
+from runner.perf.ignored_preloads import describe_unloaded_preload
 from runner.perf.lost_programs import combine_losses
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults, read_memory_readings
@@ -234,7 +234,7 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
     ExecutionFailure
         The program had a problem, or the kernel killed a part of it.
     """
-    problem = problem or _describe_preload_failure(program_result.error)
+    problem = problem or describe_unloaded_preload(program_result.error)
     has_lost_process = not problem and group.count_killed() > 0
     if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
@@ -247,12 +247,6 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
         was_stopped = bool(limit_text or program_result.explanation) or program_result.timed_out
         log = _format_log(program_result.output, program_result.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(program_result), was_stopped=was_stopped)
-
-
-def _describe_preload_failure(error: str) -> str:
-    """Return a problem if the loader could not preload a library: the program then runs with another allocator."""
-    match = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
-    return f"ran without {match[1]!r} of LD_PRELOAD, which could not be loaded" if match else ""
 
 
 def _format_log(output: str, error: str) -> str:

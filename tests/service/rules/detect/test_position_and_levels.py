@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.detect import find_level_changes
-from service.rules.detect.measured_change import MIN_RUNS_AT_LEVEL, count_runs_between
+from service.rules.detect.position_and_levels import MIN_RUNS_AT_LEVEL, count_runs_between
 
 OLD = [8023, 7992, 8022, 7987, 7994, 7998, 8006, 8000, 8008, 7994]
 NEW = [8368, 8384, 8347, 8351, 8362, 8359, 8368, 8369, 8366]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.series.point_order import PathPoint
-from service.rules.series.withdrawal import explain_withdrawals
+from service.rules.series.withdrawn_drifts import explain_withdrawals
 from service.schemas.history import Candidate, Cause, Direction, Drift, Evidence
 from tests.service import made_series
 

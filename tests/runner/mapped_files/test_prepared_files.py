@@ -8,7 +8,7 @@ import pytest
 
 from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.sandbox import Sandbox
-from runner.mapped_files.trial_files import KnownFiles, TrialFiles
+from runner.mapped_files.prepared_files import KnownFiles, TrialFiles
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from service.rules.events.fixed_and_reopened import Resolutions, list_transitions
 from service.rules.events.grouping import LocatedDrift
-from service.rules.events.resolution import Resolutions, list_transitions
 from tests.service.rules.events.made_drifts import located_drift
 
 

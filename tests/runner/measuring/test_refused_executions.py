@@ -11,8 +11,9 @@ from runner.contract.report import Environment, Host, Outcome, Report, Revision,
 from runner.dependencies.lookup_tracing import MAX_TRACED_CALLS
 from runner.measuring.measurement import measure_case
 from runner.measuring.trial import Bench
-from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
+from runner.perf.hidden_programs import describe_hidden_programs
+from runner.perf.ignored_preloads import describe_unmapped_preload
 from runner.workload import Workload, list_cases
 from runner.workload.allocators import describe_missing_library
 
@@ -39,7 +40,7 @@ def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsBy
     ],
 )
 def test_what_is_refused(watched: FaultsByFile | None, preloaded: str, said: str) -> None:
-    found = describe_unusable_watch(watched, {"LD_PRELOAD": preloaded})
+    found = describe_hidden_programs(watched) or describe_unmapped_preload(watched, {"LD_PRELOAD": preloaded})
     assert found.startswith(said) if said else not found
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
 from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
+from runner.mapped_files.page_cache_renewal import compute_uncertain_faults, evict_unprepared
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
-from runner.mapped_files.residency import evict_pages
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
@@ -180,10 +180,7 @@ class TrialFiles:
 
     def renew(self) -> None:
         """Evict the evictable pages of the unprepared files from the page cache."""
-        for path, preparation in self._preparations.items():
-            if preparation.cache is CacheState.UNPREPARED:
-                with suppress(OSError), open_regular(path) as file:
-                    evict_pages(file.fileno())
+        evict_unprepared(self._preparations)
 
     def record_renewal(self, faults: FaultsByFile | None) -> None:
         """Record the faults of a watched execution that followed :meth:`renew`."""
@@ -205,7 +202,7 @@ class TrialFiles:
             mapped=mapped_files,
             own_bytes=own_bytes,
             system_bytes=combine_digests((file.path, file.digest) for file in mapped_files if not file.in_build),
-            uncertain_faults=self._compute_uncertain_faults(),
+            uncertain_faults=compute_uncertain_faults((self.faults, *self._renewals), self._preparations),
         )
 
     def verify(self) -> None:
@@ -322,21 +319,6 @@ class TrialFiles:
     def _is_exact(self) -> bool:
         """Whether every fault of the watched execution was recorded."""
         return self.faults is not None and not self.faults.lost
-
-    def _compute_uncertain_faults(self) -> UncertainFaults:
-        """Return the lowest and the highest count of faults in unprepared files, over renewals of their state.
-
-        Both are 0 if they were not measured, because records were lost or no state could be renewed: then even the
-        smallest difference counts as a change.
-        """
-        watched_faults = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
-        if self.are_all_prepared or len(watched_faults) < 2:
-            return UncertainFaults()
-        unprepared_paths = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
-        unprepared_faults = [
-            sum(file.faults for file in faults.files if file.path in unprepared_paths) for faults in watched_faults
-        ]
-        return UncertainFaults(lowest=min(unprepared_faults), highest=max(unprepared_faults))
 
     def _make_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path

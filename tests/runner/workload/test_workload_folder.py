@@ -8,7 +8,7 @@ import pytest
 from runner.errors import FaultwatchError
 from runner.workload import Workload, list_cases, load_workload
 from runner.workload.bound_case import bind_case
-from runner.workload.own_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
+from runner.workload.workload_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
 
 TEXT = """
 [workload]

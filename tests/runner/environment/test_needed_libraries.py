@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.environment.loaded_libraries import list_needed, resolve_dependencies
+from runner.environment.needed_libraries import list_needed, resolve_dependencies
 from runner.system.tree import Tree
 
 

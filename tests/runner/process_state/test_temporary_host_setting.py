@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.process_state import host_setting
-from runner.process_state.host_setting import HostSetting
+from runner.process_state import temporary_host_setting
+from runner.process_state.temporary_host_setting import HostSetting
 from runner.system.tree import Tree
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from runner.system.tree import Tree
-from runner.process_state.host_setting import HostSetting
+from runner.process_state.temporary_host_setting import HostSetting
 HostSetting("enabled", Tree(Path(sys.argv[1]))).hold("always")
 print("held", flush=True)
 time.sleep(60)
@@ -67,7 +67,7 @@ def test_it_is_put_back_after_the_runner_was_killed(end: int, file: Path) -> Non
 
 
 def test_two_sessions_that_want_different_values_do_not_meet(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_setting, "MAX_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(temporary_host_setting, "MAX_WAIT_SECONDS", 0.1)
     one, other = setting(file), setting(file)
     one.hold("always")
     with pytest.raises(FaultwatchError, match="another session is using a different value of /enabled"):
@@ -81,7 +81,7 @@ def test_two_sessions_that_want_different_values_do_not_meet(file: Path, monkeyp
 
 
 def test_what_may_not_be_written_is_an_os_error_and_locks_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_setting.os, "access", lambda *_: False)
+    monkeypatch.setattr(temporary_host_setting.os, "access", lambda *_: False)
     with pytest.raises(PermissionError):
         setting(file).hold("always")
     monkeypatch.undo()
@@ -89,7 +89,7 @@ def test_what_may_not_be_written_is_an_os_error_and_locks_nothing(file: Path, mo
     held = setting(file)
     held.hold("never")
     held.restore()
-    assert time.monotonic() - began < host_setting.MAX_WAIT_SECONDS / 2
+    assert time.monotonic() - began < temporary_host_setting.MAX_WAIT_SECONDS / 2
 
 
 def test_a_host_without_it_is_an_os_error(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from runner.contract.job import BisectQuestion
 from runner.settings import Settings
 from runner.subject.repository_lookup import find_workload_and_repository
 from runner.workload.workload_lookup import choose_single_case
-from service.text import commands
+from service.text import commands_to_copy
 from service.web.rendering.profile_view import build_try_command
 from tests.service.web import extreme_reports
 
@@ -23,7 +23,7 @@ REPORT = extreme_reports.report(extreme_reports.MAIN, 4, extreme_reports.count(1
 def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variables() -> None:
     environment = Environment(settings={"variable.MALLOC_CONF": "a:1; rm -rf /", "thp": "never"})
     report = REPORT.model_copy(update={"environment": environment})
-    assert shlex.split(commands.build_measure_command(report)) == [
+    assert shlex.split(commands_to_copy.build_measure_command(report)) == [
         *("faultwatch", "measure", "copy_service", "--repo", ".", "--revision", REPORT.revision.commit[:12]),
         *("--set", "operations=64", "--set", "threads=1", "--env", "MALLOC_CONF=a:1; rm -rf /"),
     ]
@@ -34,7 +34,7 @@ def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
         REPORT.model_copy(update={"environment": Environment(settings=settings)})
         for settings in ({}, {"variable.LD_PRELOAD": "x.so"})
     )
-    told = commands.build_profile_commands(before, after).splitlines()
+    told = commands_to_copy.build_profile_commands(before, after).splitlines()
     assert told[0].startswith(
         f"faultwatch profile copy_service --repo . --revision {REPORT.revision.commit[:12]} --set"
     )
@@ -43,18 +43,18 @@ def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
 
 def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
     case = REPORT.case.model_copy(update={"parameters": {"prefault": True}})
-    assert "--set prefault=true" in commands.build_measure_command(REPORT.model_copy(update={"case": case}))
+    assert "--set prefault=true" in commands_to_copy.build_measure_command(REPORT.model_copy(update={"case": case}))
 
 
 def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> None:
-    told = commands.build_compare_commands("a" * 40, "b" * 40, ["copy", "scan"]).splitlines()
+    told = commands_to_copy.build_compare_commands("a" * 40, "b" * 40, ["copy", "scan"]).splitlines()
     assert told[0] == "faultwatch compare copy aaaaaaaaaaaa..bbbbbbbbbbbb --repo ."
     assert told[1].startswith("faultwatch compare scan ")
 
 
 def test_the_settings_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
     before, after = REPORT, REPORT.model_copy(update={"run_id": extreme_reports.run_id(extreme_reports.MAIN, 9)})
-    assert shlex.split(commands.build_settings_command(before, after)) == [
+    assert shlex.split(commands_to_copy.build_settings_command(before, after)) == [
         *("faultwatch", "bisect", "copy_service", "--repo", ".", "--revision", REPORT.revision.commit[:12]),
         *("--settings", f"{before.run_id}..{after.run_id}", "--set", "operations=64", "--set", "threads=1"),
     ]
@@ -92,13 +92,13 @@ def pasted() -> list[str]:
     question = BisectQuestion(subject="parser", case=case.name, good="a" * 40, bad="b" * 40, variables={"A": "x y"})
     remedy = Remedy(text="Another allocator", settings={"allocator": "jemalloc"})
     return [
-        commands.build_measure_command(report),
-        *commands.build_profile_commands(report, report).splitlines(),
-        *commands.build_compare_commands("a" * 40, "b" * 40, ["parse_lines"]).splitlines(),
-        commands.build_compare_case_command(report, report),
-        commands.build_bisect_command(question, None),
-        commands.build_settings_command(report, report),
-        commands.build_profile_command(case, "a" * 40, "b" * 40),
+        commands_to_copy.build_measure_command(report),
+        *commands_to_copy.build_profile_commands(report, report).splitlines(),
+        *commands_to_copy.build_compare_commands("a" * 40, "b" * 40, ["parse_lines"]).splitlines(),
+        commands_to_copy.build_compare_case_command(report, report),
+        commands_to_copy.build_bisect_command(question, None),
+        commands_to_copy.build_settings_command(report, report),
+        commands_to_copy.build_profile_command(case, "a" * 40, "b" * 40),
         build_try_command("a" * 40, case, remedy),
     ]
 

@@ -16,8 +16,8 @@ from werkzeug.test import TestResponse
 from service.pipeline import ingest_reports
 from service.serving import THREADS
 from service.store.engine import deferred_work
-from service.web import admission
-from service.web.admission import MAX_REQUESTS, MAX_REQUESTS_PER_SUBJECT, Admission
+from service.web import concurrency_limits
+from service.web.concurrency_limits import MAX_REQUESTS, MAX_REQUESTS_PER_SUBJECT, Admission
 from service.web.problems import ProblemError
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -47,7 +47,7 @@ def test_who_would_take_all_threads_comes_later(
     def send(number: int, subject: str) -> TestResponse:
         return Api(app.test_client()).put(reports.report(number, 100, subject=subject))
 
-    before = admission.count_refused()
+    before = concurrency_limits.count_refused()
     with ThreadPoolExecutor(MAX_REQUESTS) as pool:
         under_way = [pool.submit(send, number, "demo") for number in range(MAX_REQUESTS_PER_SUBJECT)]
         for _ in under_way:
@@ -63,7 +63,7 @@ def test_who_would_take_all_threads_comes_later(
         go_on.set()
         assert [answer.result().status_code for answer in under_way] == [201] * MAX_REQUESTS
     assert send(90, "demo").status_code == 201, "each has given its place back"
-    assert admission.count_refused() == before + 2
+    assert concurrency_limits.count_refused() == before + 2
     assert f"faultwatch_requests_refused_total {before + 2}.0" in app.test_client().get("/metrics").text
 
 
@@ -98,7 +98,7 @@ def test_runs_that_arrive_together_are_judged_together_soon_after(
 
     Api(client).put(reports.report(1, 100))
     assert unjudged() == 0, "one alone is judged before it is answered"
-    with app.app_context(), admission.find_admission().admit_request():
+    with app.app_context(), concurrency_limits.find_admission().admit_request():
         Api(client).put(reports.report(2, 100))
         assert unjudged() > 0
     deadline = time.monotonic() + 60

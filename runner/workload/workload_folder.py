@@ -19,7 +19,12 @@ from runner.system.processes import read_own_name
 from runner.system.tree_walk import remove_tree, walk_tree
 from runner.workload.definition import Workload
 from runner.workload.placeholders import HOME_PLACEHOLDER, OWN_FOLDER_PLACEHOLDER
-from runner.workload.source_tree import compute_tree_digest, copy_sources, list_source_files, select_build_files
+from runner.workload.workload_folder_files import (
+    compute_tree_digest,
+    copy_sources,
+    list_source_files,
+    select_build_files,
+)
 
 _DIGEST_DIGITS = 32
 

@@ -1,7 +1,4 @@
-"""Decides whether executions like a watched one can be samples.
-
-perf must see all programs, and all libraries that the workload preloads must be mapped.
-"""
+"""Finds libraries of LD_PRELOAD that a program ran without: it went on with another allocator."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +7,8 @@ from pathlib import PurePosixPath
 from runner.perf.faults_by_file import FaultsByFile
 
 
-def describe_unusable_watch(faults: FaultsByFile | None, variables: Mapping[str, str]) -> str:
-    """Return why executions like this one cannot be samples, as the predicate of a sentence; empty if they can.
+def describe_unmapped_preload(faults: FaultsByFile | None, variables: Mapping[str, str]) -> str:
+    """Return which library no process mapped, as the predicate of a sentence; empty if all were mapped.
 
     Parameters
     ----------
@@ -20,14 +17,8 @@ def describe_unusable_watch(faults: FaultsByFile | None, variables: Mapping[str,
     variables
         The environment variables of the program.
     """
-    if faults is None:
-        return ""
-    if faults.hidden:
-        return (
-            f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it changes its "
-            "user (set-user-ID), or this user may not read it"
-        )
-    if faults.lost:  # If records were lost, a library without a record may be mapped nevertheless.
+    # If records were lost, a library without a record may be mapped nevertheless.
+    if faults is None or faults.lost:
         return ""
     mapped_names = {PurePosixPath(file.path).name for file in faults.files}
     for entry in filter(None, re.split(r"[ :]+", variables.get("LD_PRELOAD", ""))):
@@ -36,3 +27,9 @@ def describe_unusable_watch(faults: FaultsByFile | None, variables: Mapping[str,
         if "$" not in entry and not any(name.startswith(stem) for name in mapped_names):
             return f"ran without {entry!r} of LD_PRELOAD: no process mapped it"
     return ""
+
+
+def describe_unloaded_preload(error: str) -> str:
+    """Return a problem if the loader ignored a library, by what it printed on standard error; empty otherwise."""
+    match = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
+    return f"ran without {match[1]!r} of LD_PRELOAD, which could not be loaded" if match else ""

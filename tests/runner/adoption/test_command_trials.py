@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.first_measurement import FirstMeasurement, redirect_file_to_input
+from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 from runner.execution.execute import ProgramResult

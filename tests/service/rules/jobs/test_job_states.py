@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.contract.job import State
-from service.rules.jobs.states import Action, JobTransitionError, get_next_state, is_possible
+from service.rules.jobs.job_states import Action, JobTransitionError, get_next_state, is_possible
 
 
 def test_a_job_that_has_ended_stays_as_it_is() -> None:

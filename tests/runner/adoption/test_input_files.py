@@ -1,5 +1,5 @@
 from runner.adoption.built_programs import list_file_runs
-from runner.adoption.inputs import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
+from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from tests.runner.adoption.listings import listing
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from runner.environment import libraries
+from runner.environment import library_fingerprints
 from runner.system.regular_file import open_regular
 from runner.system.tree import Tree
 
@@ -25,7 +25,7 @@ ReadBytes = Callable[[int, int], bytes]
 
 def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
     """Return the files of these libraries and all their dependencies, by name, except those that this host lacks."""
-    folders = libraries.list_folders(tree)
+    folders = library_fingerprints.list_folders(tree)
     paths: dict[str, Path] = {}
     queue = list(names)
     while queue and len(paths) < _MAX_LIBRARIES:

@@ -1,0 +1,38 @@
+"""Compares head with a stored run of base, which was measured earlier: this can only show that a count is the same."""
+
+from __future__ import annotations
+
+from runner.contract import ComparisonRequest, Status, Verdict, metric
+from runner.contract.level import compute_median, find_majority
+from service.rules.comparison.metric_decision import MetricDecision, Pairs, decide_count
+from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
+
+
+def compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
+    """Compare each sample of head with the level of a stored run of base; return these pairs and the decision.
+
+    The only possible result is "the same". If head seems to differ, no further pairs of this kind are asked for,
+    because both sides have to be measured interleaved.
+    """
+    base, head = request.base, request.head
+    readings = (*base.readings(name), *head.readings(name))
+    missing_sides = list_missing_sides(name, request)
+    if missing_sides:
+        return [], decide_missing_value(name, missing_sides, request)
+    base_majority = find_majority(base.values(name))
+    undecided_result = MetricDecision(
+        Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
+    )
+    if base_majority is None or not head.values(name):
+        return [], undecided_result
+    if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
+        return [], undecided_result
+    pairs = [(base_majority[0], value) for value in head.values(name)]
+    decision = decide_count(pairs, alpha, request.max_pairs)
+    if decision.verdict is Verdict.SAME:
+        sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
+        return pairs, decision._replace(sentence=sentence)
+    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
+    return pairs, undecided_result._replace(
+        rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs
+    )

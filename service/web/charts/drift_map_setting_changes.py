@@ -1,0 +1,32 @@
+"""Groups the events that settings caused for the drift map, by the change of settings and its column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.rules.drift_map.layout import DriftMap
+from service.schemas.history import SettingChange
+from service.store.drift_map import MapEvent
+
+
+class SettingsChange(NamedTuple):
+    """Events that the same change of settings caused, in one column."""
+
+    column: int
+    settings: tuple[SettingChange, ...]
+    events: Sequence[MapEvent]
+
+
+def group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> list[SettingsChange]:
+    """Return the changes of settings, starting with the one that moved the most series.
+
+    An event that names no changed setting is left out.
+    """
+    by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
+    for event in config_events:
+        if not event.settings:  # The two sides of its leading drift differ in no known setting.
+            continue
+        by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
+    changes = [SettingsChange(column, settings, events) for (column, settings), events in by_change.items()]
+    return sorted(changes, key=lambda change: -sum(event.n_series for event in change.events))
