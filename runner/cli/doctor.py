@@ -1,4 +1,4 @@
-"""``faultwatch doctor``: find what prevents or distorts measurements on this host, and fix it."""
+"""``faultwatch doctor``: show what prevents or distorts measurements on this host, and how to fix it."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -28,8 +28,8 @@ def command(action: str | None, as_json: bool) -> None:
     --fix tunes processors and interrupts with `pyperf system tune` and corrects the memory settings until the host
     reboots. Without root, it lists what root can fix. It waits until no measurement runs on this host.
 
-    Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, needs root,
-    or failed.
+    Exit code 0: this host can measure, and --fix or --undo, if given, changed everything that it had to. 1: something
+    prevents measuring, needs root, or failed.
     """
     from runner.cli.measuring_setup import create_host_turn
     from runner.doctor.checks import is_measurable, run_checks

@@ -24,7 +24,7 @@ COMMANDS = {
     "compare": "Measure two revisions interleaved and report what changed.",
     "completion": "Print the shell completion for commands, options and workloads.",
     "demo": "Measure the demo history and show it on the dashboard.",
-    "doctor": "Find what prevents or distorts measurements on this host, and fix it.",
+    "doctor": "Show what prevents or distorts measurements on this host, and how to fix it.",
     "env": "Show every setting of this host that can move a fault count.",
     "gate": "Compare the head of a pull request with its merge base, as a CI job.",
     "history": "Measure a range of a repository's history.",

@@ -55,8 +55,9 @@ def show_history(
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
-            f"[yellow]The program found the same files, but its count differs: {escape_text(sentence)}.[/]\nThe "
-            f"measured count is judged. From this revision on, every revision was measured.",
+            "[yellow]The program found the same files as in an earlier run, but its count differs: "
+            f"{escape_text(sentence)}.[/]\nThe measured count is judged, and from this revision on, no count of this "
+            "case was reused.",
             highlight=False,
             soft_wrap=True,
         )
@@ -70,13 +71,15 @@ def show_history(
     error_text = f": {escape_text(summary.error.what)}" if summary.error else ""
     if summary.waiting_before:
         count = format_count(summary.waiting_before, "report")
+        verb = "is" if summary.waiting_before == 1 else "are"
         console.print(
-            f"{count} of earlier commands are still on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
+            f"{count} of earlier commands {verb} still on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
         )
     if summary.n_waiting:
+        count, verb = format_count(summary.n_waiting, "report"), "is" if summary.n_waiting == 1 else "are"
         console.print(
-            f"[yellow]{summary.n_waiting} reports are on disk{error_text}.[/]\nThe next command that reaches the "
-            "service sends them. To send them now, run `faultwatch spool --flush`."
+            f"[yellow]{count} {verb} on disk{error_text}.[/]\nThe next command that reaches the service sends what is "
+            "waiting. To send it now, run `faultwatch spool --flush`."
         )
         return
     # Print the drifts and the addresses of the charts.
@@ -148,7 +151,8 @@ def show_drifts(
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     n_below_floor = len(drifts) - len(above_floor)
     if n_below_floor:
-        console.print(f"{n_below_floor} below the floor: runs with the same bytes can differ that much.", style="dim")
+        count = format_count(n_below_floor, "drift")
+        console.print(f"{count} below the floor: even runs of identical programs can differ by that much.", style="dim")
 
 
 def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:

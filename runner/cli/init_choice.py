@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
-    "for a library, write a small driver into a separate folder, with a workload.toml{} that builds both; "
-    "`faultwatch init FOLDER` then measures it and writes the CI file"
+    "for a library, write a small driver program in a separate folder, with a workload.toml{} that builds the library "
+    "and the driver; `faultwatch init FOLDER` then measures the driver and writes the CI file"
 )
 _ONE_TARGET_HINT = (
     "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "

@@ -1,4 +1,7 @@
-"""Describes the verdict on one metric, in the same words for the terminal, the comment and the pages."""
+"""Describes the verdict on one metric, in the same words for the terminal, the comment and the pages.
+
+The sentence with the reason of the verdict comes from :mod:`service.rules.comparison.metric_decision`.
+"""
 
 from collections.abc import Callable, Iterable
 from math import comb

@@ -119,8 +119,8 @@ _METRICS = (
         Kind.RATIO,
         "lower",
         False,
-        "System time as a share of user and system time together. A single run is noisy, so it is never judged on its "
-        "own.",
+        "System time as a share of user and system time together. A single run is noisy, so it is judged only if the "
+        "workload file names it.",
         views=MetricView.COMPARISON
         | MetricView.DRIFT
         | MetricView.MATRIX

@@ -21,7 +21,7 @@ def check_governor(host: HostProbe) -> CheckResult:
     if value == "performance":
         return make_ok(value)
     return make_warning(
-        f"{value}: times depend on earlier work",
+        f"{value}: the clock follows the load, so times depend on what ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 

@@ -1,4 +1,4 @@
-"""Folds recorded stacks: merges equal stacks into one with a weight, and looks up source lines."""
+"""Folds recorded stacks: merges equal stacks into one with a weight, and chooses the source line of each frame."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -19,7 +19,7 @@ CONTEXT = "Faultwatch"
 MAX_DESCRIPTION_CHARACTERS = 140
 """The largest length of a status description that both forges show in full."""
 _MAX_REASON_CHARACTERS = 500
-_GITHUB_ONLY_REPLY = "This command works on GitHub only. Start the job of your CI system again, or use the dashboard."
+_GITHUB_ONLY_REPLY = "This command works only on GitHub. Run the job again in your CI system, or use the dashboard."
 
 
 @dataclass(frozen=True, slots=True)

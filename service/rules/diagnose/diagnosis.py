@@ -1,4 +1,4 @@
-"""Applies all rules to a profile, and sorts their findings."""
+"""Applies all rules to a profile, and sorts their findings; given an earlier profile, only those that cost more now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The log of deliveries: which event was sent through which channel, and which messages have to be retried."""
+"""The log of deliveries: which event was sent through which channel, and which messages have to be sent again.
+
+A message is sent again after a failure (:mod:`service.rules.delivery_schedule` says when), or if the process that sent
+it was killed.
+"""
 
 from __future__ import annotations
 

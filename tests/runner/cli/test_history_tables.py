@@ -122,7 +122,9 @@ def test_a_suspicion_says_what_decides_it() -> None:
 
 def test_what_the_service_folds_is_counted_in_one_line() -> None:
     text = shown(below_floor=True)
-    assert text == "No drift above the floor.\n1 below the floor: runs with the same bytes can differ that much.\n"
+    assert text == (
+        "No drift above the floor.\n1 drift below the floor: even runs of identical programs can differ by that much.\n"
+    )
     assert "below the floor" not in shown(below_floor=False)
 
 
