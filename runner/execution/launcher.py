@@ -322,8 +322,10 @@ def resolve_program(
     tuple
         The path to execute and an empty text, or an empty path and the reason.
     """
-    names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
-    files = [name for name in names if is_visible(directory / name) and (directory / name).is_file()]
+    # An empty folder of the PATH means the current one.
+    names = [program] if "/" in program else [f"{folder or '.'}/{program}" for folder in path.split(":")]
+    # Unlike Path.is_file, isfile passes over folders that this user may not search.
+    files = [name for name in names if is_visible(directory / name) and os.path.isfile(directory / name)]  # noqa: PTH113
     for name in files:
         if os.access(directory / name, os.X_OK):
             return name, ""
