@@ -318,7 +318,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     FaultwatchError
         There is no such repository.
     """
-    local = Path(location).expanduser()
+    local = Path(os.path.expanduser(location))  # noqa: PTH111 - Path.expanduser raises if there is no such user
     if local.exists():
         return _open_local(local, explicit=explicit)
     if "://" not in location and not ("@" in location and ":" in location):
