@@ -115,7 +115,7 @@ class TrialFiles:
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
-            if Path(path).is_file():
+            if _is_file(path):
                 self._prepare_file(path)
 
     def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
@@ -227,7 +227,7 @@ class TrialFiles:
         ]
         mapped_paths = self.paths
         opened_files = [
-            path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and path.is_file()
+            path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and _is_file(path)
         ]
         own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
         system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
@@ -322,6 +322,14 @@ class TrialFiles:
 
     def _make_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
+
+
+def _is_file(path: str | Path) -> bool:
+    """Return whether a path that a program has chosen is that of a file.
+
+    Unlike ``Path.is_file``, this is False for a name that is too long, and in a folder that this user may not search.
+    """
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def _list_files(paths: Sequence[str]) -> str:

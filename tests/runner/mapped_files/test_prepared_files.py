@@ -59,3 +59,11 @@ def test_what_every_program_maps_of_the_system_is_opened(tree: Path) -> None:
     if not settings.exists():
         pytest.skip("this system has no cache of libraries")
     assert opened(tree, Sandbox(), mapped(settings)) == [settings]
+
+
+def test_a_name_that_is_too_long_for_a_file_is_not_one_that_was_opened(tree: Path) -> None:
+    trial_files = TrialFiles(tree, "case", KnownFiles(), None)
+    lookups = Lookups(frozenset({("c", f"{tree}/{'x' * 300}")}))
+    trial_files.prepare_mapped(FaultsByFile(0, 0, 0, ()), lookups, time.time_ns())
+    (remark,) = trial_files.list_remarks()
+    assert "mapped and read no file of the build" in remark
