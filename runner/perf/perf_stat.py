@@ -246,7 +246,11 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
         message = f"`{shlex.join(command)}` {problem}{limit_text}"
         was_stopped = bool(limit_text or program_result.explanation) or program_result.timed_out
         log = _format_log(program_result.output, program_result.error)
-        raise ExecutionFailure(message, log, temporary=is_temporary(program_result), was_stopped=was_stopped)
+        # Without a limit of its own, a process was killed because the memory of the whole host ran out.
+        lacked_host_memory = has_lost_process and not limit_text
+        raise ExecutionFailure(
+            message, log, temporary=lacked_host_memory or is_temporary(program_result), was_stopped=was_stopped
+        )
 
 
 def _format_log(output: str, error: str) -> str:
