@@ -27,7 +27,9 @@ _MAX_LAUNCHER_ROUNDS = 2
 GO_ON = b"g"
 """The answer for which the launcher waits before it continues; any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
+"""A number in a message of the launcher. With 18 digits, it fits into 64 bits."""
 _MAX_STATUS = 0xFFFF
+"""The largest status that ``waitpid`` returns: an exit code and a signal of 8 bits each."""
 _PROTOCOL_ERROR = "the launcher sent a malformed message"
 
 

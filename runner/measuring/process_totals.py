@@ -18,7 +18,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
     largest process, and a ratio is the mean. If the reading of one process has no value, the combined one has none for
     the same reason.
     """
-    if len(samples) == 1:
+    if len(samples) == 1:  # Its readings are the totals, so they are not listed once more as those of a process.
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group_readings)})
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     shared_names = [name for name in names if all(name in sample.readings for sample in samples)]

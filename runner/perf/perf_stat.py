@@ -239,6 +239,7 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
     if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:
+        # The kernel ends a program beyond its memory limit by SIGKILL, so the limit may explain such an end.
         was_killed = has_lost_process or "SIGKILL" in problem
         limit_text = (
             f" (memory limit {group.read_value()} bytes)" if was_killed and group.read_value() != "none" else ""
