@@ -244,7 +244,7 @@ class ServerExecution:
             readings = perf.read_readings() | make_unsupported_readings(self._unknown)
             if self._filters:
                 waits = readings.pop(LOCK_WAIT_EVENT)
-                if waits.value is not None:
+                if waits.value is not None:  # Where they cannot be counted, the metric is absent.
                     readings["rwsem-waits"] = waits
         except AttachError as error:
             raise FaultwatchError(f"perf failed: {error}") from None

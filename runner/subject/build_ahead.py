@@ -76,7 +76,7 @@ class BuildAhead:
         self._repository = repository
         self._workload = workload
         self._next_commits = deque(dict.fromkeys(commits))
-        self._jobs = jobs if workload.build.command else 0
+        self._jobs = jobs if workload.build.command else 0  # Without a command, only a checkout is written.
         self._workers: list[_Worker] = []
         self._clock = BuildClock()
         self._finished_commits: set[str] = set()
