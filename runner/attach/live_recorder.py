@@ -15,10 +15,13 @@ from runner.perf.attached_recorder import Recorder, RecordPlan
 _BUFFER_PAGES = 512
 """Pages of each processor's buffer: 2 MiB, to save memory on a host that has other work to do."""
 _MAX_BYTES = "512M"
+"""The size at which perf stops a recording, which takes space among the observed host's temporary files."""
 _MAX_ATTEMPTS = 8
 """How many attempts to attach are made. perf fails if a thread, such as that of a connection, ends meanwhile."""
 _NICENESS = 19
+"""The nice value with the lowest priority."""
 _SET_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2): the signal that a process gets when its parent ends."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

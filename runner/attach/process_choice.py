@@ -105,7 +105,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
     name = unit if _UNIT_SUFFIX.search(unit) else f"{unit}.service"
     # The paths of the groups up to the name of the unit: processes may be in groups below the unit's.
     groups = {
-        process.group[: process.group.index(f"/{name}") + len(name) + 1]
+        process.group[: f"{process.group}/".index(f"/{name}/") + len(name) + 1]
         for process in table.values()
         if f"/{name}/" in f"{process.group}/"
     }

@@ -7,9 +7,11 @@ from msgspec import Struct
 from runner.system.tree import Tree
 
 _KERNEL_THREAD_PARENT = 2
+"""The process id of kthreadd, which starts all other kernel threads."""
 _PARENT_FIELD, _START_FIELD = 1, 19
 """Indices of fields of ``/proc/PID/stat``, counted after the name, because the name may contain spaces."""
 _MAX_WORDS = 100
+"""The largest number of words of a command line that are kept: the first ones name the program."""
 _STARTER_FACTOR = 10
 """A process is only a starter if another process of its tree has used this many times its CPU time."""
 

@@ -54,14 +54,20 @@ class CommitPairs(Struct, frozen=True):
             decide,
             pairs=pairs,
             judging=judging,
-            build_further_trials=lambda number: (
-                self._build_trial(case, base, number),
-                self._build_trial(case, head, number),
-            ),
+            build_further_trials=lambda number: self._build_further_trials(case, base, head, number),
             build_base_in_head_folder=lambda: self._build_in_folder_of(case, base, head),
             deadline=deadline,
             progress=progress,
         )
+
+    def _build_further_trials(
+        self, case: Case, base: Revision, head: Revision, number: int
+    ) -> tuple[Trial, Trial] | None:
+        """Return the trials of further builds of two commits; None if one does not build once more."""
+        try:
+            return self._build_trial(case, base, number), self._build_trial(case, head, number)
+        except CommitNotBuiltError:
+            return None  # The measurements of the first builds are still valid.
 
     def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
         """Build a commit that was built before; return its trial."""

@@ -208,7 +208,7 @@ class HistoryMeasurement(Struct, frozen=True):
         commits = [run.revision for run in planned_runs]
         newest_commit = revisions[-1].commit if revisions else ""
         reused_runs: dict[str, tuple[Revision, PlannedRun, Report]] = {}
-        """The run before the current one, by case, if its counts were reused."""
+        """The last run with counts, by case, if its counts were reused."""
         # Measure commit by commit, while the next ones are built.
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
@@ -228,15 +228,15 @@ class HistoryMeasurement(Struct, frozen=True):
                 )
                 for run, report, executions in measured_runs:
                     yield report, executions
-                    previous_run = reused_runs.pop(run.case.name, None)
                     if report.reused:
                         reused_runs[run.case.name] = revision, run, report
-                    elif previous_run:
-                        earlier_revision, earlier_run, reused_report = previous_run
+                    # A commit without counts changes nothing: a later one is compared with the same run.
+                    elif report.outcome is Outcome.MEASURED and run.case.name in reused_runs:
+                        earlier_revision, earlier_run, reused_report = reused_runs.pop(run.case.name)
                         if differs_from_reused(report, reused_report):
                             doubted_runs.append((earlier_revision, earlier_run))
-                # The difference from the revision before will be attributed to this commit, so the counts of that
-                # revision must be measured and not reused.
+                # The difference from the last revision with counts will be attributed to the commits after it, so the
+                # counts of that revision must be measured and not reused.
                 for earlier_revision, earlier_run in doubted_runs:
                     rerun = earlier_run.model_copy(update={"reason": Reason.RERUN})
                     for _, report, executions in self._measure_revision(

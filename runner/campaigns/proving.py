@@ -185,7 +185,7 @@ class Prover(Struct):
             older_half = self._compare(case, base, middle, min_percent)
             if older_half is not None:
                 break
-        else:
+        else:  # None of them could be compared, so the change stays proven for the whole range only.
             return
         # Continue with the half that contains the change, or with both halves if each contains a part of it.
         older_change = _find_change(older_half, metric)

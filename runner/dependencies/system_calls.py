@@ -9,6 +9,7 @@ from functools import lru_cache
 from runner.errors import FaultwatchError
 from runner.execution.system_call_filter import Argument, add_rule, export_filter, load_libseccomp, open_as_descriptor
 
+# Constants of libseccomp's seccomp.h: actions, attributes of a filter, and below the operators.
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
 _BINARY_TREE = 2
@@ -133,7 +134,7 @@ def _build_filter(includes_open_files: bool) -> bytes:
         seccomp.seccomp_attr_set(context, _OPTIMIZE, _BINARY_TREE)
         for name, code in FOLLOWED_CALLS.items():
             if code & _ACTION_MASK == Action.DESCRIPTOR and not includes_open_files:
-                continue
+                continue  # The file was opened by a call that is followed.
             add_rule(seccomp, context, name, _TRACE | code)
         add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))
         add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))

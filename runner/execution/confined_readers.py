@@ -27,6 +27,7 @@ def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
 
 
 def _list_reader_privileges() -> tuple[str, ...]:
+    """Return bubblewrap's options for capabilities: users other than root have none, and need a user namespace."""
     # Without CAP_SYSLOG the kernel's functions have no addresses.
     capabilities = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
     return capabilities if os.geteuid() == 0 else ("--unshare-user",)

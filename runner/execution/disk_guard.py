@@ -107,7 +107,8 @@ class FreeResources(Struct, frozen=True):
     def measure(cls, tree: Path) -> Self:
         """Return the free resources of the host and of the file system of a tree."""
         state = os.statvfs(tree)
-        return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
+        # f_bavail and f_favail are what a sandboxed program can use: f_bfree includes what is reserved for root.
+        return cls(state.f_bavail * state.f_frsize, state.f_favail, state.f_files > 0, _read_available_memory())
 
 
 def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:

@@ -27,7 +27,9 @@ _MAX_LAUNCHER_ROUNDS = 2
 GO_ON = b"g"
 """The answer for which the launcher waits before it continues; any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
+"""A number in a message of the launcher. With 18 digits, it fits into 64 bits."""
 _MAX_STATUS = 0xFFFF
+"""The largest status that ``waitpid`` returns: an exit code and a signal of 8 bits each."""
 _PROTOCOL_ERROR = "the launcher sent a malformed message"
 
 
@@ -322,8 +324,10 @@ def resolve_program(
     tuple
         The path to execute and an empty text, or an empty path and the reason.
     """
-    names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
-    files = [name for name in names if is_visible(directory / name) and (directory / name).is_file()]
+    # An empty folder of the PATH means the current one.
+    names = [program] if "/" in program else [f"{folder or '.'}/{program}" for folder in path.split(":")]
+    # Unlike Path.is_file, isfile passes over folders that this user may not search.
+    files = [name for name in names if is_visible(directory / name) and os.path.isfile(directory / name)]  # noqa: PTH113
     for name in files:
         if os.access(directory / name, os.X_OK):
             return name, ""

@@ -41,11 +41,16 @@ NAMESPACES = (
 _KERNEL_FOLDER = Path("/sys/kernel")
 _MIB = 1 << 20
 MAX_TASKS = 1024
+"""The largest number of processes and threads of all programs of a case."""
 MAX_FILE_BYTES = 4096 * _MIB
+"""The largest size of a file that a program writes."""
 MAX_TREE_BYTES = 8192 * _MIB
 """How many bytes a tree may grow by while a program runs in it."""
 MAX_TMP_BYTES = 1024 * _MIB
+"""The largest size of each folder in memory that programs may write to, such as ``/tmp``, over all sandboxes of a
+case."""
 _MAX_MEMORY_SHARE = 0.75
+"""The share of this machine's memory that the programs of a case may use; the rest is left for the host."""
 
 
 class Sandbox(Struct, frozen=True):

@@ -115,7 +115,7 @@ class TrialFiles:
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
-            if Path(path).is_file():
+            if _is_file(path):
                 self._prepare_file(path)
 
     def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
@@ -227,12 +227,12 @@ class TrialFiles:
         ]
         mapped_paths = self.paths
         opened_files = [
-            path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and path.is_file()
+            path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and _is_file(path)
         ]
         own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
         system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
         doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
-        return tuple(line[:1000] for line in (loss_message, *lines, *doubts) if line)
+        return tuple(_make_text(line)[:1000] for line in (loss_message, *lines, *doubts) if line)
 
     def _is_input(self, file: FileFaults, began_at: int) -> bool:
         """Return whether a mapped file existed before the execution, so that its state can be prepared."""
@@ -307,7 +307,7 @@ class TrialFiles:
         path, preparation = Path(file.path), self._preparations[file.path]
         is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
-            path=str(self._make_relative(path)),
+            path=_make_text(str(self._make_relative(path))),
             in_build=is_in_build,
             digest=hash_built_file(path, self._tree) if is_in_build else hash_file(path),
             cache=preparation.cache,
@@ -322,6 +322,19 @@ class TrialFiles:
 
     def _make_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
+
+
+def _is_file(path: str | Path) -> bool:
+    """Return whether a path that a program has chosen is that of a file.
+
+    Unlike ``Path.is_file``, this is False for a name that is too long, and in a folder that this user may not search.
+    """
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def _make_text(text: str) -> str:
+    r"""Return a text with file names as text that a report can contain: ``\udce9`` for the byte E9 that is no UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _list_files(paths: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from runner.system.scratch import make_scratch_folder
 
 
 class PrivateCopies:
-    """A folder of copies, each named by the digest of its content."""
+    """A folder of copies, each named by the digest of its content and by its permissions."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -32,10 +32,12 @@ class PrivateCopies:
             if state.st_size > MAX_BYTES or state.st_mode & (stat.S_ISUID | stat.S_ISGID):
                 return None
             content = file.read_bytes()
-            copy = self._folder / hashlib.sha256(content).hexdigest()
+            mode = state.st_mode & 0o777
+            # The mode is a part of the name: a copy of a file that is not executable cannot replace a program.
+            copy = self._folder / f"{hashlib.sha256(content).hexdigest()}-{mode:03o}"
             # A copy of another size is damaged, for example by a power cut.
             if not copy.exists() or copy.stat().st_size != len(content):
-                self._store_copy(content, copy, state.st_mode & 0o777)
+                self._store_copy(content, copy, mode)
         except OSError:
             return None
         return copy

@@ -16,10 +16,10 @@ from runner.contract.level import Number, compute_median, find_majority
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
-from runner.contract.report import Report, Sample
+from runner.contract.report import Environment, Report, Sample
 from runner.dependencies.lookup_answers_in_tree import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
-from runner.measuring.environment_change import SpoiledSession
+from runner.measuring.environment_change import SpoiledSession, require_unchanged
 from runner.measuring.trial import Trial
 from runner.perf.perf_stat import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
@@ -324,6 +324,7 @@ def _compare_in_other_place(
     samples = []
     try:
         with build_base_in_head_folder() as trial, raise_priority():
+            require_unchanged(result.base.environment, trial.environment)
             trial.warm_up()
             progress()
             for _ in range(SAMPLES_IN_OTHER_PLACE):
@@ -361,7 +362,10 @@ def compare_other_builds(
             break
         try:
             with raise_priority():
-                builds = [_measure_other_build(trial, progress) for trial in trials]
+                builds = [
+                    _measure_other_build(trial, report.environment, progress)
+                    for trial, report in zip(trials, (result.base, result.head), strict=True)
+                ]
         except (ExecutionFailure, SpoiledSession):
             break
         base, head = (
@@ -373,8 +377,17 @@ def compare_other_builds(
     return result
 
 
-def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
-    """Measure a further build of a revision, and return the levels of its counts."""
+def _measure_other_build(trial: Trial, environment: Environment, progress: Callable[[], None]) -> OtherBuild:
+    """Measure a further build of a revision, and return the levels of its counts.
+
+    Raises
+    ------
+    SpoiledSession
+        The environment is another one than that of the first build, ``environment``: it could move the counts too.
+    ExecutionFailure
+        The program fails.
+    """
+    require_unchanged(environment, trial.environment)
     restore_tree(trial.tree)
     trial.warm_up()
     progress()

@@ -139,7 +139,7 @@ class CountReuse:
         answered_lookups = self._bench.known_files.answered.get(name)
         if self._can_reuse and answered_lookups and _are_counts_certain(report):
             agreeing_runs = 1
-            if previous_run and _collect_exact_counts(previous_run.report) == _collect_exact_counts(report):
+            if previous_run and _do_agree(previous_run.report, report):
                 agreeing_runs += previous_run.agreeing_runs
             self._newest_runs[name] = _ReusableRun(report, answered_lookups, agreeing_runs)
 
@@ -163,6 +163,12 @@ def _are_counts_certain(report: Report) -> bool:
         and all(file.cache is not CacheState.UNPREPARED for file in files.mapped)
         and bool(_collect_exact_counts(report))
     )
+
+
+def _do_agree(report: Report, other_report: Report) -> bool:
+    """Return whether two runs have the same exact counts in the same environment: others are in another series."""
+    has_same_environment = report.environment.hash == other_report.environment.hash
+    return has_same_environment and _collect_exact_counts(report) == _collect_exact_counts(other_report)
 
 
 def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:

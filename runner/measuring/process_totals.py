@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from runner.contract.metrics import Kind, metric
-from runner.contract.report import Reading, Sample, Status
+from runner.contract.report import Reading, Sample
+from runner.work_reports.worst_reading import find_worst_reading
 
 _MAX_OUTPUT_CHARACTERS = 100_000
 """The longest output of perf that a sample can hold."""
-_STATUSES_WORST_FIRST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
 
 
 def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Reading]) -> Sample:
@@ -18,7 +18,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
     largest process, and a ratio is the mean. If the reading of one process has no value, the combined one has none for
     the same reason.
     """
-    if len(samples) == 1:
+    if len(samples) == 1:  # Its readings are the totals, so they are not listed once more as those of a process.
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group_readings)})
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     shared_names = [name for name in names if all(name in sample.readings for sample in samples)]
@@ -35,9 +35,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
 
 def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
     """Combine the readings of one metric from several processes; if a value is missing, return the worst reading."""
-    worst_reading = next(
-        (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
-    )
+    worst_reading = find_worst_reading(readings)
     values = [reading.value for reading in readings if reading.value is not None]
     if len(values) < len(readings):
         return worst_reading

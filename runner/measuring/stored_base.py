@@ -54,6 +54,8 @@ def compare_with_stored_base(
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
                 report = head.report_measured(samples, session)
+                # The judging of noisy metrics is left out: a stored run decides only counts. So are budgets, because
+                # any difference from the stored run is measured interleaved.
                 request = ComparisonRequest(
                     base=base, head=report, cases=n_cases, max_pairs=pairs.max_pairs, base_stored=True
                 )

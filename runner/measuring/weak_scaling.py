@@ -49,7 +49,7 @@ def _is_single_process_run(other_report: Report, report: Report, workload: Workl
 def _add_efficiency(sample: Sample, single_process_seconds: float) -> Sample:
     """Return a sample with t(1) / t(N), where ``single_process_seconds`` is t(1)."""
     elapsed = sample.readings["elapsed"].value if "elapsed" in sample.readings else None
-    if not elapsed:
+    if not elapsed:  # It was not counted, or is too short for the clock.
         return sample
     return sample.model_copy(
         update={"readings": sample.readings | {SCALING_EFFICIENCY: Reading(value=single_process_seconds / elapsed)}}

@@ -101,4 +101,5 @@ class Recorder(ControlledPerf):
 
 
 def _list_buffer_options() -> tuple[str, ...]:
+    """Return the option for large buffers; none for other users than root, whose locked memory the kernel limits."""
     return ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()

@@ -161,9 +161,10 @@ class CountedProgram:
         ending = self.launch.ending
         if self.launch.refusal:
             return f"could not be executed: {self.launch.refusal}"
+        # The launcher was killed, at the deadline or by a companion, or it ended without an account of the program.
         if launcher_result.status is None or ending is None:
             return launcher_result.problem or "vanished"
-        if not ending.status:
+        if not ending.status:  # Otherwise the program's own failure says more than the processes that it left behind.
             outlived = self.launch.describe_outlived()
             if outlived:
                 return outlived

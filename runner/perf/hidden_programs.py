@@ -11,7 +11,7 @@ def describe_hidden_programs(faults: FaultsByFile | None) -> str:
     faults
         The faults of the watched execution; None if it could not be watched.
     """
-    if faults is None or not faults.hidden:
+    if faults is None or not faults.hidden:  # If it could not be watched, only the watch of each sample can find them.
         return ""
     return (
         f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it changes its "

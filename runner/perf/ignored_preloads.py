@@ -1,5 +1,6 @@
 """Finds libraries of LD_PRELOAD that a program ran without: it went on with another allocator."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -22,9 +23,12 @@ def describe_unmapped_preload(faults: FaultsByFile | None, variables: Mapping[st
         return ""
     mapped_names = {PurePosixPath(file.path).name for file in faults.files}
     for entry in filter(None, re.split(r"[ :]+", variables.get("LD_PRELOAD", ""))):
-        # Compare only the stems, because the loader follows links: libtcmalloc.so.4 is mapped as libtcmalloc.so.4.5.9.
-        stem = PurePosixPath(entry).name.partition(".so")[0]
-        if "$" not in entry and not any(name.startswith(stem) for name in mapped_names):
+        # A mapping has the name to which links lead: libtcmalloc.so.4 is mapped as libtcmalloc.so.4.5.9. Compare the
+        # stems of both names, because not every entry is a path, or one that the runner sees.
+        names = PurePosixPath(entry).name, PurePosixPath(os.path.realpath(entry)).name
+        stems = tuple(name.partition(".so")[0] for name in names)
+        # The loader replaces $LIB and the like, so the name of the library is unknown.
+        if "$" not in entry and not any(name.startswith(stems) for name in mapped_names):
             return f"ran without {entry!r} of LD_PRELOAD: no process mapped it"
     return ""
 

@@ -12,6 +12,7 @@ from runner.execution.process_variables import BASE_VARIABLES
 
 _PERF_OF_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
 _TIMEOUT_SECONDS = 10.0
+"""Seconds that a short command, such as ``perf record -h``, may take; on a busy host, its start may take some."""
 
 
 @lru_cache
@@ -69,5 +70,6 @@ def _is_script(file: Path) -> bool:
 
 
 def _get_kernel_version(file: Path) -> tuple[list[int], str]:
+    """Return the key by which versions are sorted: first their numbers, because as text, 10 would precede 9."""
     name = file.parent.name
     return [int(number) for number in re.findall(r"\d+", name)], name

@@ -239,6 +239,7 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
     if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:
+        # The kernel ends a program beyond its memory limit by SIGKILL, so the limit may explain such an end.
         was_killed = has_lost_process or "SIGKILL" in problem
         limit_text = (
             f" (memory limit {group.read_value()} bytes)" if was_killed and group.read_value() != "none" else ""
@@ -246,7 +247,11 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
         message = f"`{shlex.join(command)}` {problem}{limit_text}"
         was_stopped = bool(limit_text or program_result.explanation) or program_result.timed_out
         log = _format_log(program_result.output, program_result.error)
-        raise ExecutionFailure(message, log, temporary=is_temporary(program_result), was_stopped=was_stopped)
+        # Without a limit of its own, a process was killed because the memory of the whole host ran out.
+        lacked_host_memory = has_lost_process and not limit_text
+        raise ExecutionFailure(
+            message, log, temporary=lacked_host_memory or is_temporary(program_result), was_stopped=was_stopped
+        )
 
 
 def _format_log(output: str, error: str) -> str:

@@ -207,6 +207,7 @@ def _read_kills(file: Path) -> int:
 def _list_members(folder: Path) -> list[int]:
     """Return the processes of a control group."""
     try:
+        # 0 stands for a process outside of this PID namespace, which cannot be killed from here.
         return [int(pid) for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split() if pid != "0"]
     except OSError:
         return []

@@ -17,6 +17,7 @@ _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
 _GET_MEMPOLICY, _SET_MEMPOLICY = (239, 238) if os.uname().machine == "x86_64" else (236, 237)
 """The numbers of the system calls: on x86-64, and on all newer architectures, which use the same numbers."""
 _MAX_NODES = 1024
+"""The size of a node mask in bits: the largest number of NUMA nodes for which a kernel can be built."""
 
 
 class NodePolicy(Struct, frozen=True):

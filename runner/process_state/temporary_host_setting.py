@@ -15,6 +15,7 @@ MAX_WAIT_SECONDS = 300.0
 _POLL_SECONDS = 0.02
 """Seconds between two attempts to lock the setting."""
 _GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
+"""The script of the guard. It survives the signals that end the runner, and writes the value when its input ends."""
 
 
 class HostSetting:

@@ -254,8 +254,9 @@ class AnatomyBuilder(Struct):
             # Look this up now, because the code may be unmapped later.
             self._modules[pid, ip] = self._get_mappings(pid).find(ip)
         if name == "major-faults":
-            self._major[mapping.memory if mapping else Memory.OTHER] += 1
-            self._major_places[pid, ip, place_text, memory_kind, file] += 1
+            # perf applies the period to both events, so a recorded major fault stands for as many as any other.
+            self._major[mapping.memory if mapping else Memory.OTHER] += self.period
+            self._major_places[pid, ip, place_text, memory_kind, file] += self.period
             return
         page = address // self.page_size
         only_read = memory_kind in _PRIVATE_KINDS and self.access.is_read(error_code)

@@ -14,6 +14,7 @@ import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from heapq import heappop, heappush
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -55,17 +56,12 @@ class CodeMap:
         for match in _ENTRY.finditer(content):
             start, size = int(match[1], 16), int(match[2], 16)
             entries.append((start, start + size, _decode_name(match[3])))
-        # A stable sort keeps functions with the same start in the order in which they were written.
-        self._entries = sorted(entries, key=lambda entry: entry[0])
-        self._starts = [start for start, _, _ in self._entries]
+        self._starts, self._names = _resolve_overlaps(entries)
 
     def find_name(self, address: int) -> str:
         """Return the name of the function at an address; empty if there is none."""
         index = bisect_right(self._starts, address) - 1
-        if index < 0:
-            return ""
-        _, end, name = self._entries[index]
-        return name if address < end else ""
+        return self._names[index] if index >= 0 else ""
 
 
 class CompiledCode:
@@ -183,6 +179,27 @@ def is_compiled(module: str) -> bool:
 
 def _is_unnamed(function: str, module: str) -> bool:
     return function == UNKNOWN_FUNCTION and is_compiled(module)
+
+
+def _resolve_overlaps(entries: Sequence[tuple[int, int, str]]) -> tuple[list[int], list[str]]:
+    """Return the addresses from which another function is the latest, and its name, which is empty for none.
+
+    ``entries`` are the start, the end and the name of each function, in the order in which they were written.
+    """
+    indices_by_start = sorted(range(len(entries)), key=lambda index: entries[index][0])
+    addresses = sorted({address for start, end, _ in entries for address in (start, end)})
+    names: list[str] = []
+    latest_first: list[tuple[int, int]] = []  # A heap of negated indices and ends: of functions that have begun.
+    n_begun = 0
+    for address in addresses:
+        while n_begun < len(entries) and entries[indices_by_start[n_begun]][0] == address:
+            index = indices_by_start[n_begun]
+            heappush(latest_first, (-index, entries[index][1]))
+            n_begun += 1
+        while latest_first and latest_first[0][1] <= address:
+            heappop(latest_first)
+        names.append(entries[-latest_first[0][0]][2] if latest_first else "")
+    return addresses, names
 
 
 def _decode_name(name: bytes) -> str:

@@ -19,7 +19,9 @@ FindLines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 Key = TypeVar("Key", bound=Hashable)
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
+"""The lowest address that belongs to the kernel on 64-bit processors."""
 _MAX_FRAMES = 500
+"""The largest number of frames of a stack, inlined functions included: a recursion may be deeper."""
 
 
 class WeightedStacks(Struct):

@@ -10,7 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 
 _TCP_LISTEN = "0A"
+"""The state of a socket that listens, ``TCP_LISTEN`` in the kernel."""
 _UNIX_ACCEPTS = 0x10000
+"""The flag of a socket that listens, ``__SO_ACCEPTCON`` in the kernel."""
 
 
 def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
@@ -26,12 +28,7 @@ def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
 
 def is_socket_open(pid: int, path: str, proc: Path = Path("/proc")) -> bool:
     """Return whether a process in the network namespace of ``pid`` listens on a Unix socket."""
-    for line in _read_lines(proc / str(pid) / "net" / "unix"):
-        # "0000000000000000: 00000002 00000000 00010000 0001 01 41 /tmp/server.sock"
-        fields = line.split(maxsplit=7)
-        if len(fields) == 8 and fields[7] == path and int(fields[3], 16) & _UNIX_ACCEPTS:
-            return True
-    return False
+    return any(listener_path == path for _, listener_path in _list_unix_listeners(proc / str(pid)))
 
 
 class Listener(Struct, frozen=True, order=True):
@@ -57,11 +54,20 @@ def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list
                 fields = line.split()  # Field 9, counted from 0, is the inode of the socket.
                 if len(fields) > 9 and fields[3] == _TCP_LISTEN and fields[9] in sockets:
                     listeners.add(Listener(port=int(fields[1].rpartition(":")[2], 16)))
-        for line in _read_lines(proc / str(pid) / "net" / "unix"):
-            fields = line.split(maxsplit=7)
-            if len(fields) == 8 and int(fields[3], 16) & _UNIX_ACCEPTS and fields[6] in sockets:
-                listeners.add(Listener(path=fields[7]))
+        listeners.update(
+            Listener(path=path) for inode, path in _list_unix_listeners(proc / str(pid)) if inode in sockets
+        )
     return sorted(listeners, key=lambda listener: (not listener.port, listener))
+
+
+def _list_unix_listeners(process: Path) -> Iterator[tuple[str, str]]:
+    """Yield the inode and the path of each listening Unix socket in the network namespace of a process."""
+    for line in _read_lines(process / "net" / "unix"):
+        # "0000000000000000: 00000002 00000000 00010000 0001 01 41 /tmp/server.sock"
+        fields = line.split(maxsplit=7)
+        with suppress(ValueError):  # The kernel prints a line feed in a name as it is: the rest of it is no socket.
+            if len(fields) == 8 and int(fields[3], 16) & _UNIX_ACCEPTS:
+                yield fields[6], fields[7]
 
 
 def _list_sockets(folder: Path) -> Iterator[str]:
@@ -76,5 +82,6 @@ def _list_sockets(folder: Path) -> Iterator[str]:
 
 def _read_lines(file: Path) -> list[str]:
     with suppress(OSError):
-        return file.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+        # str.splitlines() would also split at characters within names. The first line is a heading.
+        return file.read_text(encoding="utf-8", errors="replace").split("\n")[1:]
     return []

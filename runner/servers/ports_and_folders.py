@@ -1,5 +1,6 @@
 """Provides a server with what it needs for one start: a free port, the path of a socket, an empty folder."""
 
+import os
 import random
 import shutil
 import socket
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
+from runner.servers.listening import is_port_open
 from runner.system.tree_walk import remove_tree
 from runner.workload.bound_case import ServerResources
 
@@ -21,6 +23,7 @@ _SANDBOX_PORT = 20_000
 _PORTS = range(20_000, 30_000)
 """Ports with the same number of digits, below those that kernels give to clients."""
 _MAX_ATTEMPTS = 100
+"""How many ports are tried: so many are taken in a row only if nearly all of them are."""
 
 
 @contextmanager
@@ -64,7 +67,10 @@ def _remove_path(path: Path) -> None:
 
 
 def _find_free_port() -> int:
-    """Return a port on which nobody listens. It is chosen at random, so that runners seldom choose the same port."""
+    """Return a port on which nobody listens at any address: another listener would be taken for the ready server.
+
+    It is chosen at random, so that runners seldom choose the same port.
+    """
     for _ in range(_MAX_ATTEMPTS):
         port = random.choice(_PORTS)  # noqa: S311 - not a secret
         with socket.socket() as attempt:
@@ -72,6 +78,7 @@ def _find_free_port() -> int:
                 attempt.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if not is_port_open(os.getpid(), port):
             return port
     raise FaultwatchError(
         f"no free port was found from {_PORTS[0]} to {_PORTS[-1]}", "stop the programs that listen on these ports"

@@ -44,6 +44,7 @@ from runner.servers.process_figures import read_activity, read_process_figures
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
+from runner.work_reports.worst_reading import find_worst_reading
 from runner.workload import Workload
 from runner.workload.bound_case import BoundServer, ServerResources, bind_server
 from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
@@ -243,7 +244,7 @@ class ServerExecution:
             readings = perf.read_readings() | make_unsupported_readings(self._unknown)
             if self._filters:
                 waits = readings.pop(LOCK_WAIT_EVENT)
-                if waits.value is not None:
+                if waits.value is not None:  # Where they cannot be counted, the metric is absent.
                     readings["rwsem-waits"] = waits
         except AttachError as error:
             raise FaultwatchError(f"perf failed: {error}") from None
@@ -285,7 +286,11 @@ class ServerExecution:
         if self._bound_server.stop_command:
             self._run(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
         elif self._counted_program.launch.program is not None:
-            os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
+            try:
+                os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
+            except ProcessLookupError:
+                # It has just ended by itself, but processes that it started still run, so its end is not noticed yet.
+                self._require_alive("before it was stopped", _END_SECONDS)
         stop_method = "its stop_command" if self._bound_server.stop_command else self._server.stop_signal
         if not self._program.wait_until(lambda: self._program.has_ended, deadline):
             raise self._kill_server(
@@ -484,18 +489,19 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
 
     Counts, sizes and times are added up. The throughput is the number of all operations divided by the time of all
     loads. A latency or a ratio is the median over the windows. If a metric has no value in one window, it has none in
-    the result.
+    the result; if it is an estimate in one window, it is an estimate in the result.
     """
     first_window, *other_windows = windows
     combined_readings: dict[str, Reading] = {}
     for name, reading in first_window.readings.items():
         readings = [reading, *(window.readings[name] for window in other_windows if name in window.readings)]
-        missing_reading = next((window_reading for window_reading in readings if window_reading.value is None), None)
-        if missing_reading is not None:
-            combined_readings[name] = missing_reading
+        worst_reading = find_worst_reading(readings)
+        if worst_reading.value is None:
+            combined_readings[name] = worst_reading
         elif len(readings) == len(windows):
             values = [window_reading.value for window_reading in readings if window_reading.value is not None]
-            combined_readings[name] = reading.model_copy(update={"value": _combine_values(name, values, windows)})
+            combined_value = _combine_values(name, values, windows)
+            combined_readings[name] = worst_reading.model_copy(update={"value": combined_value})
     operations = [window.operations for window in windows]
     faults = [combined_readings[name].value for name in ("minor-faults", "major-faults") if name in combined_readings]
     if None not in operations and faults and None not in faults:

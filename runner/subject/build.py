@@ -224,7 +224,10 @@ class Builder(Struct, frozen=True):
         changed_files = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
         if changed_files is None:
             return None
-        tree, build = self.build(repository, built_commit, workload)
+        try:
+            tree, build = self.build(repository, built_commit, workload)
+        except BuildFailure:  # It is lost, and does not build again: a failure of the other commit, not of this one.
+            return None
         if changed_files:
             checkout = tree.with_name(_CHECKOUT)
             try:

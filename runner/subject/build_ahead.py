@@ -76,7 +76,7 @@ class BuildAhead:
         self._repository = repository
         self._workload = workload
         self._next_commits = deque(dict.fromkeys(commits))
-        self._jobs = jobs if workload.build.command else 0
+        self._jobs = jobs if workload.build.command else 0  # Without a command, only a checkout is written.
         self._workers: list[_Worker] = []
         self._clock = BuildClock()
         self._finished_commits: set[str] = set()
@@ -169,7 +169,10 @@ class BuildAhead:
         )
         if changes is None:
             return
-        previous_tree, _ = self._builder.build(self._repository, self._last_built_commit, self._workload)
+        try:
+            previous_tree, _ = self._builder.build(self._repository, last_commit, self._workload)
+        except BuildFailure:  # It is lost, and does not build again, so there is nothing to compare with.
+            return
         if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
             self._builder.report_repeated_build(

@@ -121,7 +121,7 @@ class BuildPlaces(Struct, frozen=True):
             if is_free:
                 remove_record(build_folder)
                 remove_tree(build_folder)
-                if build_folder.exists():
+                if build_folder.exists():  # Some files could not be removed, so the lock file is still needed.
                     return False
                 _get_lock_file(build_folder).unlink(missing_ok=True)
             return is_free

@@ -63,7 +63,7 @@ def find_changed_files(repository: Repository, before: str, after: str) -> froze
     """Return the files whose content differs between two commits; None if the commits differ in other ways as well."""
     options = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
     try:
-        return parse_changes(repository.git("diff-tree", *options, before, after))
+        return parse_changes(repository.git("diff-tree", *options, before, after, decode_paths=True))
     except GitError:  # A commit is damaged; the checkout will report how.
         return None
 

@@ -49,6 +49,7 @@ _SETTINGS: Mapping[str, str] = {
     "fetch.recurseSubmodules": "false",
     "clone.defaultRemoteName": "origin",
     "init.templateDir": "",  # A template can contain hooks and attributes.
+    "core.quotePath": "false",  # Names in a diff are not quoted merely because they are not ASCII.
     "i18n.logOutputEncoding": "UTF-8",
     "i18n.commitEncoding": "UTF-8",
     "core.fsync": "committed",  # Otherwise, a power cut can leave empty objects in a clone.

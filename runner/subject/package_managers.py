@@ -1,5 +1,6 @@
 """Package managers: recognises them in a command, and knows where each keeps downloaded packages."""
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,7 +39,8 @@ class PackageManager(Struct, frozen=True):
         """Return the parts of ``folder`` that contain packages, which a sandbox has to show."""
         if not self.package_folders:
             return [folder]
-        return [folder / part for part in self.package_folders if (folder / part).exists()]
+        # Unlike Path.exists, this is False in a folder that this user may not search.
+        return [folder / part for part in self.package_folders if os.path.exists(folder / part)]  # noqa: PTH110
 
     def describe_filling(self, command: Iterable[str]) -> str:
         """Return how a user can fill the folder for a build command."""

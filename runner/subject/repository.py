@@ -318,9 +318,10 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     FaultwatchError
         There is no such repository.
     """
-    local = Path(location).expanduser()
+    local = Path(os.path.expanduser(location))  # noqa: PTH111 - Path.expanduser raises if there is no such user
     if local.exists():
         return _open_local(local, explicit=explicit)
+    # ssh accepts addresses of the form user@host:path as well.
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
     # A token in the address is used only for this command: names, messages and the clone's configuration lack it.

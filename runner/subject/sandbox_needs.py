@@ -72,7 +72,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
 
 def list_hidden(needs: Iterable[Need], sandbox: Sandbox) -> list[Need]:
     """Return the needed folders that exist, but that the sandbox does not show."""
-    return [need for need in needs if need.folder.exists() and not sandbox.is_visible(need.folder)]
+    return [need for need in needs if _exists(need.folder) and not sandbox.is_visible(need.folder)]
 
 
 def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
@@ -216,4 +216,12 @@ def _suggest_setting(sandbox: Sandbox, hidden_needs: Iterable[Need]) -> str:
 
 def _list_missing_parents(folder: Path) -> list[Path]:
     """Return those of a folder and its parents that do not exist."""
-    return [path for path in (folder, *folder.parents) if not path.exists()]
+    return [path for path in (folder, *folder.parents) if not _exists(path)]
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a path that a workload has chosen exists, as far as this user can see.
+
+    Unlike ``Path.exists``, this is False for a name that is too long, and in a folder that this user may not search.
+    """
+    return os.path.exists(path)  # noqa: PTH110

@@ -17,7 +17,8 @@ def list_workload_files(repository: Repository) -> list[Path]:
     options = ("--cached", "--others", "--exclude-standard")
     try:
         top = repository.get_work_tree()
-        listing = repository.git("ls-files", "-z", "--full-name", *options, "--", f":(top,glob)**/{WORKLOAD_FILE}")
+        pattern = f":(top,glob)**/{WORKLOAD_FILE}"
+        listing = repository.git("ls-files", "-z", "--full-name", *options, "--", pattern, decode_paths=True)
     except FaultwatchError:
         return []
     names = {name for name in listing.split("\0") if name}

@@ -89,6 +89,11 @@ def test_units_of_two_users_are_told_apart() -> None:
         process_choice.choose_by_unit(table, "web")
 
 
+def test_a_group_whose_name_begins_like_a_unit_is_not_taken_for_it() -> None:
+    table = {7: LiveProcess(7, 1, 5, "web", ("web",), "/system.slice/web.service-old/web.service")}
+    assert process_choice.choose_by_unit(table, "web").pids == (7,)
+
+
 def test_a_container_is_found_by_the_beginning_of_its_id() -> None:
     choice = process_choice.choose_by_container_id(SERVERS, IDENTITY[:12])
     assert choice is not None

@@ -1,5 +1,6 @@
 """When the watch over a program ends it for the sake of the host."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,11 @@ def test_this_machine_has_room(tmp_path: Path) -> None:
     room = FreeResources.measure(tmp_path)
     assert room.bytes > 0
     assert room.memory > 0
+
+
+def test_space_that_only_root_may_use_is_not_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = os.statvfs(tmp_path)
+    reserved = os.statvfs_result((*state[:3], state.f_blocks, 10, state.f_files, 20, 5, *state[8:]))
+    monkeypatch.setattr(os, "statvfs", lambda _: reserved)
+    free = FreeResources.measure(tmp_path)
+    assert (free.bytes, free.files) == (10 * state.f_frsize, 5)

@@ -4,10 +4,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from runner.execution.launcher import Launch, SimultaneousStart
+from runner.execution.launcher import Launch, SimultaneousStart, resolve_program
 
 GOOD = {"status": 256, "user": 2_000, "system": 1_000, "rss": 4, "end": 0, "faults": 150}
 
@@ -91,3 +92,20 @@ def test_a_program_that_is_stopped_as_it_is_ready_is_not_prepared() -> None:
         launch.finish()
         assert launch.program is None
         assert not launch.refusal
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_folder_of_the_path_that_may_not_be_searched_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o700)
+    os.seteuid(65534)
+    try:
+        found = resolve_program("true", Path("/"), f"{tmp_path}/locked:/usr/bin")
+    finally:
+        os.seteuid(0)
+    assert found == ("/usr/bin/true", "")
+
+
+def test_an_empty_folder_of_the_path_is_the_current_one(tmp_path: Path) -> None:
+    (tmp_path / "program").write_text("")
+    (tmp_path / "program").chmod(0o755)
+    assert resolve_program("program", tmp_path, "/usr/bin:") == ("./program", "")

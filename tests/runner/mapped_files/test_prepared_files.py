@@ -8,6 +8,7 @@ import pytest
 
 from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.sandbox import Sandbox
+from runner.mapped_files.cache_preparation import MAX_BYTES
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 
@@ -59,3 +60,24 @@ def test_what_every_program_maps_of_the_system_is_opened(tree: Path) -> None:
     if not settings.exists():
         pytest.skip("this system has no cache of libraries")
     assert opened(tree, Sandbox(), mapped(settings)) == [settings]
+
+
+def test_a_name_that_is_too_long_for_a_file_is_not_one_that_was_opened(tree: Path) -> None:
+    trial_files = TrialFiles(tree, "case", KnownFiles(), None)
+    lookups = Lookups(frozenset({("c", f"{tree}/{'x' * 300}")}))
+    trial_files.prepare_mapped(FaultsByFile(0, 0, 0, ()), lookups, time.time_ns())
+    (remark,) = trial_files.list_remarks()
+    assert "mapped and read no file of the build" in remark
+
+
+def test_a_name_that_is_no_text_is_reported_as_text(tree: Path) -> None:
+    file = tree / os.fsdecode(b"caf\xe9.so")
+    file.write_text("of the tree")
+    os.truncate(file, MAX_BYTES + 1)  # so that a remark names it
+    trial_files = TrialFiles(tree, "case", KnownFiles(), None)
+    trial_files.prepare_mapped(FaultsByFile(1, 0, 0, (mapped(file),)), Lookups(), time.time_ns())
+    program_files = trial_files.build_program_files()
+    assert program_files is not None
+    assert [file.path for file in program_files.mapped] == ["caf\\udce9.so"]
+    (remark,) = trial_files.list_remarks()
+    assert "caf\\udce9.so" in remark.encode().decode()

@@ -1,5 +1,6 @@
 import os
 import re
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -144,3 +145,30 @@ def test_the_number_of_pairs_follows_the_workload(tmp_path: Path) -> None:
     assert pairs({"judge": ["throughput"]}) == Pairs(16, 400)
     assert pairs({}, max_samples=5) == Pairs(2, 5)
     assert pairs({}, 7) == Pairs(7, 7)
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_further_builds_and_other_places_count_only_in_the_environment_of_the_comparison(
+    is_same: bool, tmp_path: Path
+) -> None:
+    base, head = (trial("true", tmp_path) for _ in range(2))
+    bench = Bench(Host(name="host"), lambda _: Environment(settings={} if is_same else {"thp.enabled": "always"}))
+    later = Trial(base.workload, base.subject, bench, tmp_path)
+    needs = [{"needs_other_place": True}, {"needs_other_builds": True}, {}]
+
+    def decide(_: ComparisonRequest) -> Comparison:
+        return Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=(), settings=(), **needs.pop(0))  # type: ignore[arg-type]
+
+    def compare() -> ComparisonResult:
+        return compare_interleaved(
+            base,
+            head,
+            decide,
+            pairs=Pairs(2, 2),
+            build_further_trials=lambda _: (later, later),
+            build_base_in_head_folder=lambda: nullcontext(later),
+        )
+
+    assert (compare().base.other_place is not None) is is_same
+    if not is_same:
+        assert not compare().base.other_builds

@@ -135,3 +135,16 @@ def test_one_in_twenty_is_checked_and_always_the_same_ones() -> None:
     checked = [number for number in range(4000) if is_checked(f"{number:040x}", case)]
     assert 0.7 < len(checked) * RUNS_PER_CHECK / 4000 < 1.3
     assert checked == [number for number in range(4000) if is_checked(f"{number:040x}", case)]
+
+
+def test_runs_agree_only_with_runs_of_the_same_environment(tmp_path: Path) -> None:
+    workload = make_workload(tmp_path)
+    case, tree = Case(workload="w", definition=workload.definition), make_tree(tmp_path / "tree")
+    bench = Bench(Host(name="box"), lambda _: reports.GLIBC)
+    bench.known_files.answered[case.name] = answered_in(tree)
+    count_reuse = CountReuse(workload, bench)
+    agreeing = []
+    for environment in (reports.GLIBC, reports.GLIBC, reports.JEMALLOC, reports.JEMALLOC):
+        count_reuse.remember_source(measured(tree, case, environment=environment))
+        agreeing.append(count_reuse._newest_runs[case.name].agreeing_runs)
+    assert agreeing == [1, 2, 1, 2]

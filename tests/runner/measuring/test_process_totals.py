@@ -76,3 +76,11 @@ def test_one_that_fails_fails_all(tmp_path: Path) -> None:
         count_processes(
             ["sh", "-c", "mkdir first || exit 3"], directory=tmp_path, state=ProcessState(), timeout=30, processes=3
         )
+
+
+def test_of_several_estimates_the_one_that_ran_the_shortest_is_named() -> None:
+    samples = [
+        Sample(readings={"cycles": Reading(status=Status.MULTIPLEXED, value=7, running_percent=percent)})
+        for percent in (80, 20, 50)
+    ]
+    assert combine_processes(samples, {}).readings["cycles"].running_percent == 20

@@ -220,6 +220,13 @@ def test_one_fault_in_many_says_nothing_of_first_touches() -> None:
     assert anatomy.refault_ratio is None
 
 
+def test_a_major_fault_stands_for_as_many_as_any_other() -> None:
+    major = fault(0x10000)._replace(event="major-faults")
+    anatomy = dissected([mapped(0x10000, 4), fault(0x10000), major], period=5).build_anatomy(11, named)
+    assert (anatomy.major, anatomy.major_by_memory) == (5, {Memory.ANONYMOUS: 5})
+    assert [site.faults for site in anatomy.major_sites] == [5]
+
+
 def test_calls_that_were_recorded_apart_leave_the_pages_as_they_are() -> None:
     # perf attaches to both recordings before the program begins.
     begin: list[Event] = [Executed(1), mapped(0x10000, 4)]

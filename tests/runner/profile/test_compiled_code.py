@@ -70,6 +70,12 @@ def test_an_address_belongs_to_the_function_that_came_last_there() -> None:
     ]
 
 
+def test_a_function_that_replaced_a_part_of_another_is_found_in_all_of_its_code() -> None:
+    code = CodeMap(b"1000 20 first\n1010 4 inside\n800 1000 around\n1030 10 last\n1030 0 empty\n")
+    found = [code.find_name(address) for address in (0x7FF, 0x800, 0x1000, 0x1011, 0x102F, 0x1030, 0x1040, 0x1800)]
+    assert found == ["", "around", "around", "around", "around", "last", "around", ""]
+
+
 def test_names_lose_what_cannot_be_printed() -> None:
     assert CodeMap(b"1000 20 a\x1b[31m\xffb\x00\n").find_name(0x1000) == "a[31m\ufffdb"
 

@@ -65,3 +65,11 @@ def test_all_listeners_of_a_process_are_found(tmp_path: Path) -> None:
 def test_no_process_listens_nowhere() -> None:
     assert find_listeners([]) == []
     assert find_listeners([2**22]) == []
+
+
+def test_the_rest_of_a_name_after_a_line_feed_is_no_socket(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0name\n0: 2 0 flags 1 1 9 {tmp_path}")
+        listener.listen()
+        assert not is_socket_open(OWN, str(tmp_path))
+        assert Listener(path="@name") in find_listeners([OWN])

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import time
 from contextlib import suppress
@@ -182,3 +183,22 @@ def test_the_runner_has_its_own_processors_again(execute: Execute) -> None:
     before = os.sched_getaffinity(0)
     execute("quiet")
     assert os.sched_getaffinity(0) == before
+
+
+def test_a_server_that_ends_as_it_is_to_be_stopped_is_a_failure(
+    execute: Execute, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_alive = server_execution.ServerExecution._require_alive
+
+    def kill_after_the_check(execution: server_execution.ServerExecution, phase: str, seconds: float = 0) -> None:
+        require_alive(execution, phase, seconds)
+        program = execution._counted_program.launch.program
+        if phase == "before it was stopped" and program and Path(f"/proc/{program}").exists():
+            os.kill(program, signal.SIGKILL)
+            while Path(f"/proc/{program}").exists():
+                time.sleep(0.001)
+
+    monkeypatch.setattr(server_execution.ServerExecution, "_require_alive", kill_after_the_check)
+    with pytest.raises(ExecutionFailure, match=r"was ended by SIGKILL"):
+        execute("helper")
+    assert list_processes_in(tree) == []

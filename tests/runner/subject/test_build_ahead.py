@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -284,3 +285,46 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
         f"{commits[2][:10]} changes only files that its build has not read, but is built differently: from now on, "
         "every commit is built"
     ]
+
+
+def test_a_commit_is_built_if_the_build_that_it_could_use_is_lost_and_fails_now(
+    builder: Builder,
+    workload: Callable[[str], Workload],
+    commit: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build_ahead, "is_built_anyway", lambda made: False)
+    commits = [commit("First", source="1", README="first"), commit("Document", README="second")]
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    (tmp_path / "once").touch()
+    recipe = workload(f"cp source program; rm {tmp_path}/once || grep second ../tree/READM*")
+    with BuildAhead(builder, repository, recipe, commits, 1, build_all=False) as builds:
+        tree, _ = builds.build(commits[0])
+        monkeypatch.setattr(Inputs, "may_depend_on", lambda *_: False)
+        shutil.rmtree(tree.parent / "built")
+        (tree / "program").write_text("damaged")
+        tree, build = builds.build(commits[1])
+    assert build.built_commit is None
+    assert (tree / "README").read_text() == "second"
+
+
+def test_a_check_that_cannot_be_made_is_no_failure_of_the_commit(
+    builder: Builder,
+    workload: Callable[[str], Workload],
+    commit: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commits = [commit("First", source="1", README="first"), commit("Document", README="second")]
+    monkeypatch.setattr(build_ahead, "is_built_anyway", lambda made: made == commits[1])
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    (tmp_path / "once").touch()
+    recipe = workload(f"cp source program; rm {tmp_path}/once || grep second ../tree/READM*")
+    with BuildAhead(builder, repository, recipe, commits, 1, build_all=False) as builds:
+        tree, _ = builds.build(commits[0])
+        monkeypatch.setattr(Inputs, "may_depend_on", lambda *_: False)
+        shutil.rmtree(tree.parent / "built")
+        (tree / "program").write_text("damaged")
+        tree, _ = builds.build(commits[1])
+    assert (tree / "README").read_text() == "second"

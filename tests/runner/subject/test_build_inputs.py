@@ -1,5 +1,6 @@
 """A commit that changes only files which no build asks about has the same build; any other commit has not."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -107,3 +108,16 @@ def test_every_output_of_git_is_understood(changes: list[tuple[str, str, str, st
         assert parsed == {path for *_, path in changes}
     elif any(status != "M" or old != new or not old.startswith("100") for old, new, status, _ in changes):
         assert parsed is None
+
+
+def test_a_changed_file_whose_name_is_not_text_is_one_that_the_build_read(
+    tree: Path, commit: Callable[..., str], tmp_path: Path
+) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    for folder in (tree, tmp_path / "subject"):
+        (folder / name).write_text("old")
+    before = commit("First")
+    (tmp_path / "subject" / name).write_text("new")
+    changed = find_changed_files(open_repository(str(tmp_path / "subject"), tmp_path), before, commit("Second"))
+    assert changed == {name}
+    assert inputs_of("cat caf*", tree).may_depend_on(name)

@@ -38,3 +38,12 @@ def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:
 def test_any_text_is_read_without_an_error(text: str) -> None:
     for ranges in parse_changed_lines(text).values():
         assert all(first <= last for first, last in ranges)
+
+
+def test_a_file_with_a_name_of_any_letters_is_named_as_it_is(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "first")
+    (tmp_path / "größe.c").write_text("one\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "second")
+    assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {"größe.c": ((1, 1),)}

@@ -299,3 +299,8 @@ def test_a_commit_with_strange_fields_is_read(person: str, year: int, commit: Ru
     assert revision.title == "one\u2028two\x0bthree\x1cfour"
     assert revision.committed_at.year == year
     assert repository.get_revision(head) == revision
+
+
+def test_the_home_of_an_unknown_user_is_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(FaultwatchError, match="~nobody-of-this-name/clone: no such folder"):
+        open_repository("~nobody-of-this-name/clone", tmp_path)

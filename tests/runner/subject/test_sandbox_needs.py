@@ -1,5 +1,6 @@
 """What a build needs and its sandbox does not give, in words that say what to do."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,20 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
         == lacks
     )
     assert describe_sandbox_failure(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_folder_that_this_user_may_not_look_into_is_no_obstacle_to_the_message(home: Path) -> None:
+    (home / "locked").mkdir(mode=0o700)
+    environment = {
+        "PATH": SYSTEM,
+        "CARGO_HOME": f"{home}/locked/cargo",
+        "NOTE": f"/{'x' * 300}",
+        "DATA": f"{home}/locked/data",
+    }
+    os.seteuid(65534)
+    try:
+        text = describe_sandbox_failure(("make",), "make", environment, Sandbox(), home / "tree", "an error")
+    finally:
+        os.seteuid(0)
+    assert text == ""

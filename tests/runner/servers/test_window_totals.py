@@ -1,0 +1,16 @@
+"""What the windows of one start of a server come to together."""
+
+import pytest
+
+from runner.contract.report import Reading, Status, Window
+from runner.servers.server_execution import combine_windows
+
+COUNT = Reading(value=5)
+ESTIMATES = [Reading(status=Status.MULTIPLEXED, value=7, running_percent=percent) for percent in (80, 20)]
+
+
+@pytest.mark.parametrize("readings", [[COUNT, *ESTIMATES], [*ESTIMATES, COUNT], [ESTIMATES[1], COUNT, ESTIMATES[0]]])
+def test_an_estimate_in_any_window_makes_the_total_an_estimate(readings: list[Reading]) -> None:
+    windows = [Window(is_warm_up=False, readings={"cycles": reading}, operations=1, resident=0) for reading in readings]
+    total = combine_windows(windows)["cycles"]
+    assert (total.status, total.value, total.running_percent) == (Status.MULTIPLEXED, 19, 20)
