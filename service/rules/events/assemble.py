@@ -76,7 +76,8 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     # Assign the groups that continue a stored event.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
-            _assign_group(assembled, event, group, has_returned=True)
+            # An event that is merged now takes the drifts with which it came back along.
+            _assign_group(assembled, matching.merged.get(event, event), group, has_returned=True)
     for group, event in zip(unassigned_groups, matching.events, strict=True):
         if event is not None:
             _assign_group(assembled, event, group)
