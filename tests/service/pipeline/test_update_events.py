@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
 
 from runner.contract import Case, Report
 from service.config.notifications import NotificationSettings
@@ -15,7 +15,8 @@ from service.notify import delivery
 from service.pipeline import detect_suite_shifts, judging_schedule
 from service.store.engine.database import Database
 from service.store.events import deliveries
-from service.store.models import Series
+from service.store.models import Case as CaseRow
+from service.store.models import Point, Revision, Run, Series
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import JEMALLOC, OTHER_CASE, commit
@@ -106,3 +107,28 @@ def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api,
     judging_schedule.judge_stale_series(database)
     detect_suite_shifts.detect_shifts(database)
     assert [event["cause"] for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+
+
+def test_an_expected_event_that_is_merged_into_a_dismissed_one_is_no_baseline(api: Api, database: Database) -> None:
+    sent: list[Report] = []
+    for number in range(1, 6):
+        for case, first_high in ((reports.CASE, 3), (OTHER_CASE, 4)):
+            level = 150 if number >= first_high else 100
+            sent += reports.repeated(number, level, level, times=6, case=case)
+    take_in(api, sorted(sent, key=lambda run: run.started_at))
+    event_at = {event["revision"]: event["id"] for event in events(api)}
+    for number, action in ((4, "expect"), (3, "dismiss")):
+        told = {"action": action, "author": "Ada", "reason": "known"}
+        assert api.client.post(f"/api/v1/events/{event_at[commit(number)]}/decisions", json=told).status_code == 201
+    judging_schedule.judge_stale_series(database)
+    assert {drift["rule"] for drift in api.get("/drifts")["items"]} == {"exact", "expected"}
+    # Without the runs at the commit between the two steps, the later step can be due to the same commit as the first.
+    with database.writing() as session:
+        (late,) = session.scalars(select(Series.id).join(Series.case).where(CaseRow.name == OTHER_CASE.name))
+        at_third = select(Run.number).join(Run.revision).where(Revision.commit == commit(3))
+        session.execute(delete(Point).where(Point.series_id == late, Point.run_number.in_(at_third)))
+        session.execute(update(Series).values(version=Series.version + 1))
+    judging_schedule.judge_or_defer_series(database)
+    (event,) = events(api)
+    assert (event["state"], event["n_drifts"]) == ("false_alarm", 2)
+    assert {drift["rule"] for drift in api.get("/drifts")["items"]} == {"exact"}
