@@ -114,8 +114,7 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     shift = detect.find_pooled_shift(earlier_values, newest_values)
     if shift is None:
         return None
-    # All paths end with runs of the same commits in the same environments, so any of them represents the suite.
-    path, _ = paths[0]
+    path = suite_shift_drift.choose_representative(paths)
     settings_before = points.find_settings(session, path[-2].environment)
     settings_after = points.find_settings(session, path[-1].environment)
     return suite_shift_drift.describe_suite_shift(

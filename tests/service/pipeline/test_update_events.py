@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from runner.contract import Case, Report
+from runner.contract.mapped_files import ProgramFiles
 from service.config.notifications import NotificationSettings
 from service.notify import delivery
 from service.pipeline import detect_suite_shifts, judging_schedule
@@ -93,6 +94,25 @@ def test_a_shift_of_a_whole_suite_is_one_event_found_from_one_run(api: Api, data
     assert (event["cause"], event["direction"]) == ("commit", "regression")
     whole = [drift for drift in api.get(f"/events/{event['id']}")["drifts"] if drift["series_id"] is None]
     assert [round(drift["change"]) for drift in whole] == [2]
+
+
+@pytest.mark.parametrize("unchanged", [0, 1])
+def test_a_commit_that_changed_some_programs_of_a_suite_can_have_shifted_it(
+    api: Api, database: Database, unchanged: int
+) -> None:
+    def with_files(sent: list[Report]) -> list[Report]:
+        """Give every second case the same program at all commits, and the others another one at each."""
+        numbers = [int(run.revision.commit, 16) if place % 2 == unchanged else 0 for place, run in enumerate(sent)]
+        files = [ProgramFiles(own_bytes=f"{number:016x}", system_bytes="5" * 16) for number in numbers]
+        return [run.model_copy(update={"files": own}) for run, own in zip(sent, files, strict=True)]
+
+    chance = random.Random(7)
+    take_in(api, [report for number in range(1, 13) for report in with_files(suite(number, chance))])
+    detect_suite_shifts.detect_shifts(database)
+    take_in(api, with_files(suite(13, chance, shift=2)))
+    detect_suite_shifts.detect_shifts(database)
+    shifts = [event for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+    assert [event["cause"] for event in shifts] == ["commit"]
 
 
 def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api, database: Database) -> None:
