@@ -38,6 +38,9 @@ class SeriesDrift:
         The change lies after the first of these positions, and at or before the second.
     outer_revisions
         The revisions at these positions: the candidates are the commits that the second contains, but not the first.
+    outer_environments
+        The environments at these positions. If the position of the change is uncertain, the environment can change
+        between them, but not between the last old and the first new point.
     change
         The result of the detector.
     pairs
@@ -50,6 +53,7 @@ class SeriesDrift:
     after_position: int
     up_to_position: int
     outer_revisions: tuple[str, str]
+    outer_environments: tuple[str, str]
     change: detect.LevelChange
     pairs: int | None = None
 
@@ -131,6 +135,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
             after_position=outer_before.position,
             up_to_position=outer_after.position,
             outer_revisions=(outer_before.revision, outer_after.revision),
+            outer_environments=(outer_before.environment, outer_after.environment),
             change=change,
         )
 

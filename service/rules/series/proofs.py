@@ -275,6 +275,7 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
         after_position=proof_range.start_position,
         up_to_position=proof_range.end_position,
         outer_revisions=(proof.base, proof.head),
+        outer_environments=(proof.environment, proof.environment),
         change=change,
         pairs=proof.pairs,
     )
@@ -346,6 +347,7 @@ def _make_drift(proof_range: _ProofRange, points: Points) -> SeriesDrift | None:
         after_position=proof_range.start_position,
         up_to_position=proof_range.end_position,
         outer_revisions=(proof.base, proof.head),
+        outer_environments=(proof.environment, proof.environment),
         change=change,
         pairs=proof.pairs,
     )
