@@ -11,6 +11,7 @@ from sqlalchemy import delete, select, update
 
 from runner.contract import Case, Report
 from runner.contract.mapped_files import ProgramFiles
+from runner.contract.report import Purpose
 from service.config.notifications import NotificationSettings
 from service.notify import delivery
 from service.pipeline import detect_suite_shifts, judging_schedule
@@ -113,6 +114,16 @@ def test_a_commit_that_changed_some_programs_of_a_suite_can_have_shifted_it(
     detect_suite_shifts.detect_shifts(database)
     shifts = [event for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
     assert [event["cause"] for event in shifts] == ["commit"]
+
+
+def test_a_suite_shifts_although_a_search_measured_a_commit_in_between(api: Api, database: Database) -> None:
+    chance = random.Random(7)
+    take_in(api, [report for number in range(1, 13) for report in suite(number, chance)])
+    detect_suite_shifts.detect_shifts(database)
+    take_in(api, [reports.report(13, 1000, case=SUITE[0], purpose=Purpose.BISECT)])
+    take_in(api, suite(14, chance, shift=2))
+    detect_suite_shifts.detect_shifts(database)
+    assert [event["cause"] for event in events(api) if event["confirmed"] and event["revision"] == commit(14)]
 
 
 def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api, database: Database) -> None:
