@@ -29,7 +29,7 @@ from service.store.models import DriftRow, Event, EventDriftRow, Subject
 SERVICE = "faultwatch"
 """Author of the service's own decisions."""
 _DRIFTS_PER_TRANSACTION = 500
-_EVENTS_PER_TRANSACTION = 200
+"""At most this many drifts are written in one transaction, so that other writers need not wait long."""
 
 
 def update_events(database: Database, subjects: Collection[str] | None = None) -> bool:
@@ -102,10 +102,10 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = session.get(Event, event_id) if event_id else None
     if event is None or not event.document:
-        return
+        return  # there is no summary to update
     founding_drifts, returned_drifts = _read_drifts_of_event(session, event)
     if not founding_drifts:
-        return
+        return  # an event without drifts keeps its last summary
     # The summary is rebuilt from the drifts, so that no part from an earlier bisect contradicts this one.
     document = narrowing.narrow_event(
         headline.summarise_drifts(founding_drifts, returned_drifts),

@@ -75,7 +75,7 @@ _ACCEPTABLE = {
 
 
 _MAX_MESSAGE_CHARACTERS = 1000
-"""Maximum length of the reason of a quarantine when it is shown as a failure."""
+"""Maximum length of the reason of a quarantine when it is shown as a failure: that of the message of a failure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
         last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
         if is_exact and is_uncertain(change.after - change.before, last_old.program_bytes, first_new.program_bytes):
-            continue
+            continue  # the page cache of unprepared files can explain the change
         yield SeriesDrift(
             old_points=measured_points[start : change.index],
             new_points=measured_points[change.index : end],
@@ -142,6 +142,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
     """Yield the changes in each stretch between baselines, and the step to each baseline as an expected change."""
+    # At the first point, no stretch before it has to be separated.
     baseline_indices = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *baseline_indices, len(sequence)]):
         changes = detect.find_level_changes(

@@ -149,7 +149,7 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]
         base_position = positions.get((proof.base, proof.environment))
         head_position = positions.get((proof.head, proof.environment))
         if base_position is None or head_position is None or base_position == head_position:
-            continue
+            continue  # a side is not on the trend, or a commit was compared with itself
         if base_position > head_position:
             proof = replace(  # noqa: PLW2901
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before

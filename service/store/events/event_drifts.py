@@ -244,7 +244,7 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
     query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(query):
-        if look.document:
+        if look.document:  # otherwise the check found no shift
             yield look.id, look.document
 
 
