@@ -69,6 +69,6 @@ def find_end_of_day(text: str) -> datetime | None:
         if len(text) == _DATE_CHARACTERS:
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), datetime.min.time(), UTC)
         moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

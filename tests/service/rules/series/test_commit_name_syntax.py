@@ -81,3 +81,8 @@ def test_a_hostile_text_costs_neither_time_nor_memory() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10 * 8 * MAX_STEPS
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31"])
+def test_a_time_outside_of_the_calendar_names_no_commit(text: str) -> None:
+    assert find_end_of_day(text) is None
