@@ -124,7 +124,9 @@ def test_pairs_that_show_a_small_change_of_a_time_do_not_refute_it(api: Api) -> 
     api.send(*(reports.report(number, 100, others=take_time(number), judging=judging) for number in range(1, 61)))
     session = uuid.uuid4()
     base, head = (
-        reports.report(number, samples=[reports.sample(100, take_time(number)) for _ in range(80)], session=session)
+        reports.report(
+            number, samples=tuple(reports.sample(100, take_time(number)) for _ in range(80)), session=session
+        )
         for number in (30, 31)
     )
     request = ComparisonRequest(base=base, head=head, precision={"elapsed": 2.0})
