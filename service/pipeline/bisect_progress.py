@@ -24,6 +24,7 @@ from service.store.models import Revision, Run, Subject
 from service.store.runs import runs
 
 _IDS_PER_QUERY = 500
+"""At most this many ids per query, because SQLite limits the number of parameters."""
 
 
 @dataclass(frozen=True, slots=True)

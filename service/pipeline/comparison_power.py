@@ -52,7 +52,7 @@ def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Pow
     samples = [
         value
         for point in newest_points
-        if point.environment == newest_points[-1].environment
+        if point.environment == newest_points[-1].environment  # another one may have another level
         for value in point.samples
     ]
     samples_at_level = [

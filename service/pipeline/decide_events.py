@@ -91,10 +91,10 @@ def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     if event.state is State.REOPENED:
         event.found_at = changed_at  # lists of new events show the event once more
     if State.EXPECTED in {previous_state, event.state}:
-        _mark_series_stale(session, event)
+        mark_series_stale(session, event)
 
 
-def _mark_series_stale(session: Session, event: Event) -> None:
+def mark_series_stale(session: Session, event: Event) -> None:
     """Mark the series of an event to be judged again, because a decision adds or removes their baseline."""
     series_of_event = select(EventDriftRow.series_id).where(
         EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)

@@ -68,14 +68,15 @@ def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
 
 
 def _list_suites(session: Session) -> Iterator[Suite]:
-    """Yield the two newest revisions of each subject that each host has measured."""
+    """Yield the two newest revisions of each subject that each host has measured for the history."""
     subject_hosts = select(EnvironmentCount.subject_id, EnvironmentCount.host_id).distinct()
     for subject_id, host_id in session.execute(subject_hosts.order_by("subject_id", "host_id")).all():
         subject, host = session.get_one(Subject, subject_id), session.get_one(Host, host_id)
-        has_run = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
+        runs = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id, points.IS_ON_TREND)
+        has_run = runs.exists()
         revisions_query = select(Revision).where(Revision.subject_id == subject_id, has_run)
         newest_revisions = session.scalars(revisions_query.order_by(Revision.position.desc()).limit(2)).all()
-        if len(newest_revisions) == 2:
+        if len(newest_revisions) == 2:  # a single one has no predecessor with which it could be compared
             yield Suite(subject, host, *newest_revisions)
 
 
@@ -87,8 +88,9 @@ def _is_complete(session: Session, suite: Suite) -> bool:
 
 
 def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
-    """Return the cases that were run at a revision, with any outcome."""
-    return set(session.scalars(select(Run.case_id).where(Run.revision_id == revision.id, Run.host_id == host.id)))
+    """Return the cases that were run at a revision for the history, with any outcome."""
+    is_of_revision = Run.revision_id == revision.id, Run.host_id == host.id
+    return set(session.scalars(select(Run.case_id).where(*is_of_revision, points.IS_ON_TREND)))
 
 
 def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
@@ -114,8 +116,7 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     shift = detect.find_pooled_shift(earlier_values, newest_values)
     if shift is None:
         return None
-    # All paths end with runs of the same commits in the same environments, so any of them represents the suite.
-    path, _ = paths[0]
+    path = suite_shift_drift.choose_representative(paths)
     settings_before = points.find_settings(session, path[-2].environment)
     settings_after = points.find_settings(session, path[-1].environment)
     return suite_shift_drift.describe_suite_shift(

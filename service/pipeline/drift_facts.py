@@ -76,13 +76,17 @@ class DriftFacts:
     def _read_settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
         """Return the settings before and after a drift.
 
-        If the configuration is a cause although both sides have the same environment, system files differ: these files
-        are added as settings. If the commit is also a cause, only upgraded files are added, because a commit can make
-        the program map other files.
+        If the configuration is a cause although both sides have the same environment, the environment changes elsewhere
+        in the range of the drift; the settings are then those at the ends of this range. If it does not change there
+        either, system files differ: these files are added as settings. If the commit is also a cause, only upgraded
+        files are added, because a commit can make the program map other files.
         """
-        settings_before = self._find_settings(drift.before.environment)
-        settings_after = self._find_settings(drift.after.environment)
-        if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
+        is_config_cause = drift.cause in {Cause.CONFIG, Cause.BOTH}
+        environments = drift.before.environment, drift.after.environment
+        if is_config_cause and environments[0] == environments[1]:
+            environments = drift.outer_environments
+        settings_before, settings_after = map(self._find_settings, environments)
+        if not is_config_cause or environments[0] != environments[1]:
             return [settings_before, settings_after]
         files_before, files_after = self._read_system_files(drift.before), self._read_system_files(drift.after)
         if drift.cause is Cause.BOTH:

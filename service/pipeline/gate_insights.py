@@ -11,7 +11,7 @@ from service.rules.gate.verdict import GateOutcome
 from service.store import profiles
 
 MAX_CASES = 3
-"""At most this many cases are explained."""
+"""At most this many cases are explained, so that the comment of a gate stays short."""
 
 
 def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:

@@ -29,6 +29,7 @@ from service.store.series.points import encode_samples
 
 _COUNTED_STATUS = Status.COUNTED.value
 _IDS_PER_QUERY = 500
+"""At most this many ids per query, because SQLite limits the number of parameters."""
 _POINTS_PER_TRANSACTION = 5_000
 """Storing this many points takes about 40 ms."""
 
@@ -69,6 +70,7 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
             case_keys[case] = shared_rows.make_case_key(head.case)
         if head.environment.settings != previous_settings:
             previous_settings, environment = head.environment.settings, head.environment.hash
+        # A run with settings that a search tried would be noise in the series of its environment.
         points = () if head.experimental else tuple(_prepare_points(report))
         prepared_reports.append(PreparedReport(head, case_keys[case], environment, pack_report(report), points))
     return prepared_reports

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from service.pipeline.drift_facts import DriftFacts
@@ -74,7 +75,9 @@ def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[Ju
     """
     try:
         return _judge_batch(session, series_ids), set()
-    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+    except SQLAlchemyError:
+        raise  # the database fails for all series, and may work again at the next attempt
+    except Exception:
         if len(series_ids) == 1:
             log.exception("series %d could not be judged", *series_ids)
             return [], set(series_ids)

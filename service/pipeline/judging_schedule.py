@@ -114,7 +114,7 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
             with database.reading() as session:
                 results, failed_ids = judge_series(session, batch)
             _failed.setdefault(database, {}).update((entry, stale_series[entry].version) for entry in failed_ids)
-            if results:  # otherwise another process was faster
+            if results:  # otherwise another process was faster, or no series of the batch can be judged
                 with database.writing({entry.subject for entry in results}) as session:
                     _store_results(session, results)
         # Series that changed after the start are left out: the request that changed them has them judged.

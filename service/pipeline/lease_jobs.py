@@ -104,7 +104,7 @@ def require_lease(row: Job, lease: str, holder: str | None) -> None:
 def record_progress(
     session: Session, row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None
 ) -> Orders:
-    """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
+    """Record a progress report, extend a lease in force, and return whether the runner goes on, pauses or stops.
 
     Parameters
     ----------
@@ -123,9 +123,13 @@ def record_progress(
     if row.state.open:  # A job that has ended keeps its last figures, and the sentence that says why it ended.
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
         row.sentence = report.sentence or row.sentence
-    row.leased_until = now + lease
     if row.state is State.RUNNING:
+        row.leased_until = now + lease
         return Orders(instruction=Instruction.CONTINUE)
+    # A runner that still has to stop keeps its host. But a heartbeat can also arrive after the end of the runner's
+    # work, which has freed the host.
+    if row.leased_until is not None and row.leased_until > now:
+        row.leased_until = now + lease
     return Orders(instruction=Instruction.PAUSE if row.state is State.PAUSED else Instruction.STOP, reason=row.sentence)
 
 

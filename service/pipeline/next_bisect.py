@@ -27,6 +27,7 @@ from service.store.series import points
 from service.text import commands_to_copy
 
 _EVENTS_PER_QUERY = 50
+"""Events are read in pages of this many, because the caller usually takes one of the first."""
 _MAX_EVENTS = 500
 """The next event to bisect is looked for among so many of the subject's most important events at a time."""
 
@@ -145,7 +146,6 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
     )
     bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
-        # Page by page, because the caller usually takes one of the first events.
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisects_of_event.get(event.id, ()))

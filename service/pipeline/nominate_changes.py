@@ -111,7 +111,7 @@ def _list_unproven_drifts(
     compared_commits = {(proof.base, proof.head) for proof in known_proofs}
     for drift in drifts:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
-            continue
+            continue  # pairs compare two commits in one environment
         is_likely = drift.evidence.wants_rerun or len(drift.candidates) > 1
         is_certain_by_runs = drift.evidence.standing is Standing.CERTAIN and drift.rule not in REPEATING_RULES
         if is_likely or (is_certain_by_runs and (drift.good, drift.bad) not in compared_commits):
@@ -131,9 +131,9 @@ def _list_worthwhile_changes(
     )
     level = measured_points[level_begin:]
     if len(level) < 2 or level[0].environment != level[-1].environment:
-        return
+        return  # pairs compare two commits in one environment
     if len({value for point in level for value in point.samples}) == 1:
-        return  # all samples are equal
+        return  # all samples are equal, so the series is not noisy
     nomination = nominate_newest(level)
     exact_steps = _list_exact_steps(level)
     index_pairs = [*exact_steps]

@@ -83,7 +83,7 @@ def _silence_series(
     session: Session, event_ids: Sequence[str], request: TriageRequest, author: str, now: datetime
 ) -> list[Silence]:
     """Silence the series of the given events, except series that are already silenced for at least as long."""
-    assert request.until is not None
+    assert request.until is not None  # TriageRequest requires it for a silence
     active_patterns = [
         pattern for pattern in silences.list_active_silences(session, now) if pattern.until >= request.until
     ]

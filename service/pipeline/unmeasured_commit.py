@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from runner.contract.job import MeasureQuestion
+from runner.contract.report import IMPORT_FORMAT
 from service.rules.jobs.measure_question import build_measure_question
 from service.rules.series.candidate_commits import list_commits_between
-from service.store.models import Case, Host, Revision, Run, Subject
+from service.store.models import Case, Environment, Host, Revision, Run, Subject
 from service.store.revisions import revisions
 from service.store.revisions.named_commits import NamedCommit
 from service.store.runs import range_runs
@@ -53,7 +54,7 @@ class UnmeasuredCommit:
     before, after
         The nearest measured ancestor and descendant; None if there is none.
     cases
-        The cases that a host can measure; empty if all results of the subject were imported.
+        The cases of the nearest measured commits that a host can measure; empty if all their results were imported.
     command
         The command that measures the first of these cases.
     """
@@ -172,11 +173,23 @@ def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, new
 
 
 def _map_cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
-    """Return the cases that were measured at the given commits, sorted by name."""
+    """Return the cases of the given commits that a host can measure, sorted by name.
+
+    These are the cases that were measured at any commit; imported runs do not count.
+    """
+    measured_run = aliased(Run)
+    measured_runs = (
+        select(measured_run.number)
+        .join(Environment, measured_run.environment_id == Environment.id)
+        .where(measured_run.subject_id == subject_id, measured_run.case_id == Case.id)
+        .where(measured_run.outcome == Outcome.MEASURED, Environment.settings[IMPORT_FORMAT].as_string().is_(None))
+    )
     query = select(Case.name).join(Run, Run.case_id == Case.id)
     query = query.join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit.in_(commits))
     if host:
         query = query.join(Run.host).where(Host.name == host)
+        measured_runs = measured_runs.join(Host, measured_run.host_id == Host.id).where(Host.name == host)
     if workload:
         query = query.where(Case.workload == workload)
+    query = query.where(measured_runs.correlate(Case).exists())
     return list(session.scalars(query.distinct().order_by(Case.name).limit(_MAX_CASES)))

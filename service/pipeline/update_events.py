@@ -29,14 +29,14 @@ from service.store.models import DriftRow, Event, EventDriftRow, Subject
 SERVICE = "faultwatch"
 """Author of the service's own decisions."""
 _DRIFTS_PER_TRANSACTION = 500
-_EVENTS_PER_TRANSACTION = 200
+"""At most this many drifts are written in one transaction, so that other writers need not wait long."""
 
 
 def update_events(database: Database, subjects: Collection[str] | None = None) -> bool:
     """Update the events of the subjects whose drifts have changed, among all subjects or the given ones.
 
-    Return whether there are series to judge again: an event that becomes expected, because it was split from or merged
-    with an expected event, gives its series another baseline.
+    Return whether there are series to judge again: if an expected event was split or merged, its series may have
+    another baseline.
     """
     is_stale = False
     for subject_id, name in _find_changed_subjects(database, subjects):
@@ -102,10 +102,10 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = session.get(Event, event_id) if event_id else None
     if event is None or not event.document:
-        return
+        return  # there is no summary to update
     founding_drifts, returned_drifts = _read_drifts_of_event(session, event)
     if not founding_drifts:
-        return
+        return  # an event without drifts keeps its last summary
     # The summary is rebuilt from the drifts, so that no part from an earlier bisect contradicts this one.
     document = narrowing.narrow_event(
         headline.summarise_drifts(founding_drifts, returned_drifts),
@@ -271,13 +271,17 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
 
 
 def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mapping[str, Event]) -> bool:
-    """Copy the logs of events that were split or merged; return whether any event is expected now."""
+    """Copy the logs of events that were split or merged; return whether any of them was or is expected."""
     # Pairs of an event and the event that continues it.
     copies = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
     copies += assembled.merged_into.items()
+    states = {events[name].state for pair in copies for name in pair}
     for origin, name in copies:
         decide_events.copy_log(session, origin, events[name])
-    return any(events[name].state is State.EXPECTED for _, name in copies)
+        if events[origin].state is State.EXPECTED and events[name].state is not State.EXPECTED:
+            # A later decision about the other event counts, so the series of the expected one lose their baseline.
+            decide_events.mark_series_stale(session, events[name])
+    return State.EXPECTED in states | {events[name].state for _, name in copies}
 
 
 def _summarise_events(

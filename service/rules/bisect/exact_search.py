@@ -245,7 +245,8 @@ class _ExactSearch:
         level contradicts the culprits found so far.
         """
         explained_commits = [good]
-        # Only commits that contain the good end (bit 0) can be compared with it.
+        # Only commits that contain the good end (bit 0) can be compared with it. If a commit contains only some
+        # candidates of a culprit, it is unknown which level the culprits explain.
         for commit in sorted(self.values, key=self.graph.index_of.__getitem__):
             ancestry = self.graph.collect_ancestry(commit)
             if commit == good or not ancestry & 1 or self._contains_some_candidates(ancestry):

@@ -90,7 +90,7 @@ class _Measurements:
         failed_commits: set[str] = set()
         for observation in observations:
             # Interleaved runs belong to a proof. They are repeated until their comparison is decided, so their level
-            # scatters less than that of a single run.
+            # scatters less than that of a single run. Commits outside of the range are no tests.
             commit, value = observation.commit, observation.value
             if observation.session is not None or commit not in graph.index_of:
                 continue
@@ -256,6 +256,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     # While it is in doubt whether the ends differ, the end with fewer runs is measured next.
     if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.counts[end])
+        # At least one more run of each end is needed first.
         return Measure(commits=(measurements.names[end],), runs_left=_estimate_remaining_runs(belief, measurements) + 2)
     # Otherwise the most informative commit is next.
     success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed_tests)

@@ -242,7 +242,9 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     measurements = [
         (index_of[mixture.changed], float(mixture.value)) for mixture in known_mixtures if mixture.value is not None
     ]
-    failed_tests = {index_of[mixture.changed] for mixture in known_mixtures if mixture.value is None}
+    # A test has failed if no attempt to measure it has succeeded.
+    tried_tests = {index_of[mixture.changed] for mixture in known_mixtures}
+    failed_tests = tried_tests - {test for test, _ in measurements}
     data = Data.from_pairs(len(tests), measurements)
     before_test, after_test = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.

@@ -124,6 +124,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
         return decide_missing_value(name, missing_sides, request)
     is_counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and is_counted:
+        # A count that varies is judged like a noisy metric if the request states a precision for it.
         has_repeating_sides = is_repeating(base.values(name)) and is_repeating(head.values(name))
         if metric(name).exact and (has_repeating_sides or name not in judging.precision):
             return _decide_exact_count(pairs, alpha, request)

@@ -120,6 +120,7 @@ def decide_count(
             f"The count varies, {_describe_signs(signs)}: a change of {format_number(excluded_change)} is excluded."
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
+    # A single pair does not show whether the counts repeat.
     if has_equal_levels and n > 1 and max_pairs is not None and n >= max_pairs:
         # With a probability of 0.001, a change in this share of the executions shows in none of n pairs.
         missed_percent = 100 * (1 - 0.001 ** (1 / n))

@@ -3,7 +3,8 @@
 A count that repeats is a property of one built program. If each build of the same revision has different bytes, a
 difference of a few faults between two programs does not show that their revisions differ. So a small difference between
 two revisions has to show in further builds too: all builds of one revision have to count more than all builds of the
-other.
+other. Builds are compared by their levels, so a change that the levels do not show, for example an intermittent one,
+stands.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ def _may_be_build_difference(verdict: MetricVerdict, base: Report, head: Report)
     """Return whether other builds of two revisions may explain a change."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
         return False
-    is_small = abs(verdict.change or 0) <= MAX_FAULTS_BETWEEN_BUILDS
+    change = verdict.change or 0
+    is_small = abs(change) <= MAX_FAULTS_BETWEEN_BUILDS
+    do_levels_show_it = ((verdict.head.level or 0) - (verdict.base.level or 0)) * change > 0
     is_same_build = have_same_own_bytes(read_program_bytes(base), read_program_bytes(head))
-    return is_small and not is_same_build and base.revision.commit != head.revision.commit
+    return is_small and do_levels_show_it and not is_same_build and base.revision.commit != head.revision.commit
 
 
 def _list_levels(level: Number | None, name: str, report: Report) -> list[Number]:

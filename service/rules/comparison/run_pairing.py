@@ -82,7 +82,7 @@ def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[Comparabl
 
     An attribute that they do not share restricts neither side. Of the rest, each side keeps its newest repeated runs.
     """
-    if len(base) == len(head) == 1:
+    if len(base) == len(head) == 1:  # there is nothing to choose from
         return Pair((base[0],), (head[0],))
     for attribute in ("revision", "environment", "host"):
         shared_values = {getattr(run, attribute) for run in base} & {getattr(run, attribute) for run in head}

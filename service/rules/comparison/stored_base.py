@@ -24,9 +24,9 @@ def compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float
         Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
     )
     if base_majority is None or not head.values(name):
-        return [], undecided_result
+        return [], undecided_result  # there is no count that head could repeat, or no sample of head yet
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
-        return [], undecided_result
+        return [], undecided_result  # values that the host affects, and estimates, differ between sessions
     pairs = [(base_majority[0], value) for value in head.values(name)]
     decision = decide_count(pairs, alpha, request.max_pairs)
     if decision.verdict is Verdict.SAME:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
@@ -84,6 +85,8 @@ class DriftSummary(NamedTuple):
     description: str
     in_doubt: bool = False
     """Whether a rerun has to confirm it."""
+    stand_ins: Mapping[str, str] = MappingProxyType({})
+    """For environments of a pool, the equivalent environments that replace them in the series, and so in the drift."""
 
 
 class ComparedMetric(NamedTuple):
@@ -126,7 +129,9 @@ class ComparedMetric(NamedTuple):
         )
 
 
-def summarise_drift(position: int, drift: Mapping[str, Any]) -> DriftSummary:
+def summarise_drift(
+    position: int, drift: Mapping[str, Any], stand_ins: Mapping[str, str] = MappingProxyType({})
+) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
     commits = [candidate["commit"] for candidate in drift["candidates"]]
@@ -137,7 +142,7 @@ def summarise_drift(position: int, drift: Mapping[str, Any]) -> DriftSummary:
         f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if in_doubt else ''}"
     )
     environments = drift["environment_before"], drift["environment_after"]
-    return DriftSummary(position, *environments, description, in_doubt)
+    return DriftSummary(position, *environments, description, in_doubt, stand_ins)
 
 
 def compare_pairs(
@@ -243,14 +248,15 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     """
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))
-    if base.environment == head.environment:
-        is_one_environment = drift.environment_before == drift.environment_after == base.environment
+    environments = [drift.stand_ins.get(run.environment, run.environment) for run in (base, head)]
+    if environments[0] == environments[1]:
+        is_one_environment = drift.environment_before == drift.environment_after == environments[0]
         return is_one_environment and low < drift.position <= high
     # A change of environment can lie at the revision of base itself. A change between exactly the two environments
     # separates the sides wherever it lies, because commits are not always measured in the order of the history.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
-        return ends == {base.environment, head.environment} or low <= drift.position <= high
+        return ends == set(environments) or low <= drift.position <= high
     return low < drift.position <= high
 
 

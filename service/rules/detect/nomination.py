@@ -29,8 +29,9 @@ MIN_RUNS_TO_CLIP = 8
 """Outliers are clipped only if there are at least this many runs."""
 MAX_OUTLIER_DEVIATIONS = 4.0
 """Runs that are more than this many standard deviations from their median are clipped."""
-MIN_INTERVAL_LOSS = 2.0
-"""How much lower than the best log-likelihood that of another position may be for it to lie in the interval."""
+MAX_LIKELIHOOD_LOSS = 2.0
+"""A position lies in the interval if its log-likelihood is lower than the best one by at most this: about the loss at
+the end of a 95 % confidence interval by the likelihood ratio (1.92)."""
 PRIOR_DEGREES = 2.0
 """Degrees of freedom by which the spread of samples within runs counts as an estimate of the noise between runs."""
 
@@ -88,12 +89,12 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
         For each value, the samples whose median it is.
     """
     begin = max(0, len(values) - MAX_NOMINATED_POINTS)
-    if len(set(values[begin:])) < 2:
+    if len(set(values[begin:])) < 2:  # no run differs from another one
         return None
     runs = _clip_outliers(np.asarray(subtract_origin(values[begin:], values[begin])))
     prior_variance = _estimate_variance(samples[begin:])
     statistics, degrees = compute_split_statistics(runs, prior_variance)
-    if degrees <= 0:
+    if degrees <= 0:  # of two runs whose samples do not vary, nothing shows the noise
         return None
 
     # The best split, and the probability that unchanged runs have an equally good one.
@@ -104,7 +105,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
 
     # The positions that are nearly as likely: by the log-likelihood of normal noise of unknown variance.
     likelihoods = (len(runs) + PRIOR_DEGREES) / 2 * np.log1p(statistics / degrees)
-    likely_positions = np.flatnonzero(likelihoods >= likelihoods[best_split] - MIN_INTERVAL_LOSS)
+    likely_positions = np.flatnonzero(likelihoods >= likelihoods[best_split] - MAX_LIKELIHOOD_LOSS)
     return Nomination(
         index=begin + best_split + 1,
         low=begin + int(likely_positions[0]) + 1,
@@ -125,7 +126,7 @@ def _clip_outliers(runs: Floats) -> Floats:
     center = median(runs.tolist())  # of so few numbers, faster than NumPy's
     # 1.4826 times the median distance from the median estimates the standard deviation of normal noise.
     max_distance = MAX_OUTLIER_DEVIATIONS * 1.4826 * median(np.abs(runs - center).tolist())
-    if max_distance == 0:
+    if max_distance == 0:  # most runs are equal, so clipping would remove every difference
         return runs
     clipped: Floats = np.clip(runs, center - max_distance, center + max_distance)
     return clipped

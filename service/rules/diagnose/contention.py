@@ -147,7 +147,7 @@ def _has_late_first_touch(facts: Facts) -> bool:
         and area.threads >= 2
         and area.size >= MIN_LARGE_REGION_BYTES
         and area.memory in OWN_MEMORY
-        and 2 * area.faults >= facts.faults
+        and 2 * area.faults >= facts.faults  # most of the faults are in it
         and facts.first_touch_share >= MIN_FIRST_TOUCH_SHARE
     )
 

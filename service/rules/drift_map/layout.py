@@ -235,8 +235,15 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
 
 
 def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
-    """Return the sort key of a drift in its event; the leading drift has the largest key."""
-    return not drift.returned, drift.certain, drift.worse, drift.move
+    """Return the sort key of a drift in its event; the leading drift has the largest key.
+
+    As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
+    would rank a decrease by half above an increase by 90 %.
+    """
+    size = math.inf if drift.move else 0.0  # from zero, or a shift of a whole suite, which has no move
+    if drift.before:
+        size = abs(drift.after - drift.before) / abs(drift.before)
+    return not drift.returned, drift.certain, drift.worse, size
 
 
 def _rank_row(

@@ -66,6 +66,9 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     event_of_returned_drift = {
         drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
     }
+    found_event_of_drift = {
+        drift.drift_id: name for name, event in stored_events.items() if event.alive for drift in event.drifts
+    }
     groups = group_drifts(drifts)
     # Find the stored event of each group: the event that came back with one of the group's drifts, or the best match.
     returned_events = [_find_returned_event(group, event_of_returned_drift) for group in groups]
@@ -76,10 +79,19 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     # Assign the groups that continue a stored event.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
-            _assign_group(assembled, event, group, has_returned=True)
+            # An event that is merged now takes the drifts with which it came back along.
+            _assign_group(assembled, matching.merged.get(event, event), group, has_returned=True)
     for group, event in zip(unassigned_groups, matching.events, strict=True):
         if event is not None:
             _assign_group(assembled, event, group)
+    # An event is merged into another one that came back if its drifts are in the same group now.
+    for group, event in zip(groups, returned_events, strict=True):
+        if event is not None:
+            joined_events = {
+                found_event_of_drift[drift.drift_id] for drift in group if drift.drift_id in found_event_of_drift
+            }
+            for joined_event in joined_events - assembled.members.keys() - matching.merged.keys():
+                assembled.merged_into[joined_event] = matching.merged.get(event, event)
     # Each other group reopens an event or is a new one.
     for index, group in enumerate(unassigned_groups):
         if matching.events[index] is not None:

@@ -87,7 +87,8 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
         if matching.events[index] is None and event not in group_of_event:
             matching.events[index] = event
             group_of_event[event] = index
-    # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one.
+    # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one. An
+    # event that the previous detection did not find takes part in neither: it stays as it is until it is found again.
     for (index, event), score in ranked_pairs:
         shares_drifts = any(score[:3])
         if not shares_drifts or not stored_events[event].alive:

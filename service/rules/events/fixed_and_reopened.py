@@ -144,7 +144,7 @@ def _is_near(level: Number, other_level: Number, step: LocatedDrift) -> bool:
 
 
 def _map_first_drifts_by_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
-    """Return the first regression of each series."""
+    """Return the first regression of each series; a shift of a whole suite has no levels to which it could return."""
     first_drifts: dict[int | str, LocatedDrift] = {}
     for drift in sorted(members, key=lambda drift: drift.order):
         if drift.worse and not drift.is_suite_shift:

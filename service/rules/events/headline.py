@@ -22,7 +22,7 @@ PERCENT_FROM_ZERO = 10**9
 def compute_size(drift: Drift) -> float:
     """Return the size of a drift in percent of the level before it, so that metrics are comparable."""
     if drift.series_id == NO_SERIES:
-        return 0
+        return 0  # the levels of a shift of a whole suite are relative to zero, so it is no percentage of them
     return _compute_share(drift)
 
 

@@ -21,6 +21,7 @@ from service.schemas.history import Drift
 MAX_SIZE_PERCENT = 10_000.0
 """The largest size of a change, in percent: larger changes, and changes from zero, count as this."""
 PAGE_BYTES = 4096
+"""The usual page size: memory counts as the faults of its pages."""
 UNPRICED_SECONDS = 1e-3
 """The price of a change that has no price in faults, such as a change of a rate: that of two thousand faults."""
 _CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
@@ -58,7 +59,8 @@ def compute_importance(terms: EventTerms) -> float:
     """Return the importance of an event: zero or more, without an upper bound."""
     size = log2(1 + min(terms.size, MAX_SIZE_PERCENT))
     price = log2(1 + terms.price / 1e-6)
-    return size * price * log2(1 + max(terms.n_series, 1)) * _CERTAINTY_WEIGHTS[terms.certainty]
+    n_series = max(terms.n_series, 1)  # a shift of a whole suite has no series
+    return size * price * log2(1 + n_series) * _CERTAINTY_WEIGHTS[terms.certainty]
 
 
 def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:

@@ -16,6 +16,7 @@ from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
 
 _MAX_STACKS = 3
+"""At most this many stacks of a case are shown."""
 _MAX_FRAMES = 4
 """How many of the innermost functions of a stack are shown."""
 _MAX_NAME_LENGTH, _MAX_STACK_LENGTH = 40, 300

@@ -33,7 +33,7 @@ def _is_stricter(before: str, after: str) -> bool:
     """Return whether a budget allows no more than the former one; False if the two cannot be compared."""
     old_number = _parse_number(before)
     new_number = _parse_number(after)
-    if before == NO_BUDGET or new_number == 0:
+    if before == NO_BUDGET or new_number == 0:  # nothing is less strict than no budget, or stricter than a budget of 0
         return True
     if before.endswith("%") != after.endswith("%"):
         return False

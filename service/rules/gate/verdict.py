@@ -75,7 +75,7 @@ _ACCEPTABLE = {
 
 
 _MAX_MESSAGE_CHARACTERS = 1000
-"""Maximum length of the reason of a quarantine when it is shown as a failure."""
+"""Maximum length of the reason of a quarantine when it is shown as a failure: that of the message of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +223,11 @@ class CaseOutcome:
     def _state_without_comparison(self) -> GateState:
         """The state of a case that could not be compared: which side failed, is missing or was disturbed decides."""
         base, head = self.case.base.outcome, self.case.head.outcome
+        # If the tip of the target branch fails as well, head did not cause the failure.
         if head is Outcome.FAILED and not (base is Outcome.FAILED and self.at_tip):
             return GateState.HEAD_FAILED
         if self.case.base.quarantine or self.case.head.quarantine:
-            return GateState.UNMEASURED
+            return GateState.UNMEASURED  # the host counted incorrectly, or the runs are no evidence
         if self.case.added and head is Outcome.MEASURED:
             return GateState.ADDED
         if base is Outcome.FAILED and not self.at_tip:
@@ -340,6 +341,7 @@ class GateOutcome:
         """Whether the pull request passes."""
         if self.needs_acceptance and self.accepted is None:
             return False
+        # A state that needs acceptance has it here.
         return self.state in _ACCEPTABLE or self.verdict is not GateVerdict.FAILED
 
     @cached_property

@@ -40,8 +40,14 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     if older in contained_commits:
         return True
     oldest_on_main_line = newer
-    while parents[oldest_on_main_line] and parents[oldest_on_main_line][0] in parents:
-        oldest_on_main_line = parents[oldest_on_main_line][0]
+    visited_commits = {newer}
+    while parents[oldest_on_main_line]:
+        first_parent = parents[oldest_on_main_line][0]
+        # A report can claim that a commit is its own ancestor, which git cannot create.
+        if first_parent not in parents or first_parent in visited_commits:
+            break
+        oldest_on_main_line = first_parent
+        visited_commits.add(first_parent)
     index_of = {commit: index for index, commit in enumerate(parents)}
     commits_without_parents = [commit for commit in contained_commits if not parents[commit]]
     may_descend = any(index_of[end] > index_of[older] for end in (oldest_on_main_line, *commits_without_parents))

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-_STEPS = re.compile(r"(?:~[0-9]{0,6}|\^[0-9]{0,2})*$")
-_STEP = re.compile(r"([~^])([0-9]*)")
+_STEP = re.compile(r"~(?P<generations>[0-9]{0,6})|\^(?P<parent>[0-9]{0,2})")
 MAX_STEPS = 100_000
 """Maximum number of steps in a text, so that a few characters, such as ``~999999~999999``, cannot fill the memory."""
 _DATE_CHARACTERS = len("2026-11-20")
@@ -34,16 +33,20 @@ class RevisionText:
 def parse_revision(text: str) -> RevisionText:
     """Parse a text as git does; of git's operators, only ``~`` and ``^`` are supported."""
     text = text.strip()
-    match = _STEPS.search(text)
-    suffix = match.group() if match else ""
+    matches = list(_STEP.finditer(text))
+    # The steps are the matches that follow each other up to the end of the text.
+    end_of_name = len(text)
+    matches_at_end: list[re.Match[str]] = []
+    while matches and matches[-1].end() == end_of_name:
+        matches_at_end.append(matches.pop())
+        end_of_name = matches_at_end[-1].start()
     steps: list[int] = []
-    for sign, digits in _STEP.findall(suffix):
-        number = int(digits) if digits else 1
-        if sign == "~":
-            steps += [1] * min(number, MAX_STEPS)
-        elif number:  # ^0 is the commit itself
-            steps.append(number)
-    return RevisionText(text[: len(text) - len(suffix)], tuple(steps[:MAX_STEPS]))
+    for match in reversed(matches_at_end):
+        if match["generations"] is not None:
+            steps += [1] * min(int(match["generations"] or 1), MAX_STEPS - len(steps))
+        elif int(match["parent"] or 1):  # ^0 is the commit itself
+            steps.append(int(match["parent"] or 1))
+    return RevisionText(text[:end_of_name], tuple(steps[:MAX_STEPS]))
 
 
 def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
@@ -66,6 +69,6 @@ def find_end_of_day(text: str) -> datetime | None:
         if len(text) == _DATE_CHARACTERS:
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), datetime.min.time(), UTC)
         moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -38,6 +38,9 @@ class SeriesDrift:
         The change lies after the first of these positions, and at or before the second.
     outer_revisions
         The revisions at these positions: the candidates are the commits that the second contains, but not the first.
+    outer_environments
+        The environments at these positions. If the position of the change is uncertain, the environment can change
+        between them, but not between the last old and the first new point.
     change
         The result of the detector.
     pairs
@@ -50,6 +53,7 @@ class SeriesDrift:
     after_position: int
     up_to_position: int
     outer_revisions: tuple[str, str]
+    outer_environments: tuple[str, str]
     change: detect.LevelChange
     pairs: int | None = None
 
@@ -123,7 +127,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
         last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
         if is_exact and is_uncertain(change.after - change.before, last_old.program_bytes, first_new.program_bytes):
-            continue
+            continue  # the page cache of unprepared files can explain the change
         yield SeriesDrift(
             old_points=measured_points[start : change.index],
             new_points=measured_points[change.index : end],
@@ -131,12 +135,14 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
             after_position=outer_before.position,
             up_to_position=outer_after.position,
             outer_revisions=(outer_before.revision, outer_after.revision),
+            outer_environments=(outer_before.environment, outer_after.environment),
             change=change,
         )
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
     """Yield the changes in each stretch between baselines, and the step to each baseline as an expected change."""
+    # At the first point, no stretch before it has to be separated.
     baseline_indices = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *baseline_indices, len(sequence)]):
         changes = detect.find_level_changes(

@@ -101,7 +101,7 @@ def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     if path[-1].position <= last_on_track:
         return bridged_path, ()
     # The path goes on beyond the end of the track. If the older environment was used again afterwards, the path leads
-    # over to the track and back.
+    # over to the track and back; this takes two shared revisions, between which it follows the track.
     if _has_returned(path, track) and first_shared < anchor:
         up_to_anchor = tuple(point for point in track if first_shared <= point.position <= anchor)
         return _cut_up_to(path, first_shared) + up_to_anchor + _cut_from(path, anchor), ()

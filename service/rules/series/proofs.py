@@ -149,7 +149,7 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]
         base_position = positions.get((proof.base, proof.environment))
         head_position = positions.get((proof.head, proof.environment))
         if base_position is None or head_position is None or base_position == head_position:
-            continue
+            continue  # a side is not on the trend, or a commit was compared with itself
         if base_position > head_position:
             proof = replace(  # noqa: PLW2901
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
@@ -275,6 +275,7 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
         after_position=proof_range.start_position,
         up_to_position=proof_range.end_position,
         outer_revisions=(proof.base, proof.head),
+        outer_environments=(proof.environment, proof.environment),
         change=change,
         pairs=proof.pairs,
     )
@@ -346,6 +347,7 @@ def _make_drift(proof_range: _ProofRange, points: Points) -> SeriesDrift | None:
         after_position=proof_range.start_position,
         up_to_position=proof_range.end_position,
         outer_revisions=(proof.base, proof.head),
+        outer_environments=(proof.environment, proof.environment),
         change=change,
         pairs=proof.pairs,
     )

@@ -16,6 +16,7 @@ COLUMNS = 74
 MAX_MARKS = 32
 """How many marks of one direction fit if each is half covered by the next."""
 _PAD_X, _PAD_Y = 6.0, 7.0
+"""Room at the edges for the marks, which extend up to 4.5 from their points."""
 
 
 class Sparkline(View):

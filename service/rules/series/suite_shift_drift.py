@@ -12,10 +12,12 @@ from service.rules.detect import PooledShift
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series.cause import find_cause, list_setting_changes
 from service.rules.series.point_order import PathPoint, Points, Trend
-from service.schemas.history import Candidate, Direction, Drift, Evidence
+from service.schemas.history import Candidate, Cause, Direction, Drift, Evidence
 
 NO_SERIES = 0
 """The series number of a drift that belongs to no series."""
+_CAUSES_BY_EXTENT = (Cause.UNKNOWN, Cause.CONFIG, Cause.COMMIT, Cause.BOTH)
+"""The causes of the programs of one suite: a cause that some of them show outweighs the causes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,15 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
     return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
+
+
+def choose_representative(paths: Sequence[tuple[Points, int]]) -> Points:
+    """Return the path of a series whose two newest points show everything that can have shifted the suite.
+
+    All paths end with runs of the same commits in the same environments. But a commit may have changed only some of the
+    programs, and a system upgrade only some of the files that they map.
+    """
+    return max((path for path, _ in paths), key=lambda path: _CAUSES_BY_EXTENT.index(find_cause(path[-2], path[-1])))
 
 
 def select_points_before(path: Points, last_change: int) -> Points:

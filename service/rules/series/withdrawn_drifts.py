@@ -98,17 +98,20 @@ def _list_candidate_commits(drift: Drift) -> set[str]:
 def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Sequence[PathPoint]) -> str:
     """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
     # Reason 1: a run at the edge of the drift is no longer judged.
-    runs = {point.run_id for point in points}
-    if drift.run_before not in runs or drift.run_after not in runs:
-        side = "before" if drift.run_before not in runs else "after"
+    environment_of_run = {point.run_id: point.environment for point in points}
+    if drift.run_before not in environment_of_run or drift.run_after not in environment_of_run:
+        side = "before" if drift.run_before not in environment_of_run else "after"
         return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
     # Reason 2: a new drift of about the same size lies at another commit.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
         return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
     # Reason 3: faults in unprepared files explain the change.
-    before = [point for point in points if point.environment == drift.environment_before]
-    after = [point for point in points if point.environment == drift.environment_after]
+    # The environments are those of the points: since the drift was found, another one may stand for a pool's machines.
+    environment_before = environment_of_run[drift.run_before]
+    environment_after = environment_of_run[drift.run_after]
+    before = [point for point in points if point.environment == environment_before]
+    after = [point for point in points if point.environment == environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
     first_new = next(index for index, point in enumerate(after) if point.run_id == drift.run_after)
     old_points, new_points = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
@@ -121,7 +124,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
             f"Later runs contradict the drift: {_list_runs(later_points)} after it, at {_format_level(later_points)}. "
             f"The level before the drift was {format_level(drift.before)}."
         )
-    runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
+    runs_between = after[last_old + 1 : first_new] if environment_before == environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
         return f"Later runs contradict the drift: {_list_runs(runs_between)} between the two sides, at {levels}."

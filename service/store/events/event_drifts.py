@@ -244,7 +244,7 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
     query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(query):
-        if look.document:
+        if look.document:  # otherwise the check found no shift
             yield look.id, look.document
 
 
@@ -326,15 +326,15 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
 
 
 def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
-    """Return the first run at the new level: for a ramp, the run at its end; None for a suite shift.
+    """Return the first run at the new level: for a ramp, the first judged run at its end; None for a suite shift.
 
     ``last`` is the last commit that could have caused the drift.
     """
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)
-    rows = points.list_series_points(session, drift.series_id)
-    return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
+    judged_points = points.arrange_trends(session, [drift.series_id])[drift.series_id].measured
+    return next((point.run_id for point in judged_points if (point.environment, point.revision) == end), None)
 
 
 def _build_group_key(drift: history.Drift) -> str:

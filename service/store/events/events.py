@@ -370,7 +370,7 @@ def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.Withd
     drifts = []
     for row in rows:
         if row.series_id is None or row.withdrawal is None:
-            continue
+            continue  # never true: only drifts of series are withdrawn
         host, case, metric_name = series_names[row.series_id]
         drifts.append(
             triage.WithdrawnDrift(

@@ -19,7 +19,7 @@ from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import named_commits
 from service.store.runs import runs as runs_store
-from service.store.series import points
+from service.store.series import points, pool_environments
 
 Kind = Literal["revision", "run", "environment", "host"]
 
@@ -169,13 +169,23 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
         .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))
         .order_by(DriftRow.position, DriftRow.id)
     )
-    by_series: dict[int, list[DriftSummary]] = {}
     base_runs = (run.number for pair in pairs for run in pair.base)
     compared = {side.series for number in base_runs for side in by_run.get(number, {}).values()}
     among = bulk.is_among(session, DriftRow.series_id, (series for series in compared if series is not None))
-    for series, position, document in session.connection().execute(query.where(among)):
-        by_series.setdefault(series, []).append(summarise_drift(position, document))
+    rows = session.connection().execute(query.where(among)).all()
+    stand_ins = _map_stand_ins(session, pairs, {series for series, _, _ in rows})
+    by_series: dict[int, list[DriftSummary]] = {}
+    for series, position, document in rows:
+        by_series.setdefault(series, []).append(summarise_drift(position, document, stand_ins.get(series, {})))
     return by_series
+
+
+def _map_stand_ins(session: Session, pairs: Iterable[Pair], series: Collection[int]) -> dict[int, dict[str, str]]:
+    """Return the environments that stand for equivalent ones, by the id of the series; empty if no run is of a pool."""
+    environments = {run.environment for pair in pairs for run in (*pair.base, *pair.head)}
+    if not series or not pool_environments.read_pool_settings(session, environments):
+        return {}  # most hosts are no pools, so that no points have to be read
+    return pool_environments.map_stand_ins(session, points.read_points_on_trend(session, series))
 
 
 def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:

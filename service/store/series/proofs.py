@@ -47,8 +47,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
             "before": verdict.base.level,
             "after": verdict.head.level,
             "measured_at": head.finished_at,
-            # The smallest change that the pairs exclude, if they do not exclude every change.
-            "excluded": verdict.threshold if _is_partial(verdict) else None,
+            "excluded": _find_excluded_change(verdict),
         }
         for verdict in decided_verdicts
         if verdict.base.level is not None and verdict.head.level is not None
@@ -59,10 +58,16 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
         session.execute(update(Series).where(of_case).values(version=Series.version + 1))
 
 
-def _is_partial(verdict: MetricVerdict) -> bool:
-    """Return whether the pairs of a count exclude only changes above some size, but not a change by a single fault."""
-    is_size_known = verdict.rule == "counts" and verdict.threshold is not None and verdict.threshold != 1
-    return verdict.verdict is Verdict.SAME and is_size_known
+def _find_excluded_change(verdict: MetricVerdict) -> float | None:
+    """Return the smallest change that the pairs of a metric exclude; None if they exclude every change, or none."""
+    if verdict.verdict is not Verdict.SAME:
+        return None
+    if verdict.bounds is not None:
+        # A change within the bounds may be real, although the comparison was not asked for such a small one.
+        mean_level = (abs(verdict.base.level or 0) + abs(verdict.head.level or 0)) / 2
+        return max(map(abs, verdict.bounds)) / 100 * mean_level
+    # With a threshold of one event, every change of a count is excluded.
+    return verdict.threshold if verdict.rule == "counts" and verdict.threshold != 1 else None
 
 
 def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from runner.contract.judging import Judging
 from tests.service import reports
 from tests.service.apiclient import Api
+from tests.service.reports import GLIBC, JEMALLOC
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 ASKED = Judging(judge=("throughput",))
@@ -75,3 +77,21 @@ def test_what_a_workload_has_judged_is_judged_as_noisy_by_its_better_direction(a
     drawn = {series["metric"] for series in api.get("/series")["items"]}
     assert {"elapsed", "max-rss", "my:event"} <= drawn
     assert "elapsed" not in {drift["metric"] for drift in drifts}
+
+
+def test_a_drift_whose_range_contains_a_change_of_the_environment_names_its_settings(api: Api) -> None:
+    chance, judging = random.Random(0), Judging(judge=("throughput",))
+    sent = []
+    for number in range(1, 45):
+        environment = GLIBC if number <= 20 else JEMALLOC
+        speed = {"throughput": (10_300 if number >= 25 else 10_000) + chance.gauss(0, 150)}
+        sent.append(reports.report(number, 100, others=speed, environment=environment, judging=judging))
+    # The new environment also measures the last commit of the old one, which links the two.
+    sent.append(
+        reports.report(20, 100, at=20.5, others={"throughput": 10_000.0}, environment=JEMALLOC, judging=judging)
+    )
+    api.send(*sent)
+    drifts = [drift for drift in api.get("/drifts", metric="throughput")["items"] if drift["cause"] == "both"]
+    (drift,) = drifts
+    assert drift["environment_before"] == drift["environment_after"]
+    assert [setting["name"] for setting in drift["settings"]] == ["allocator"]

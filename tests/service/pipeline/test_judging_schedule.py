@@ -26,12 +26,13 @@ def _nothing_is_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 600)
 
 
+@pytest.mark.parametrize("mistake", [ValueError, AttributeError, RecursionError, StopIteration])
 def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(
-    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, mistake: type[Exception]
 ) -> None:
     def find_in_short_ones(trend: Any, **more: Any) -> Any:
         if len(trend.path) > 5:
-            raise ValueError("a detector's mistake")
+            raise mistake("a detector's mistake")
         return find_drifts(trend, **more)
 
     monkeypatch.setattr(judge_series, "find_drifts", find_in_short_ones)

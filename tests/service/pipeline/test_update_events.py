@@ -7,15 +7,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
 
 from runner.contract import Case, Report
+from runner.contract.mapped_files import ProgramFiles
+from runner.contract.report import Purpose
 from service.config.notifications import NotificationSettings
 from service.notify import delivery
 from service.pipeline import detect_suite_shifts, judging_schedule
 from service.store.engine.database import Database
 from service.store.events import deliveries
-from service.store.models import Series
+from service.store.models import Case as CaseRow
+from service.store.models import Point, Revision, Run, Series
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import JEMALLOC, OTHER_CASE, commit
@@ -94,6 +97,35 @@ def test_a_shift_of_a_whole_suite_is_one_event_found_from_one_run(api: Api, data
     assert [round(drift["change"]) for drift in whole] == [2]
 
 
+@pytest.mark.parametrize("unchanged", [0, 1])
+def test_a_commit_that_changed_some_programs_of_a_suite_can_have_shifted_it(
+    api: Api, database: Database, unchanged: int
+) -> None:
+    def with_files(sent: list[Report]) -> list[Report]:
+        """Give every second case the same program at all commits, and the others another one at each."""
+        numbers = [int(run.revision.commit, 16) if place % 2 == unchanged else 0 for place, run in enumerate(sent)]
+        files = [ProgramFiles(own_bytes=f"{number:016x}", system_bytes="5" * 16) for number in numbers]
+        return [run.model_copy(update={"files": own}) for run, own in zip(sent, files, strict=True)]
+
+    chance = random.Random(7)
+    take_in(api, [report for number in range(1, 13) for report in with_files(suite(number, chance))])
+    detect_suite_shifts.detect_shifts(database)
+    take_in(api, with_files(suite(13, chance, shift=2)))
+    detect_suite_shifts.detect_shifts(database)
+    shifts = [event for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+    assert [event["cause"] for event in shifts] == ["commit"]
+
+
+def test_a_suite_shifts_although_a_search_measured_a_commit_in_between(api: Api, database: Database) -> None:
+    chance = random.Random(7)
+    take_in(api, [report for number in range(1, 13) for report in suite(number, chance)])
+    detect_suite_shifts.detect_shifts(database)
+    take_in(api, [reports.report(13, 1000, case=SUITE[0], purpose=Purpose.BISECT)])
+    take_in(api, suite(14, chance, shift=2))
+    detect_suite_shifts.detect_shifts(database)
+    assert [event["cause"] for event in events(api) if event["confirmed"] and event["revision"] == commit(14)]
+
+
 def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api, database: Database) -> None:
     chance = random.Random(7)
     take_in(api, [report for number in range(1, 13) for report in suite(number, chance)])
@@ -106,3 +138,28 @@ def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api,
     judging_schedule.judge_stale_series(database)
     detect_suite_shifts.detect_shifts(database)
     assert [event["cause"] for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+
+
+def test_an_expected_event_that_is_merged_into_a_dismissed_one_is_no_baseline(api: Api, database: Database) -> None:
+    sent: list[Report] = []
+    for number in range(1, 6):
+        for case, first_high in ((reports.CASE, 3), (OTHER_CASE, 4)):
+            level = 150 if number >= first_high else 100
+            sent += reports.repeated(number, level, level, times=6, case=case)
+    take_in(api, sorted(sent, key=lambda run: run.started_at))
+    event_at = {event["revision"]: event["id"] for event in events(api)}
+    for number, action in ((4, "expect"), (3, "dismiss")):
+        told = {"action": action, "author": "Ada", "reason": "known"}
+        assert api.client.post(f"/api/v1/events/{event_at[commit(number)]}/decisions", json=told).status_code == 201
+    judging_schedule.judge_stale_series(database)
+    assert {drift["rule"] for drift in api.get("/drifts")["items"]} == {"exact", "expected"}
+    # Without the runs at the commit between the two steps, the later step can be due to the same commit as the first.
+    with database.writing() as session:
+        (late,) = session.scalars(select(Series.id).join(Series.case).where(CaseRow.name == OTHER_CASE.name))
+        at_third = select(Run.number).join(Run.revision).where(Revision.commit == commit(3))
+        session.execute(delete(Point).where(Point.series_id == late, Point.run_number.in_(at_third)))
+        session.execute(update(Series).values(version=Series.version + 1))
+    judging_schedule.judge_or_defer_series(database)
+    (event,) = events(api)
+    assert (event["state"], event["n_drifts"]) == ("false_alarm", 2)
+    assert {drift["rule"] for drift in api.get("/drifts")["items"]} == {"exact"}

@@ -125,3 +125,12 @@ def test_a_noisy_search_never_passes_its_limit_however_patient_it_is():
     )
     assert isinstance(answer, Refused)
     assert len(seen) <= MAX_RUNS
+
+
+def test_a_noisy_search_goes_on_after_a_failure_of_an_environment_that_was_measured() -> None:
+    question = SettingQuestion(settings=SETTINGS[:2], exact=False)
+    ends = [(frozenset(), 100.0), (frozenset(), 101.0), (frozenset(SETTINGS[:2]), 150.0), (frozenset(), None)]
+    mixtures = [Mixture(changed=changed, value=value) for changed, value in ends]
+    assert isinstance(search_settings(question, mixtures), MeasureSettings)
+    never_measured = [Mixture(changed=frozenset(), value=None), *mixtures[2:3]]
+    assert isinstance(search_settings(question, never_measured), Refused)

@@ -99,3 +99,15 @@ def varying(number: int, level: int, builds: Sequence[int]) -> Report:
 def test_a_small_difference_of_a_count_that_varies_wants_further_builds_too() -> None:
     assert decided(varying(1, 100, []), varying(2, 103, [])) == (Verdict.CHANGED, True)
     assert decided(varying(1, 100, [103]), varying(2, 103, [100])) == (Verdict.SAME, False)
+
+
+def test_builds_that_count_the_same_do_not_explain_a_change_that_their_levels_do_not_show() -> None:
+    base = run(1, [100]).model_copy(update={"samples": (Sample(readings={"minor-faults": Reading(value=100)}),) * 200})
+    values = [103 if place % 3 == 0 else 100 for place in range(200)]
+    samples = tuple(Sample(readings={"minor-faults": Reading(value=value)}) for value in values)
+    head = run(2, [100]).model_copy(update={"samples": samples})
+    comparison = full(base, head)
+    (verdict,) = comparison.metrics
+    assert (verdict.verdict, verdict.changed_pairs, verdict.over_budget) == (Verdict.CHANGED, 67, True)
+    assert verdict.sentence.startswith("Intermittent: head counts more in 67 of 200 pairs")
+    assert not comparison.needs_other_builds

@@ -123,3 +123,11 @@ def test_a_half_is_as_far_as_a_double(before: float, after: float, move: float) 
 )
 def test_a_step_is_ten_times_the_one_before(percent: float, step: int) -> None:
     assert choose_step(drift("case", percent=percent)) == step
+
+
+def test_the_leading_drift_of_an_event_is_that_of_its_headline() -> None:
+    slower = drift("served", event="one", metric="throughput", before=100.0, after=50.0, move=compute_move(100, 50))
+    larger = drift("copied", event="one", before=100.0, after=190.0, move=compute_move(100, 190))
+    assert arrange([slower, larger]).leading == {"one": larger}
+    whole_suite = drift("", event="one", before=0.0, after=2.0, move=0.0)
+    assert arrange([whole_suite, slower]).leading == {"one": slower}

@@ -125,6 +125,33 @@ def test_two_events_that_turn_out_to_be_one_are_merged() -> None:
     assert second.merged_into == {name: kept for name in first if name != kept}
 
 
+def test_an_event_that_came_back_takes_all_its_drifts_along_when_it_is_merged() -> None:
+    back = located_drift("back", 1, 12, returned=True)
+    known = {
+        "older": KnownEvent([located_drift("b", 2, 6)], 0),
+        "newer": KnownEvent([located_drift("a", 1, 5), back], 1, state=State.REOPENED),
+    }
+    over = located_drift("over", 1, 9, before=150, after=100)
+    found = assemble_events([located_drift("a", 1, 5, 6), located_drift("b", 2, 5, 6), over, back], known)
+    assert found.merged_into == {"newer": "older"}
+    assert {drift.drift_id for drift in found.members["older"]} == {"a", "b", "back"}
+    assert "newer" not in found.members
+    assert found.returned_drifts == {"back"}
+
+
+def test_an_event_whose_drifts_join_those_with_which_another_came_back_is_merged_into_it() -> None:
+    back = located_drift("back", 1, 11, returned=True)
+    known = {
+        "returned": KnownEvent([located_drift("a", 1, 5), back], 0, state=State.REOPENED),
+        "joined": KnownEvent([located_drift("b", 2, 12)], 1, state=State.ACKNOWLEDGED),
+    }
+    over = located_drift("over", 1, 8, before=150, after=100)
+    wide = [located_drift("back", 1, 11, 12, returned=True), located_drift("b", 2, 11, 12)]
+    found = assemble_events([located_drift("a", 1, 5), over, *wide], known)
+    assert found.merged_into == {"joined": "returned"}
+    assert {drift.drift_id for drift in found.members["returned"]} == {"a", "back", "b"}
+
+
 def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
     drifts = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100), located_drift("c", 1, 9)]
     resolved = assemble_events(drifts, {})

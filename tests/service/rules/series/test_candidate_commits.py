@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from bench.verdicts.histories import GitHistory, grow
 from service.rules.series.candidate_commits import are_all_known, find_descent, list_commits_between
 from service.text.cause_text import name_candidates
@@ -64,3 +66,8 @@ def test_a_commit_descends_or_does_not_or_the_clone_ends_before_it_shows() -> No
     # A range of a full clone: its first commit and a branch that left the main line before it have unknown parents.
     spanned = {"0": ["before"], "1": ["0"], "2": ["1"], "side": ["long before"], "5": ["1", "side"], "2'": ["5"]}
     assert find_descent(spanned, "2'", "2") is False
+
+
+@pytest.mark.timeout(20)
+def test_commits_that_are_their_own_ancestors_end_the_search() -> None:
+    assert find_descent({"old": [], "first": ["second"], "second": ["first"]}, "first", "old") is None

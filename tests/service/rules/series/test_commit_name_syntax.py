@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.commit_name_syntax import find_end_of_day, follow_steps, parse_revision
+from service.rules.series.commit_name_syntax import MAX_STEPS, find_end_of_day, follow_steps, parse_revision
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,8 @@ from service.rules.series.commit_name_syntax import find_end_of_day, follow_step
         ("feature/a-b^2~2", "feature/a-b", (2, 1, 1)),
         ("main~0^0", "main", ()),
         ("~2", "", (1, 1)),
+        ("main~1234567~2", "main~1234567", (1, 1)),
+        ("main~^~", "main", (1, 1, 1)),
     ],
 )
 def test_a_text_is_read_as_git_reads_it(text: str, name: str, steps: tuple[int, ...]) -> None:
@@ -67,3 +70,19 @@ def test_a_day_lasts_until_its_end() -> None:
 def test_any_text_is_a_time_or_none(text: str) -> None:
     moment = find_end_of_day(text)
     assert moment is None or moment.tzinfo is UTC
+
+
+@pytest.mark.timeout(20)
+def test_a_hostile_text_costs_neither_time_nor_memory() -> None:
+    text = "~" * 50_000 + "x"
+    assert parse_revision(text).name == text
+    tracemalloc.start()
+    assert len(parse_revision("~999999" * 200).steps) == MAX_STEPS
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * 8 * MAX_STEPS
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31"])
+def test_a_time_outside_of_the_calendar_names_no_commit(text: str) -> None:
+    assert find_end_of_day(text) is None

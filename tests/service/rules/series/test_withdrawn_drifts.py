@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -125,3 +126,8 @@ def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently
         )
         assert (made.id in reasons) == (made.id in sure and not stands)
     assert explain_withdrawals(current, current, points(*levels), is_judged=True) == {}
+
+
+def test_a_drift_is_explained_although_another_environment_of_its_pool_stands_for_its_runs_now() -> None:
+    step = [replace(entry, environment="B") for entry in points(7, 7, 7, 7, 7, 9, 9, 9, 7, 7, 7)]
+    assert why([], step) == "Later runs contradict the drift: 3 runs after it, at 7. The level before the drift was 7."

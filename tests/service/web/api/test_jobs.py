@@ -100,6 +100,14 @@ def test_a_runner_hears_of_a_pause_and_the_job_goes_on_later(jobs: Jobs) -> None
     assert jobs.get(job)["runs"] == RUNS[:1]
 
 
+def test_a_heartbeat_after_the_end_of_the_work_does_not_keep_the_host_busy(jobs: Jobs) -> None:
+    job, other = jobs.order(), jobs.order(question={"bad": reports.commit(8)})
+    lease = jobs.claim(job)["lease"]
+    jobs.post(f"/{job['id']}/finish", lease=lease, outcome="done", sentence="found")
+    assert jobs.post(f"/{job['id']}/progress", lease=lease)["instruction"] == "stop"
+    jobs.claim(other)
+
+
 def test_a_runner_hears_that_its_job_was_cancelled(jobs: Jobs) -> None:
     job = jobs.order()
     lease = jobs.claim(job)["lease"]

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Engine, event, select
 
 from runner.contract import Case, ComparisonRequest
+from runner.contract.judging import Judging
 from service.store.engine.database import Database
 from service.store.models import ProofRow
 from tests.service import reports
@@ -112,3 +113,26 @@ def test_a_step_of_a_noisy_count_that_is_certain_by_its_runs_is_worth_a_proof(ap
     items = api.get("/nominations", subject="demo", host="box")["items"]
     assert (drift["previous_revision"], drift["revision"]) in {(item["base"], item["head"]) for item in items}
     assert not any(item["likely"] for item in items)
+
+
+def test_pairs_that_show_a_small_change_of_a_time_do_not_refute_it(api: Api) -> None:
+    chance, judging = random.Random(3), Judging(judge=("elapsed",))
+
+    def take_time(number: int) -> dict[str, float]:
+        return {"elapsed": (1.0 if number <= 30 else 1.005) + chance.gauss(0, 0.0005)}
+
+    api.send(*(reports.report(number, 100, others=take_time(number), judging=judging) for number in range(1, 61)))
+    session = uuid.uuid4()
+    base, head = (
+        reports.report(
+            number, samples=tuple(reports.sample(100, take_time(number)) for _ in range(80)), session=session
+        )
+        for number in (30, 31)
+    )
+    request = ComparisonRequest(base=base, head=head, precision={"elapsed": 2.0})
+    answer = api.client.post("/api/v1/proofs", json=request.model_dump(mode="json"))
+    (verdict,) = [entry for entry in answer.json["metrics"] if entry["metric"] == "elapsed"]
+    assert (verdict["verdict"], verdict["bounds"][0] > 0) == ("same", True)
+    (drift,) = api.drifts()
+    assert (drift["cause"], drift["revision"]) == ("commit", reports.commit(31))
+    assert "do not show it" not in drift["evidence"]["sentence"]

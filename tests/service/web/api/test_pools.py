@@ -99,3 +99,13 @@ def test_pairs_that_one_machine_measured_prove_a_drift_between_two(api: Api) -> 
     answer = api.client.post("/api/v1/proofs", json=request)
     assert answer.json["verdict"] == "changed", answer.json
     assert [(drift["certainty"], drift["revision"]) for drift in api.drifts()] == [("proven", commit(6))]
+
+
+@pytest.mark.parametrize("used", [X, Y])
+def test_two_commits_measured_on_one_machine_differ_by_a_drift_of_the_pool(api: Api, used: Environment) -> None:
+    prove(api)
+    api.send(*measured(used, [(5, 100), (6, 130), (7, 130)], times=6))
+    (drift,) = api.drifts()
+    assert drift["revision"] == commit(6)
+    (row,) = api.client.get(f"/compare.json?base={commit(5)}&head={commit(7)}").json["rows"]
+    assert (row["verdict"]["verdict"], row["verdict"]["rule"]) == ("changed", "trend"), row["verdict"]["sentence"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from runner.contract import Environment, Host
+from runner.contract import Case, Environment, Host
+from runner.contract.report import IMPORT_FORMAT
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -90,3 +91,15 @@ def test_a_tag_a_date_or_a_part_of_a_hash_is_found_by_the_search(client: FlaskCl
         assert (hit["kind"], hit["title"]) == ("revision", history.TITLES[5]), text
         assert hit["url"].endswith(history.commit(5))
     assert [hit["kind"] for hit in client.get("/search.json?q=v1.0~99").json] == []
+
+
+def test_cases_that_no_host_can_measure_are_not_offered(client: FlaskClient) -> None:
+    imported = Environment(settings={IMPORT_FORMAT: "csv"})
+    case = Case(workload="a_case_of_another_tool", definition="0123456789abcdef", parameters={})
+    other = history.report(2, history.OLD).model_copy(
+        update={"run_id": history.run_id(99), "environment": imported, "case": case}
+    )
+    history.send(client, [other])
+    source = page(client, "/runs?revision=v1.0")
+    assert f"faultwatch measure copy_service --repo . --revision {history.commit(5)[:12]}" in source
+    assert "a_case_of_another_tool" not in source
