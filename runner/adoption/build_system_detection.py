@@ -47,7 +47,7 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     # Node comes late: in most projects in other languages, package.json only serves the documentation.
     systems = [*systems, java, node, scripts]
     unsorted = [proposal for system in systems for proposal in system.propose(sources)]
-    # A build file at the top is the project's usual build, and often the smallest; those in folders are for packagers.
+    # A build file at the top is the project's usual build; those in folders often serve only to package it.
     proposals = sorted(unsorted, key=lambda proposal: proposal.depth)
     return [
         _add_version_variables(proposal, detect_version_from_git(sources, proposal.system)) for proposal in proposals

@@ -73,12 +73,14 @@ def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
 
 
 def describe_version(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:
-    """Return how a version from git affects the counts, as a line; empty if the build takes no version from git.
+    """Return a line that warns of a version from git, or says that it is fixed; empty if there is nothing to say.
 
     Parameters
     ----------
-    environment, git
-        The keys of ``[build]`` in the workload file.
+    environment
+        The variables of the build, of which one may fix the version.
+    git
+        Whether the build sees the git history (``git = true``), and so may derive a version from it.
     """
     if not git:
         fixed_variable = next((name for name in _VARIABLES if name in environment), None)

@@ -207,16 +207,23 @@ def read_modification_time(program: LiveProgram) -> datetime:
 
 
 def _has_own_files(pid: int) -> bool:
-    """Return whether a process sees other files than this one: it has another root, or its program is another file.
+    """Return whether a process has another file system than this one, such as that of a container.
 
-    If this user may not read this, the process is assumed to see the files of this host.
+    It has if its root directory is another one (chroot, container), or if the path of its executable leads to another
+    file here (another mount namespace). If this user may not read either, the answer is False.
     """
     try:
         roots = [Path(f"/proc/{process}/root").stat() for process in ("self", pid)]
         program = Path(f"/proc/{pid}/exe")
         if not os.path.samestat(*roots):
             return True
-        return not (is_replaced(str(program.readlink())) or os.path.samestat(program.stat(), program.readlink().stat()))
+        path = program.readlink()
+        if is_replaced(str(path)):
+            return False
+        try:
+            return not os.path.samestat(program.stat(), path.stat())
+        except FileNotFoundError:
+            return program.exists()  # else the process has ended
     except OSError:
         return False
 

@@ -148,7 +148,9 @@ class SettingSearcher(Struct, frozen=True):
     def search(
         self, settings: Sequence[SettingChange], metric: str, observe: RunObserver, min_difference: float = 0
     ) -> SettingSearch:
-        """Search for the culprits among changed settings, which are first set to their values before the change.
+        """Measure the sets of changed settings that the service asks for, until it names those that moved the metric.
+
+        In each run, the settings of the set have their new values, and all others their old values.
 
         Raises
         ------

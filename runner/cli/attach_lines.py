@@ -99,8 +99,8 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
         return ""
     age_difference = f"{format_age(program.started_at, started_at)} older" if program.started_at else "older"
     return (
-        f"The process is {age_difference} than this observation. What it touched and mapped before is unknown: a first "
-        "touch is the first one within the observation, unless the page was in memory or had just been given back."
+        f"The process is {age_difference} than this observation. What it touched and mapped before is unknown: the "
+        "first fault on a page counts as its first touch, unless the page was resident or had just been freed."
     )
 
 

@@ -515,7 +515,7 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
             f"{module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module else "correct --run, or let --build create the files that it needs"
+        tip = tip if module or interactive else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     earlier = f"; an earlier build failed: {build_errors[0]}" if build_errors else ""
     return FaultwatchError(

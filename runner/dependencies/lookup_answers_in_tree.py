@@ -216,7 +216,10 @@ class _AnswerReader:
         return self._tree.startswith(f"{real_path.rstrip('/')}/")
 
     def _is_visible(self, real_path: str) -> bool:
-        """Return whether the runner may look at a file outside the tree: only if the program can see it as well."""
+        """Return whether answers about a path outside the tree are recorded: only if the program can see it as well.
+
+        The parent folders of the tree are no part of the answers, because in a sandbox they are not those of the host.
+        """
         if self._is_above(real_path):
             return False
         sandbox = self._program_tree.sandbox

@@ -267,9 +267,10 @@ class Launch:
         self._start.wait(self)
 
     def _handle_account(self, fields: Sequence[str]) -> None:
-        """Store the launcher's account of the program's end; a second or an implausible account invalidates it.
+        """Store the program's exit status and resource usage, as the launcher reports them.
 
-        If the runner is not root, the program runs as the launcher's user, and could forge its messages.
+        After a second or an implausible report, none is used: unless the runner is root, the program runs as the same
+        user as the launcher, and could forge its messages.
         """
         numbers = _parse_numbers(fields, 6)
         if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):

@@ -41,7 +41,10 @@ def has_prepared_folios(descriptor: int) -> bool | None:
 
 
 def _has_prepared_folios(descriptor: int) -> bool | None:
-    """Return the same as :func:`has_prepared_folios`, from a single look at the pages."""
+    """Return whether all pages are resident, in folios of one page, and without the readahead mark.
+
+    The pages are read once, without the repetition of :func:`has_prepared_folios`. None if they cannot be read.
+    """
     try:
         with FileMapping(descriptor) as mapping:
             if not all(state & RESIDENT_BIT for state in mapping.read_residency()):

@@ -221,7 +221,8 @@ class Collector(Struct):
             waiting_stacks = sum_blocked_time(
                 compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS))
             )
-            # Each recorded stack stands for ``clock_period`` nanoseconds on a CPU, or for ``switch_period`` switches.
+            # A sample on a CPU stands for ``clock_period`` nanoseconds. Off CPU, one in ``switch_period`` context
+            # switches is recorded, so the blocked time of those recorded is multiplied by it.
             running_time = running_stacks.samples * clock_period
             waiting_time = waiting_stacks.stacks.total() * switch_period
             return (

@@ -459,6 +459,11 @@ def _check_matrix(workload: Workload, file: Path) -> None:
                 f"its parameters: {', '.join(workload.matrix) or 'none'}",
             )
     for excluded_point in workload.exclude:
+        if not excluded_point:
+            raise FaultwatchError(
+                f"{file}: [[exclude]] has no parameter, so it would exclude every case",
+                "name a parameter, or remove it",
+            )
         for name, value in excluded_point.items():
             if value not in workload.matrix.get(name, ()):
                 raise FaultwatchError(f"{file}: [[exclude]] {name} = {value!r}: the matrix has no such value")

@@ -1,4 +1,4 @@
-"""Parses the address of the database, in the form of SQLAlchemy or of PostgreSQL, which can name several servers."""
+"""Parses the URL of the database, in the form of SQLAlchemy or of PostgreSQL, which can name several servers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _DRIVERS = {
 
 
 def parse_address(address: str) -> URL:
-    """Return an address as a URL of SQLAlchemy, with its driver.
+    """Parse a database URL into SQLAlchemy's form, and choose the driver by its scheme.
 
     Raises
     ------
     ServiceError
-        If the text is not an address, or is that of another database system. The message does not quote the address,
-        because it may contain a password.
+        If the text is not a URL, or is that of another database system. The message does not quote the URL, because it
+        may contain a password.
     """
     try:
         url = _parse_address(address)

@@ -140,12 +140,14 @@ class JobScheduler:
         return job, is_new
 
     def fill_in_question(self, order: JobOrder) -> JobOrder:
-        """Return an order with its question; if the order names a drift, the question is built from the drift.
+        """Return an order with its question, that is, what its job is to measure or to find.
+
+        If the order names a drift instead, the question is to bisect the commit that caused the drift.
 
         Raises
         ------
         WrongOrderError
-            If there is no such drift, or if it cannot be the question of a job.
+            If there is no such drift, or if no valid job can be built from it.
         """
         if order.drift is None:
             return order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -172,4 +173,6 @@ def _build_ranked_nomination(
         percent=percent,
         likely=likely,
     )
-    return _RankedNomination((not likely, -abs(percent or 0.0)), nomination)
+    # A change from zero has no percentage, and is larger than any that has one.
+    size = math.inf if percent is None else abs(percent)
+    return _RankedNomination((not likely, -size), nomination)

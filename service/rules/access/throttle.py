@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -29,7 +30,8 @@ def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: 
         return 0
     # Once this failure expires, fewer than max_failures count.
     last_to_expire = recent_failures[len(recent_failures) - max_failures]
-    return max(1, round((last_to_expire + WINDOW - now).total_seconds()))
+    # Rounded up: a client that waits exactly as long is not refused once more.
+    return max(1, math.ceil((last_to_expire + WINDOW - now).total_seconds()))
 
 
 def normalise_address(address: str) -> str:

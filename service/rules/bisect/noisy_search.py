@@ -300,9 +300,10 @@ def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
-    """Return whether the same culprits were already complete before the last ``CONFIRMING_RUNS`` runs.
+    """Return whether the search had the same culprits, and expected no more, before its last ``CONFIRMING_RUNS`` runs.
 
-    A result that appears only with the last runs may be chance. After many runs it no longer is, so True is returned.
+    A result that appears only with the last runs may be chance. From ``MIN_RUNS_TO_END_AT_ONCE`` runs on, True is
+    returned without this check. Runs of interleaved comparisons are not counted; they stay among the earlier ones.
     """
     run_indices = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
     if len(run_indices) >= MIN_RUNS_TO_END_AT_ONCE:

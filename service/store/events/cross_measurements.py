@@ -48,7 +48,7 @@ class CrossMeasuredRun(NamedTuple):
 
 
 def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
-    """Return the runs of ordered cross-measurements that a host can measure in an environment."""
+    """Return the runs of requested cross-measurements that a host can take in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old_environment, new_environment = aliased(Environment), aliased(Environment)
     rows = session.execute(

@@ -21,21 +21,21 @@ _RULES_DECIDED_BY_PAIRS = frozenset({"nominated"})
 
 
 def find_orders(session: Session, request: PlanRequest, alike_environments: EnvironmentsByCase) -> dict[int, Orders]:
-    """Return the orders for each case of a request, by the case's index.
+    """Return what the service wants measured of each case of a request besides new revisions, by the case's index.
 
-    Runs in environments that are equivalent to that of the request count as well.
+    A level is also measured again if its runs are from environments that are equivalent to that of the request.
     """
     host = request.host.name
-    cross_measured: dict[str, set[str]] = defaultdict(set)
+    to_cross_measure: dict[str, set[str]] = defaultdict(set)
     for run in cross_measurements.list_ordered_runs(session, request.subject, host, request.environment.hash):
-        cross_measured[run.case_key].add(run.revision)
+        to_cross_measure[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
     alike_by_key = {key: alike_environments[index] for index, key in enumerate(keys)}
     revisions_to_rerun = _map_uncertain_cases(session, request.subject, host, alike_by_key)
     revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(
-            cross_measured_revisions=frozenset(cross_measured[key]),
+            cross_measured_revisions=frozenset(to_cross_measure[key]),
             in_doubt=key in revisions_to_rerun,
             revision_before=revisions_to_rerun.get(key),
             measured_elsewhere=frozenset(revisions_elsewhere[key]),

@@ -254,19 +254,19 @@ def read_points_on_trend(
 
 
 def find_branches(session: Session, subject_id: int, window: HistoryWindow | None = None) -> Branches:
-    """Return the branches of a subject.
+    """Return the commits of a subject with their parents, and the commits of its tags and branches.
 
     Parameters
     ----------
     window
-        The part of the history whose points are arranged; None for all of it. If its commits form a single line,
-        nothing before it is read.
+        The part of the history that is needed; None for all of it. If it is linear, only this part is returned,
+        without tags and branches. Otherwise the whole history is returned.
     """
     if window is not None:
         branches = Branches(revisions.map_parents(session, subject_id, window.position), ())
         if branches.is_single_line:
             return branches
-    # While it is unknown whether a branch was rewritten, its former commit (``left``) counts like its present one.
+    # A ref that has moved may have been force-pushed. Until this is known, its former commit (``left``) counts as well.
     rows = session.execute(select(RefRow.commit, RefRow.left).where(RefRow.subject_id == subject_id))
     commits = {commit for row in rows for commit in row if commit is not None}
     return Branches(revisions.map_parents(session, subject_id), commits)

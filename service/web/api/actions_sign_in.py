@@ -1,4 +1,4 @@
-"""Sign-in of GitHub Actions jobs: exchanges an identity that GitHub signed for a token of the service."""
+"""Sign-in of GitHub Actions jobs: exchanges the OIDC token of a job (its identity) for a token of the service."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
 @bp.input(Identity)
 @bp.output(Admission)
 def sign_in(json_data: Identity) -> Admission:
-    """Exchange an identity of a job, once, for a token with which it may report about its repository for two hours."""
+    """Exchange the OIDC token of a job for a token of the service, limited to its repository and to two hours.
+
+    Each OIDC token is accepted only once.
+    """
     verifier: IdentityVerifier | None = current_app.extensions.get(_VERIFIER)
     if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")

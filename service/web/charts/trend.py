@@ -304,7 +304,13 @@ def _describe_remark(point: SeriesPoint) -> str:
 
 
 def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
-    """Return the flag of a drift in the chart."""
+    """Return the flag of a drift in the chart: the dot of its first run, with a label.
+
+    Parameters
+    ----------
+    standing
+        The triage status of the drift: ``open``, ``accepted`` or ``closed``.
+    """
     size = format_difference(drift.change, drift.unit)
     share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
     decision_clause = "" if standing == "open" else f", {standing}"

@@ -1,7 +1,9 @@
 """What runs in a live process, and which remedies fit it."""
 
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,22 @@ def test_this_interpreter_is_recognised() -> None:
     assert program.runtime == "python"
     assert Path(program.file).samefile(sys.executable)
     assert not program.has_own_files
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_program_that_only_its_own_mounts_show_has_files_of_its_own(tmp_path: Path) -> None:
+    script = f"mount -t tmpfs none {tmp_path} && cp /bin/sleep {tmp_path}/own && exec {tmp_path}/own 60"
+    process = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", script])
+    try:
+        deadline = time.monotonic() + 10
+        while Path(f"/proc/{process.pid}/exe").readlink().name != "own" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        live_process = read_process(Tree(), process.pid)
+        assert live_process is not None
+        assert read_live_program(live_process).has_own_files
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize(

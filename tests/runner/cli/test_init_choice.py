@@ -366,9 +366,10 @@ def test_an_interactive_program_is_said_to_need_a_terminal(monkeypatch: pytest.M
         host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), says[run.command]) for run in runs]
     )
     runs = tuple(map(RunProposal, says))
-    with pytest.raises(FaultwatchError, match="Inappropriate ioctl") as error:
-        choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
-    assert (error.value.remedy or "").startswith("a measured program has no terminal")
+    for run in (None, "./kilo x"):
+        with pytest.raises(FaultwatchError, match="Inappropriate ioctl") as error:
+            choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs), run=run)
+        assert (error.value.remedy or "").startswith("a measured program has no terminal")
 
 
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
