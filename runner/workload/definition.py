@@ -14,6 +14,7 @@ from runner.contract.judging import Judging, MetricName
 from runner.contract.metrics import CATALOGUE
 from runner.contract.report import hash_document
 from runner.errors import FaultwatchError
+from runner.perf.counted_events import STANDARD_EVENTS
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.placeholders import (
@@ -63,6 +64,11 @@ def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
             raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
+        name, separator, _ = event.partition(":")
+        if separator and name in STANDARD_EVENTS:
+            raise ValueError(
+                f"{event!r} cannot be counted, because {name} is: perf's output does not tell the two apart"
+            )
     return events
 
 

@@ -100,6 +100,11 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
             "[[include]]\nmib = 2\n[matrix]",
             r"\[\[include\]\] mib: a point needs a value for each parameter",
         ),
+        (
+            "[matrix]",
+            '[metrics]\nevents = ["instructions:u"]\n[matrix]',
+            r"\[metrics\] events: 'instructions:u' cannot be counted, because instructions is",
+        ),
         ("[matrix]", "[[exclude]]\n[matrix]", r"\[\[exclude\]\] has no parameter, so it would exclude every case"),
         ("[matrix]", "[[exclude]]\nmib = 2\n[matrix]", r"\[\[exclude\]\] mib = 2: the matrix has no such value"),
         ('name = "copy"', 'name = "../copy"', r"\[workload\] name"),
