@@ -1,6 +1,7 @@
 """Stores observations for comparisons: each in a folder, with its profile, diagnosis and stacks."""
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -87,8 +88,8 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
 
 def list_observations(folder: Path) -> list[str]:
     """Return the ids of the complete observations, the oldest first."""
-    try:
-        dated_names = [(file.stat().st_mtime_ns, file.parent.name) for file in folder.glob(f"*/{_FILE}")]
-    except OSError:
-        return []
+    dated_names: list[tuple[int, str]] = []
+    for file in folder.glob(f"*/{_FILE}"):
+        with suppress(OSError):  # It was removed meanwhile.
+            dated_names.append((file.stat().st_mtime_ns, file.parent.name))
     return [name for _, name in sorted(dated_names)]
