@@ -163,7 +163,13 @@ class ForgeWorker:
 
         def accept(head: str, reason: str) -> bool:
             assert isinstance(comment, CommandComment | AcceptHead)
-            return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason)
+            # A label is about the head at which it was set, but a comment about the head when it is read: that one may
+            # have been pushed after the comment was written, so nobody has seen it before its measurement.
+            return self._accept(
+                AcceptHead(comment.repository, comment.number, head, comment.author),
+                reason,
+                only_measured=isinstance(comment, CommandComment),
+            )
 
         def order_job(command: Command, head: str) -> tuple[bool, str]:
             """Order a job and record it; return whether that succeeded, and the reply."""
@@ -188,12 +194,17 @@ class ForgeWorker:
         with self.database.reading() as session:
             return store.find_pull_request(session, action.repository, action.head)
 
-    def _accept(self, action: AcceptHead, reason: str) -> bool:
-        """Accept the change of a head, by a user with permission; return False if the head is unknown."""
+    def _accept(self, action: AcceptHead, reason: str, *, only_measured: bool) -> bool:
+        """Accept the change of a head, by a user with permission.
+
+        Return False if the head is unknown or, with ``only_measured``, not measured yet.
+        """
         with self.database.writing() as session:
             if store.find_pull_request(session, action.repository, action.head) is None:
                 return False
             gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
+            if only_measured and gate.document is None:
+                return False
             accepted_heads.accept_head(gate, action.author, reason, self.now())
             target = f"{action.repository}#{action.number}"
             detail = {"head": action.head, "reason": reason}
