@@ -138,7 +138,7 @@ def test_a_reply_whose_answer_was_lost_is_given_once(both: Both) -> None:
     site.wait(seconds=6)
     assert site.work() is None
     (reply,) = replies(forge)
-    assert "on GitHub only" in reply
+    assert "only on GitHub" in reply
 
 
 def labelled(*before: str, now: str = "faultwatch: accept", by: str = "ada") -> dict[str, Any]:
