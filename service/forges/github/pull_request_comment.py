@@ -15,6 +15,7 @@ from service.forges.forge import Publication
 from service.rules.jobs.bisect_policy import may_comment_offer_bisect
 
 _GONE_STATUSES = frozenset({404, 410})
+"""Statuses of a comment that was deleted."""
 
 
 def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
