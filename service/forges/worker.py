@@ -91,15 +91,18 @@ class ForgeWorker:
             if gate is None:
                 return False
             gate_id, wanted_version, attempts = gate.id, gate.wanted, gate.attempts
+            comment_id = gate.pull.comment_id
             kind, _ = split_name(gate.pull.repository)
-            publication = self._build_publication(gate)
-        with self.database.reading() as session:
-            publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
-            publication = replace(publication, bisect_policies=_list_policies(session, publication))
-        comment_id = publication.comment_id
 
         def publish_now(forge: Forge) -> None:
-            nonlocal comment_id
+            """Publish the gate. A report that this version cannot read fails like a call, and delays no other gate."""
+            nonlocal comment_id, wanted_version
+            with self.database.reading() as session:
+                gate = session.get_one(ForgeGate, gate_id, options=[store.WITH_PULL])
+                wanted_version = gate.wanted
+                publication = self._build_publication(gate)
+                publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
+                publication = replace(publication, bisect_policies=_list_policies(session, publication))
             comment_id = forge.publish(publication)
 
         retry, error = self._try_call(kind, publish_now, attempts)
