@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import requests
 
 from runner.errors import FaultwatchError
-from runner.reporting.client import TIMEOUT_SECONDS, Service
+from runner.reporting.client import TIMEOUT_SECONDS, BearerToken, Service
 
 _URL = "ACTIONS_ID_TOKEN_REQUEST_URL"
 _TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
@@ -32,7 +32,7 @@ def sign_in(url: str, environment: Mapping[str, str] = os.environ) -> str | None
         answer = requests.get(
             request_url,
             params={"audience": audience},
-            headers={"Authorization": f"Bearer {request_token}"},
+            auth=BearerToken(request_token),
             timeout=TIMEOUT_SECONDS,
         )
         answer.raise_for_status()

@@ -46,13 +46,14 @@ _UNAVAILABLE_STATUSES = {502, 503, 504}
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-class _Bearer(AuthBase):
-    """Adds the token to a request. If it were a header of the session, a .netrc entry for the host would replace it."""
+class BearerToken(AuthBase):
+    """Adds a token to a request. If it were an ordinary header, a .netrc entry for the host would replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Return a request with the token added."""
         request.headers["Authorization"] = f"Bearer {self._token}"
         return request
 
@@ -92,7 +93,7 @@ class Service:
         # different one. None for each scheme switches the proxy off.
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
-        self._session.auth = _Bearer(token) if token else None
+        self._session.auth = BearerToken(token) if token else None
         if self._proxies:
             # A new local connection costs nothing, and an open one would delay the stop of a local service.
             self._session.headers["Connection"] = "close"
@@ -355,7 +356,7 @@ class Service:
         if response.status_code == HTTPStatus.UNAUTHORIZED and self._sign_in and not is_second_attempt:
             # The token of a CI job is valid for hours, and a bisect can take longer.
             self._token = self._sign_in()
-            self._session.auth = _Bearer(self._token) if self._token else None
+            self._session.auth = BearerToken(self._token) if self._token else None
             return self._request(method, path, body, params, is_second_attempt=True)
         # Raise the error with a suitable remedy.
         if not response.ok:

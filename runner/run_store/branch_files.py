@@ -19,6 +19,7 @@ _REMOTE = "origin"
 _SECONDS_BETWEEN_COMMITS = 30.0
 """Seconds between two commits. If the process is killed, runs that are not committed are lost, and measured again."""
 _FILES_AT_ONCE = 200
+"""How many files one call of git reads. Their contents are in memory together."""
 _MAX_ATTEMPTS = 10
 """The number of attempts to commit; an attempt fails if another process moves the branch at the same time."""
 _PAUSE_SECONDS = 0.05

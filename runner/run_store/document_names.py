@@ -22,6 +22,7 @@ _VERSION_KEY = "version"
 STORE_VERSION = SCHEMA_VERSION
 """The version of a store, which is that of the reports in it."""
 MAX_DOCUMENT_BYTES = 64 << 20
+"""The largest size of a file that is read. The service accepts no larger requests."""
 
 
 class Kind(StrEnum):

@@ -12,6 +12,7 @@ from runner.run_store.store import RunStore, make_foreign_error
 
 _REPORTS_PER_REQUEST = 500
 _BYTES_PER_REQUEST = 16 << 20
+"""The size of a request, unless a single report is larger. The service accepts four times as much."""
 
 
 class SentRuns(Struct):

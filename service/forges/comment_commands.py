@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _COMMAND_LINE = re.compile(r"/faultwatch(?:[ \t]+(\S.*))?")
-_CODE_FENCE = re.compile(r"(`{3,}|~{3,})")
+_LINE_END = re.compile(r"\r\n?|\n")
+"""The line endings of Markdown. Python's ``splitlines`` knows more, so a quoted line could contain a further line."""
+_CODE_FENCE = re.compile(r" {0,3}(?P<marker>`{3,}|~{3,})(?P<rest>.*)")
+"""A fence of a code block, which may be indented by at most three spaces (CommonMark, "Fenced code blocks")."""
 _MAX_COMMAND_CHARACTERS = 500
 _MAX_COMMANDS = 5
+"""Largest number of commands of a comment that are run, because each can start a workflow."""
 
 
 class Verb(StrEnum):
@@ -50,14 +54,26 @@ def parse_commands(comment: str) -> tuple[Command, ...]:
     """Return the first few commands of a comment: lines that start with ``/faultwatch``, outside code and quotes."""
     commands: list[Command] = []
     fence = ""  # the fence that opened the code block around the current line; empty outside code
-    for line in comment.splitlines():
-        fence_match = _CODE_FENCE.match(line.lstrip(" "))
-        # As in CommonMark, a code block ends at a fence of the same characters that is at least as long.
-        if fence_match and (not fence or fence_match[1].startswith(fence)):
-            fence = "" if fence else fence_match[1]
-        elif not fence and (match := _COMMAND_LINE.fullmatch(line.rstrip())):
+    for line in _LINE_END.split(comment):
+        fence_match = _CODE_FENCE.fullmatch(line)
+        if fence:
+            if fence_match and _is_end_of_code(fence, fence_match):
+                fence = ""
+        elif fence_match and not _is_inline_code(fence_match):
+            fence = fence_match["marker"]
+        elif match := _COMMAND_LINE.fullmatch(line.rstrip()):
             commands.append(_parse_command(match[1] or ""))
     return tuple(dict.fromkeys(commands))[:_MAX_COMMANDS]
+
+
+def _is_end_of_code(fence: str, match: re.Match[str]) -> bool:
+    """Return whether a fence ends a code block: the same characters, at least as many, and nothing after them."""
+    return match["marker"].startswith(fence) and not match["rest"].strip()
+
+
+def _is_inline_code(match: re.Match[str]) -> bool:
+    """Return whether a line that looks like a fence is inline code: it has further backticks."""
+    return match["marker"].startswith("`") and "`" in match["rest"]
 
 
 def _parse_command(words: str) -> Command:

@@ -13,6 +13,7 @@ from service.text.markdown import format_code
 _COMMIT_PATHS = {ForgeKind.GITLAB: "/-/commit/"}
 """The path of a commit's page, below the repository, on forges that do not use ``/commit/``."""
 _SHORT_HASH = 10
+"""The number of digits of a commit's hash that are shown."""
 _MAX_NAME = 200
 
 

@@ -42,7 +42,8 @@ class Handlers:
     """The functions with which the service carries out commands."""
 
     accept: Callable[[str, str], bool]
-    """Accepts the change of a head, for a reason; returns False if the service does not know the head."""
+    """Accepts the change of a head, for a reason; returns False if the head is unknown or, when a comment asks for it,
+    not measured yet."""
     order_job: Callable[[Command, str], tuple[bool, str]]
     """Orders the job of a command about a head; returns whether it was ordered, and the reply."""
 

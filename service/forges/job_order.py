@@ -9,13 +9,13 @@ from service.forges.comment_commands import Command, Verb
 from service.forges.webhook_actions import CommandComment
 from service.jobs.scheduler import JobScheduler, WrongOrderError
 from service.rules.gate.verdict import CaseOutcome, judge_gate
+from service.rules.jobs.job_variables import read_variables
 from service.store import forge_queue as store
 from service.store.jobs import Requester
 from service.text.markdown import format_code
 
-_VARIABLE_PREFIX = "variable."
-_HIDDEN_VALUE = "(hidden)"
 _MAX_NAMED = 10
+"""Largest number of cases that a reply names."""
 
 
 def order_job(
@@ -49,18 +49,12 @@ def build_question(command: Command, report: GateReport) -> Question | str:
         names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
         return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
-    # The runner redacts secret values in its reports, so the job cannot set these variables.
-    variables = {
-        name.removeprefix(_VARIABLE_PREFIX): value
-        for name, value in head.environment.settings.items()
-        if name.startswith(_VARIABLE_PREFIX) and _HIDDEN_VALUE not in value
-    }
     common_fields = {
         "subject": head.subject,
         "case": outcome.name,
         "host": head.host.name,
         "workload": outcome.case.file,
-        "variables": variables,
+        "variables": read_variables(head.environment.settings),
     }
     if command.verb is Verb.PROFILE:
         return ProfileQuestion.model_validate(common_fields | {"revision": report.head, "against": report.base})

@@ -17,6 +17,8 @@ from service.text.markdown import format_code
 from service.text.numbers import format_difference, format_quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_MAX_HASH_CHARACTERS = 64
+"""The length of a SHA-256 hash; a longer name of a commit is cut."""
 _MAX_TEXT_CHARACTERS = 500
 _MAX_CULPRITS = 8
 """Largest number of culprits that are listed."""
@@ -84,4 +86,4 @@ def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
 
 
 def _format_commit(name: str) -> str:
-    return name if _HASH.fullmatch(name) else format_code(name, 64)
+    return name if _HASH.fullmatch(name) else format_code(name, _MAX_HASH_CHARACTERS)

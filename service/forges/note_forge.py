@@ -28,6 +28,7 @@ from service.forges.webhook_actions import (
 from service.text.markdown import break_quick_actions
 
 _GONE_STATUSES = frozenset({404, 410})
+"""Statuses of a note or a commit that no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)

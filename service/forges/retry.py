@@ -68,6 +68,7 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     # The number of doublings is limited so that the wait does not overflow; it reaches its maximum long before.
     n_doublings = min(attempts - 1, MAX_ATTEMPTS)
     wait = min(_MAX_WAIT, _FIRST_WAIT * 2**n_doublings)
+    # A rate limit says nothing about this call, so it is waited out however many attempts there were.
     if status == 429 or (status == 403 and _is_rate_limited(headers, message)):
         rate_limit_wait = _read_requested_wait(headers, now) or _RATE_LIMIT_WAIT
         return Retry(now + max(rate_limit_wait, timedelta(seconds=1)), pause_all=True)

@@ -91,15 +91,18 @@ class ForgeWorker:
             if gate is None:
                 return False
             gate_id, wanted_version, attempts = gate.id, gate.wanted, gate.attempts
+            comment_id = gate.pull.comment_id
             kind, _ = split_name(gate.pull.repository)
-            publication = self._build_publication(gate)
-        with self.database.reading() as session:
-            publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
-            publication = replace(publication, bisect_policies=_list_policies(session, publication))
-        comment_id = publication.comment_id
 
         def publish_now(forge: Forge) -> None:
-            nonlocal comment_id
+            """Publish the gate. A report that this version cannot read fails like a call, and delays no other gate."""
+            nonlocal comment_id, wanted_version
+            with self.database.reading() as session:
+                gate = session.get_one(ForgeGate, gate_id, options=[store.WITH_PULL])
+                wanted_version = gate.wanted
+                publication = self._build_publication(gate)
+                publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
+                publication = replace(publication, bisect_policies=_list_policies(session, publication))
             comment_id = forge.publish(publication)
 
         retry, error = self._try_call(kind, publish_now, attempts)
@@ -163,7 +166,13 @@ class ForgeWorker:
 
         def accept(head: str, reason: str) -> bool:
             assert isinstance(comment, CommandComment | AcceptHead)
-            return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason)
+            # A label is about the head at which it was set, but a comment about the head when it is read: that one may
+            # have been pushed after the comment was written, so nobody has seen it before its measurement.
+            return self._accept(
+                AcceptHead(comment.repository, comment.number, head, comment.author),
+                reason,
+                only_measured=isinstance(comment, CommandComment),
+            )
 
         def order_job(command: Command, head: str) -> tuple[bool, str]:
             """Order a job and record it; return whether that succeeded, and the reply."""
@@ -188,12 +197,17 @@ class ForgeWorker:
         with self.database.reading() as session:
             return store.find_pull_request(session, action.repository, action.head)
 
-    def _accept(self, action: AcceptHead, reason: str) -> bool:
-        """Accept the change of a head, by a user with permission; return False if the head is unknown."""
+    def _accept(self, action: AcceptHead, reason: str, *, only_measured: bool) -> bool:
+        """Accept the change of a head, by a user with permission.
+
+        Return False if the head is unknown or, with ``only_measured``, not measured yet.
+        """
         with self.database.writing() as session:
             if store.find_pull_request(session, action.repository, action.head) is None:
                 return False
             gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
+            if only_measured and gate.document is None:
+                return False
             accepted_heads.accept_head(gate, action.author, reason, self.now())
             target = f"{action.repository}#{action.number}"
             detail = {"head": action.head, "reason": reason}

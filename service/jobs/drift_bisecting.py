@@ -87,6 +87,7 @@ class DriftBisector:
 
     def _is_due(self, subject: str, now: datetime) -> bool:
         """Return whether a subject was not checked recently."""
+        # If hosts count as idle sooner than that, look sooner as well.
         last_check = self._last_checks.get(subject)
         return last_check is None or last_check <= now - min(_MAX_INTERVAL, self.min_idle_time)
 

@@ -53,11 +53,11 @@ class DriftProfiler:
                 lambda drift: build_profile_question(session, drift),
                 lambda question: _has_profiles(session, question),
             )
-        self._last_version = version
         for question in questions:
             order = JobOrder(question=question)
             if self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
+        self._last_version = version  # If an order fails, the next call orders the rest.
 
     def _are_hosts_idle(self, session: Session) -> bool:
         """Return whether no host has finished a run recently."""

@@ -21,7 +21,9 @@ from service.notify.mail import NotSentError
 from service.notify.message import Message, make_single_line
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
+"""Time-outs: to connect to a service, and between two parts of its answer."""
 _MIN_SECRET_CHARACTERS = 4
+"""Length from which a part of an address may be secret. Hiding shorter parts would hide the same letters in words."""
 _MAX_REASON_CHARACTERS = 300
 _MARKUP_CHARACTER = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MENTION = re.compile(r"(?<!\w)@|@(?=everyone|here|all|channel|room)")

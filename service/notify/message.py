@@ -19,7 +19,7 @@ _MAX_COMMAND_CHARACTERS = 1_000
 _MAX_SUBJECT_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_REASON_CHARACTERS = 60, 80, 500
 """The largest lengths of a subject's name, an author's name, and a reason in a line."""
 _CONTROL_CHARACTER = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 """Characters that end a line, change the direction of text, or are invalid in XML."""
 _CAUSES = {

@@ -16,6 +16,7 @@ _MIN_REPEATS = 3
 _RUN_LISTS = ("path", "beside")
 _COMMIT_FIELDS = ("commit", "title", "t")
 _OMITTED_FIELDS = frozenset({*_COMMIT_FIELDS, "url"})
+"""The fields of a run without a column: those of its commit, and the address of its page, which a site lacks."""
 
 
 class ChartPacker:

@@ -25,6 +25,7 @@ def replace_site(site: Path) -> Iterator[Path]:
         If the folder contains other files, which would be lost, or cannot be written.
     """
     with explain_write_errors(site):
+        site = site.resolve()  # Of a link, replace the folder to which it leads, and not the link.
         _refuse_other_files(site)
         new_folder = site.with_name(f".{site.name}.{os.getpid()}.part")
         old_folder = site.with_name(f".{site.name}.{os.getpid()}.old")

@@ -1,6 +1,7 @@
 """Reads CSV files with one row for each run, according to a map of their columns."""
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Mapping
 
@@ -46,7 +47,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         A column is missing, or a row is not valid; the message names the line.
     """
     name = source.name
-    rows = csv.DictReader(source.text.splitlines(), strict=True)
+    rows = csv.DictReader(io.StringIO(source.text, newline=""), strict=True)
     column_names = {column: _split_column(column)[0] for column in defaults.columns.values()}
     try:
         names = rows.fieldnames or ()

@@ -40,7 +40,8 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """
     format_option, result = _parse_perf_output(source.text, source.name)
     elapsed = result.readings.get("elapsed")
-    placement = locate_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
+    started_at = defaults.started_at or _find_start(source.text, source.name)
+    placement = locate_result(source, defaults, source.name, time=started_at)
     return [
         ImportedRun(
             location=source.name,
@@ -86,7 +87,12 @@ def _detect_separator(event_lines: list[str]) -> str:
     return match[1] if match else ","
 
 
-def _find_start(text: str) -> datetime | None:
+def _find_start(text: str, name: str) -> datetime | None:
     """Return the time at which perf began, converted from local time to UTC; None if the output does not contain it."""
     match = _START_LINE.search(text)
-    return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if match else None
+    if match is None:
+        return None
+    try:
+        return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC)
+    except (ValueError, OverflowError):  # no day of the calendar, or one that no time zone can shift
+        raise FaultwatchError(f"{name}: {match[1]!r} is not a time") from None

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from github.Repository import Repository
 
-from runner.contract.job import BisectQuestion, Job, JobOrder
+from runner.contract.job import BisectQuestion, Job, JobOrder, State
 from service.forges import job_reply
 from service.forges.github.client import CALL_ERRORS, Client, find_refusal
 from service.forges.github.workflows import dispatch_workflow
@@ -61,7 +62,7 @@ class ActionsStarter:
         def start_workflow(repository: Repository) -> str:
             return dispatch_workflow(repository, f"{_WORKFLOW_OF_KIND.get(question.kind, question.kind)}.yml", inputs)
 
-        problem = self._call_github(job, job.attempts, start_workflow)
+        problem = self._call_github(job, _count_starts(job), start_workflow)
         if problem:
             raise RemoteCallFailed(problem, None)
         return ""
@@ -91,3 +92,10 @@ class ActionsStarter:
         except CALL_ERRORS as error:
             retry, message = schedule_retry(find_refusal(error), error, attempts, datetime.now(UTC))
             raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.retry_at) from None
+
+
+def _count_starts(job: Job) -> int:
+    """Return how many starts of a job were tried in a row, this one included: ``attempts`` leaves out failed ones."""
+    states = [step.state for step in job.steps]
+    latest_states = takewhile({State.QUEUED, State.DISPATCHED}.__contains__, reversed(states))
+    return sum(state is State.DISPATCHED for state in latest_states)

@@ -9,6 +9,7 @@ from github.Repository import Repository
 
 from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers
+from service.forges.github.pull_request_comment import is_locked
 from service.forges.github.workflows import dispatch_workflow
 from service.forges.webhook_actions import CommandComment
 from service.text.markdown import format_code
@@ -29,7 +30,12 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
         return  # An earlier attempt has already replied, which is the last step.
     results = [_run_command(repository, pull, command, handlers, workflow) for command in comment.commands]
     _add_reaction(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
-    pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
+    try:
+        pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
+    except GithubException as error:
+        # The conversation is locked, so that only the reaction answers. Another attempt would run the commands again.
+        if not is_locked(error):
+            raise
 
 
 def _run_command(
@@ -41,7 +47,6 @@ def _run_command(
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
         acceptance_reply = f"Accepted for {head[:10]}: {format_code(command.text, _MAX_REASON_CHARACTERS)}"
-        # An unmeasured head may have been pushed after the comment was written: its author has not seen it.
         unmeasured_reply = (
             f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
         )

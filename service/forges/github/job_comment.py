@@ -25,6 +25,7 @@ JOB_AUTHOR = "github-actions[bot]"
 """The user whose name GitHub gives to comments that are written with the token of a job."""
 _TIMEOUT_SECONDS = 30
 _FORBIDDEN_STATUSES = frozenset({401, 403})
+"""Statuses with which GitHub refuses a token that lacks a permission."""
 
 
 class _Payload(BaseModel):

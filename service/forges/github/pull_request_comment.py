@@ -15,6 +15,7 @@ from service.forges.forge import Publication
 from service.rules.jobs.bisect_policy import may_comment_offer_bisect
 
 _GONE_STATUSES = frozenset({404, 410})
+"""Statuses of a comment that was deleted."""
 
 
 def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
@@ -28,8 +29,8 @@ def publish_comment(pull: PullRequest, publication: Publication, app_id: int) ->
     except GithubException as error:
         if error.status in _GONE_STATUSES and comment is not None:  # It was deleted between the two calls.
             return pull.create_issue_comment(body).id
-        if error.status == 403 and "locked" in str(error.message or "").lower():
-            return publication.comment_id  # The conversation is locked. The check run still shows the outcome.
+        if is_locked(error):
+            return publication.comment_id  # The check run still shows the outcome.
         raise
 
 
@@ -40,6 +41,11 @@ def write_comment(pull: PullRequest, comment: IssueComment | None, body: str) ->
     if comment.body != body:
         comment.edit(body)
     return comment
+
+
+def is_locked(error: GithubException) -> bool:
+    """Return whether GitHub refuses a comment because the conversation is locked."""
+    return error.status == 403 and "locked" in str(error.message or "").lower()
 
 
 def find_marked_comment(pull: PullRequest, marker: str, is_own: Callable[[IssueComment], bool]) -> IssueComment | None:

@@ -72,13 +72,13 @@ def restore_database(
     if not database.is_sqlite:
         postgres_backup.restore_dump(database, file, replace)
         return
-    backup_runs = _verify_backup(file)
+    _verify_backup(file)
     target = _find_sqlite_file(database)
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
     with write_completely(target) as part_file:
         shutil.copyfile(file, part_file)
-        _require_replaceable(target, backup_runs, replace)
+        _require_replaceable(target, file, replace)
         for suffix in ("-wal", "-shm"):  # logs of the replaced database, which SQLite would apply to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
@@ -122,8 +122,8 @@ def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], Non
         ) from error
 
 
-def _verify_backup(file: Path) -> int:
-    """Return the number of runs in a backup; raise an error if it is damaged or this version cannot read it."""
+def _verify_backup(file: Path) -> None:
+    """Raise an error if a backup is damaged, or if this version cannot read it."""
     try:
         with closing(sqlite_import.open_file(file, "ro")) as connection:
             (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -133,38 +133,36 @@ def _verify_backup(file: Path) -> int:
             if schema not in list_known_schemas():
                 what = "The backup was created by a newer version of Faultwatch"
                 raise ServiceError(what, f"{file} has schema {schema}", "Install that version.")
-            return _count_runs(connection)
+            connection.execute("SELECT count(*) FROM run")  # Fails if there is no such table.
     except sqlite3.Error as error:
         raise ServiceError("The file is not a valid backup", f"{file} ({error})", "Choose another backup.") from error
 
 
-def _count_runs(connection: sqlite3.Connection) -> int:
-    (count,) = connection.execute("SELECT count(*) FROM run").fetchone()
-    return int(count)
-
-
-def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
-    """Raise an error if somebody else uses a database, or if a backup with ``backup_runs`` runs must not replace it."""
+def _require_replaceable(target: Path, backup: Path, replace: bool) -> None:
+    """Raise an error if somebody else uses a database, or if a backup must not replace it."""
     if not target.exists() or target.stat().st_size == 0:
         return
     with closing(sqlite_import.open_file(target, "rw")) as connection:
-        runs = _lock_and_count_runs(connection, target)
-    if runs is None and not replace:
+        lacking_runs = _lock_and_count_lacking_runs(connection, target, backup)
+    if lacking_runs is None and not replace:
         raise ServiceError(
             "The file is not a Faultwatch database",
             str(target),
             "Repeat the command with --replace to overwrite it.",
         )
-    if runs is not None and runs > backup_runs and not replace:
+    if lacking_runs and not replace:
         raise ServiceError(
             "The database has runs that the backup lacks",
-            f"{target} has {runs:,} runs, the backup {backup_runs:,}",
+            f"{lacking_runs:,} runs of {target}",
             "Repeat the command with --replace to discard these runs.",
         )
 
 
-def _lock_and_count_runs(connection: sqlite3.Connection, target: Path) -> int | None:
-    """Lock a database until the connection is closed, and return its number of runs; None if it is not Faultwatch's.
+def _lock_and_count_lacking_runs(connection: sqlite3.Connection, target: Path, backup: Path) -> int | None:
+    """Lock a database until the connection is closed, and return how many of its runs a backup lacks.
+
+    The number is None if the database is not Faultwatch's. Runs are compared by their ids: another database can have
+    as many runs.
 
     The database leaves WAL mode, so that its file contains everything.
 
@@ -180,9 +178,13 @@ def _lock_and_count_runs(connection: sqlite3.Connection, target: Path) -> int | 
             return None
         # SQLite leaves WAL mode only if this is the only connection.
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA main.locking_mode = EXCLUSIVE")
+        connection.execute("ATTACH ? AS backup", (sqlite_import.build_uri(backup, "ro"),))
         connection.execute("BEGIN EXCLUSIVE")
-        return _count_runs(connection)
+        (count,) = connection.execute(
+            "SELECT count(*) FROM main.run WHERE id NOT IN (SELECT id FROM backup.run)"
+        ).fetchone()
+        return int(count)
     except sqlite3.OperationalError as error:
         raise ServiceError(
             "The database is in use, or cannot be changed", f"{target} ({error})", _STOP_REMEDY

@@ -17,8 +17,7 @@ from service.store.series.points import decode_samples, select_joined, select_po
 from service.text.sample_rows import SampleRow, write_csv, write_json_lines
 
 _ROWS_PER_FETCH = 1000
-
-
+"""How many rows of the database are in memory at a time."""
 _COLUMNS = (
     Run.id,
     Subject.name,

@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.maintenance.export import list_samples
-from service.store.models import Run
+from service.store.models import LastNumber, Run
 from service.text.sample_rows import COLUMNS, SampleRow
 
 RUNS_PER_FILE = 2_000
@@ -120,10 +120,14 @@ def _import_duckdb() -> Any:
 
 
 def _find_newest_complete_run(database: Database) -> int:
-    """Return the newest run number below which no further run can appear: the newest one while no writer is active."""
+    """Return the newest run number below which no further run can appear: the newest one while no writer is active.
+
+    It may be the number of a run that was deleted since: its number is never used again.
+    """
     with database.writing() as session:
         newest: int | None = session.scalar(select(func.max(Run.number)))
-    return newest or 0
+        newest_before_deletion = session.scalar(select(LastNumber.number).where(LastNumber.kind == Run.__tablename__))
+    return max(newest or 0, newest_before_deletion or 0)
 
 
 def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:

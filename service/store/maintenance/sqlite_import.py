@@ -41,7 +41,12 @@ def is_sqlite(file: Path) -> bool:
 
 def open_file(file: Path, mode: str) -> sqlite3.Connection:
     """Open a SQLite database for reading (``ro``) or writing (``rw``), without waiting for locks."""
-    return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
+    return sqlite3.connect(build_uri(file, mode), uri=True, isolation_level=None, timeout=0)
+
+
+def build_uri(file: Path, mode: str) -> str:
+    """Return the URI by which SQLite opens a file for reading (``ro``) or writing (``rw``)."""
+    return f"file:{quote(str(file.absolute()))}?mode={mode}"
 
 
 def load_backup(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:

@@ -12,8 +12,11 @@ from jwt import PyJWKClient, PyJWKClientConnectionError
 from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
 
 LEEWAY_SECONDS = 30
+"""The largest accepted difference between the clocks of the issuer and of this machine."""
 _TIMEOUT_SECONDS = 5
 _COOLDOWN_SECONDS = 30
+"""Seconds for which the fetched keys are kept even if an identity names another one: anybody can send such identities,
+and each would cause a request to the issuer."""
 _MAX_JTI_CHARACTERS = 200
 """Length of the column that stores the id of an identity."""
 _MAX_CACHED_KEYS = 64

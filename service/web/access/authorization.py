@@ -111,8 +111,14 @@ def _refuse_other_sites() -> None:
         return
     fetch_site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")
-    is_foreign = fetch_site not in {None, "same-origin", "none"} or (
-        origin is not None and urlsplit(origin).netloc != request.host
-    )
-    if is_foreign:
+    is_foreign = fetch_site not in {None, "same-origin", "none"}
+    if is_foreign or (origin is not None and not _is_own_origin(origin)):
         raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page of another site, which is not allowed.")
+
+
+def _is_own_origin(origin: str) -> bool:
+    """Return whether the origin of a page is this service."""
+    try:
+        return urlsplit(origin).netloc == request.host
+    except ValueError:  # "http://[", for example
+        return False

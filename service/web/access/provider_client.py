@@ -32,6 +32,7 @@ _MAX_CALLS = 3
 """Sign-ins of a process that may wait for the provider at a time. A process serves eight requests at a time, and a
 provider that hangs must not block all of them."""
 _MAX_WAIT_SECONDS = 1
+"""How long a sign-in waits until fewer others are waiting for the provider."""
 _MAX_SECONDS = 3600
 """The longest sign-in: the provider may ask for a new password, or for a second factor."""
 _METADATA_KEYS = {
@@ -192,7 +193,7 @@ class ProviderClient:
             raise ProviderUnavailable("too many sign-ins are waiting for it")
         try:
             yield
-        except (RequestException, RuntimeError) as error:
+        except (RequestException, RuntimeError) as error:  # Authlib raises RuntimeError for incomplete metadata.
             raise ProviderUnavailable("it cannot be reached, or failed") from error
         except (AuthlibBaseError, JoseError) as error:
             raise SignInRefused(str(error)) from error

@@ -45,7 +45,10 @@ def render_problem(destination: str, error: ProblemError) -> ResponseReturnValue
 
 def restrict_to_own_pages(address: str) -> str:
     """Return an address if it leads to this service, otherwise the first page: no link may redirect to other sites."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # "//[", for example: what follows two slashes is no host.
+        return "/"
     # Browsers read a backslash as a slash, and two slashes at the start precede the name of a host.
     is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
     is_short = len(address) <= _MAX_ADDRESS_CHARACTERS

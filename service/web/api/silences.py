@@ -87,5 +87,6 @@ def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
         row = silences.end_silence(session, silence_id, author, now)
         if row is None:
             raise make_not_found(f"silence {silence_id}")
-        audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+        if row.ended_at == now:  # Otherwise it had ended before, and this request changed nothing.
+            audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
         return silences.build_view(row, now)

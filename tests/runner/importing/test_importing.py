@@ -94,6 +94,12 @@ def test_a_damaged_file_is_refused_with_the_line(damage: tuple[str, str], said: 
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("cell", ["5.4\u2028x", '"5.4\nx"', "5.4\x0cx"])
+def test_a_cell_may_contain_what_ends_a_line_elsewhere(cell: str, tmp_path: Path) -> None:
+    (run,) = imported(tmp_path / "x.csv", f"{ROWS.splitlines()[0]}\n2025-01-03,aaa,fib,7,,{cell}\n", CSV)
+    assert run.environment.settings["kernel.release"] == cell.strip('"')
+
+
 @pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision="])
 def test_a_map_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(FaultwatchError, match="--columns"):
@@ -140,6 +146,13 @@ def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> 
     assert record.started_at.astimezone() == datetime(2025, 8, 1, 10).astimezone()
     with pytest.raises(FaultwatchError, match="the case is unknown"):
         make_reports([record], ImportDefaults(subject="s", host="h", revision="v1"))
+
+
+@pytest.mark.parametrize("start", ["Mon Feb 31 10:00:00 2025", "Mon Jan  1 00:00:00 0001", "Xyz Jan  1 10:00:00 2025"])
+def test_a_start_that_is_no_time_is_refused(start: str, tmp_path: Path) -> None:
+    text = PERF_CSV.format(",").replace("Fri Aug  1 10:00:00 2025", start)
+    with pytest.raises(FaultwatchError, match="is not a time"):
+        imported(tmp_path / "x", text, replace(SAID, started_at=None))
 
 
 def test_an_event_whose_name_no_report_can_hold_is_refused(tmp_path: Path) -> None:

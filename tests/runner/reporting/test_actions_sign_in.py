@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,16 @@ def test_the_identity_of_a_job_is_shown_for_a_token() -> None:
         assert sign_in(service.url, job(github.url)) == "fw_ours"
         assert github.headers[0]["Authorization"] == "Bearer bearer"
         assert service.requests == 1
+
+
+def test_github_gets_the_token_of_the_job_whatever_netrc_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "netrc").write_text("default login ann password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with http_stub() as github, http_stub() as service:
+        github.always = Answer(200, json.dumps({"value": "signed"}))
+        service.always = Answer(200, json.dumps(ADMISSION))
+        sign_in(service.url, job(github.url))
+        assert github.headers[0]["Authorization"] == "Bearer bearer"
 
 
 def test_where_github_issues_no_token_the_error_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from apiflask import APIFlask
@@ -14,6 +15,7 @@ from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion
 from runner.contract.profile import Frame, Memory, StackKind, Touch
 from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.extension import find_scheduler
+from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
 from service.web import app_resources
@@ -72,6 +74,17 @@ def test_both_sides_of_confirmed_drifts_are_ordered_once(app: APIFlask) -> None:
     assert all(before != after for before, after in found)
     DriftProfiler(find_scheduler(app)).order_profiles()
     assert ordered(app) == found
+
+
+def test_an_order_that_failed_is_placed_by_the_next_call(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_scheduler(app).starters = {Backend.LOCAL: Starting()}
+    looking = DriftProfiler(find_scheduler(app))
+    with monkeypatch.context() as busy:
+        busy.setattr(JobScheduler, "order", mock.Mock(side_effect=TimeoutError))
+        with pytest.raises(TimeoutError):
+            looking.order_profiles()
+    looking.order_profiles()
+    assert ordered(app)
 
 
 def test_a_failed_job_is_not_ordered_again(app: APIFlask) -> None:

@@ -246,6 +246,25 @@ def test_mail_that_is_refused_is_tried_again(api: Api, database: Database, mailb
     assert go(database, settings, timedelta(minutes=2)).n_sent == 1
 
 
+def test_a_password_that_cannot_be_sent_stops_no_other_channel(
+    api: Api, database: Database, receiver: Receiver
+) -> None:
+    server = MailServer(
+        Mailbox(), hostname="127.0.0.1", port=0, ready_timeout=30, auth_require_tls=False, authenticator=lambda *_: None
+    )
+    server.start()
+    mailing = by_mail(server.port, user="ann", password_variable="WORD")
+    settings = NotificationSettings(channel=(*mailing.channel, *by_webhook(receiver).channel))
+    go(database, settings)
+    regress(api)
+    result = delivery.run_round(database, settings, {"WORD": "p\xe4ssword"}, datetime.now(UTC))
+    server.stop()
+    (reason,) = result.failures
+    assert "other than ASCII" in reason
+    assert "\xe4" not in reason
+    assert len(receiver.posts) == 1
+
+
 def test_redirects_are_not_followed(api: Api, database: Database, receiver: Receiver) -> None:
     settings = by_webhook(receiver)
     go(database, settings)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,11 @@ def test_strangers_text_stays_on_its_line(text: str) -> None:
     assert len(line) <= 200
     assert line.isprintable() or all(sign.isprintable() or sign == " " or ord(sign) > 0xA0 for sign in line)
     assert len(line.splitlines()) <= 1
+
+
+@pytest.mark.parametrize("sign", "\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
+def test_strangers_text_does_not_turn_the_direction_of_writing(sign: str) -> None:
+    assert make_single_line(f"a{sign}b") == "a b"
 
 
 @given(strange, strange)

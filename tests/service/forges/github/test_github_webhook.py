@@ -79,7 +79,7 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
         ),
         ("/faultwatch bisect copy_service[mib=4]", "confused", [], "is not measured yet"),
         ("/faultwatch bisect", "confused", [], "Name the case"),
-        ("/faultwatch accept a @larger <cache>", "+1", [], "&#64;larger &#60;cache&#62;"),
+        ("/faultwatch accept a larger cache", "confused", [], "Accept this head after its measurement"),
         ("/faultwatch accept", "confused", [], "Give a reason"),
         ("/faultwatch help", "+1", [], "| command |"),
         ("/faultwatch sing", "confused", [], "no such command"),
@@ -140,6 +140,36 @@ def test_a_head_that_nobody_has_seen_is_not_accepted(service: Any, hub: stand_in
     service.work()
     assert "Accept this head after its measurement" in replies(hub)[0]
     assert service.report(OVER)["passed"] is False
+
+
+def test_a_head_that_was_pushed_before_the_comment_was_read_is_not_accepted(
+    service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    """GitHub tells of a push before anybody can measure it."""
+    service.report(OVER)
+    payload = said("/faultwatch accept a larger cache")
+    hub.head = "f0f0" * 10
+    service.deliver("pull_request", pull("synchronize", pull_request={"number": 7, "head": {"sha": hub.head}}))
+    service.deliver("issue_comment", payload)
+    service.work()
+    assert "Accept this head after its measurement" in replies(hub)[0]
+
+
+def test_the_reason_of_an_acceptance_is_answered_as_text(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.report(OVER)
+    service.deliver("issue_comment", said("/faultwatch accept a @larger <cache>"))
+    service.work()
+    assert "&#64;larger &#60;cache&#62;" in replies(hub)[0]
+    assert [content for _, content in hub.reactions] == ["+1"]
+
+
+def test_a_command_in_a_locked_conversation_is_run_once(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.deliver("pull_request", pull("opened"))
+    service.deliver("issue_comment", said("/faultwatch rerun"))
+    hub.locked = True
+    assert service.work() is None
+    assert len(hub.dispatches) == 1
+    assert [content for _, content in hub.reactions] == ["+1"]
 
 
 def test_a_pull_request_that_is_closed_meanwhile_is_not_measured(service: Any, hub: stand_in.GitHub, said: Any) -> None:

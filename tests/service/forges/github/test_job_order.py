@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from runner.contract.commit_search import Culprit, Found, Search
 from runner.contract.job import Claim, Finish, Job, Outcome, State
+from runner.contract.report import Environment
+from service.forges.comment_commands import Command, Verb
+from service.forges.job_order import build_question
 from service.pipeline import lease_jobs
 from service.store import jobs
 from tests.service.forges import made_gates
@@ -88,6 +92,24 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     assert only(worker).state is State.DONE
 
 
+def test_the_pauses_between_starts_that_github_refuses_grow(
+    worker: Any, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    service.deliver("issue_comment", said("/faultwatch bisect copy_service[mib=4]"))
+    service.work()
+    pauses = []
+    for _ in range(4):
+        hub.fail("POST", "/dispatches$", 403, "Resource not accessible by integration")
+        worker.work()
+        with worker.database.reading() as session:
+            row = jobs.find_job(session, only(worker).id)
+            assert row is not None
+            assert row.due_at is not None
+            pauses.append((row.due_at - datetime.now(UTC)).total_seconds())
+        service.clock[0] = max(service.clock[0], row.due_at)
+    assert pauses == pytest.approx([5, 10, 20, 40], abs=2)
+
+
 def test_a_workflow_that_ends_before_its_job_is_ordered_again(
     worker: Any, service: Any, hub: stand_in.GitHub, said: Any
 ) -> None:
@@ -120,6 +142,19 @@ def test_what_is_asked_of_a_case_is_answered(
     service.deliver("issue_comment", said(text))
     service.work()
     assert any(reply in comment["body"] for comment in hub.comments.values())
+
+
+@pytest.mark.parametrize("verb", [Verb.BISECT, Verb.PROFILE])
+def test_a_report_makes_a_job_load_nothing(verb: Verb) -> None:
+    """Who may report may choose the environment in a report, but not a library or a start-up file of the job."""
+    case = made_gates.case([100] * 30, [101] * 30)
+    variables = {"LD_PRELOAD": "/tmp/mine.so", "BASH_ENV": "/tmp/mine.sh", "MALLOC_ARENA_MAX": "1"}
+    settings = case.head.environment.settings | {f"variable.{name}": value for name, value in variables.items()}
+    head = case.head.model_copy(update={"environment": Environment(settings=settings)})
+    report = made_gates.gate(case.model_copy(update={"head": head}))
+    question = build_question(Command(verb, head.case.name), report)
+    assert not isinstance(question, str)
+    assert question.variables == {"MALLOC_ARENA_MAX": "1"}
 
 
 def test_a_repository_without_the_workflow_is_told_so(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import zlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from service.store import forge_queue as store
+from service.store.models import ForgeGate
 from tests.service.forges import made_gates
 from tests.service.forges.github import stand_in
 
@@ -176,6 +179,15 @@ def test_a_closed_pull_request_is_told_and_a_locked_one_by_its_check_run(service
     service.report(FINE)
     service.work()
     assert len(bot(hub)) == 1
+
+
+def test_a_report_that_cannot_be_read_keeps_no_other_one_waiting(service: Any, hub: stand_in.GitHub) -> None:
+    service.report(made_gates.QUEUED)
+    with service.worker.database.writing() as session:
+        session.execute(update(ForgeGate).values(document=zlib.compress(b'{"of": "another version"}')))
+    service.report(WORSE)
+    assert service.work() is not None, "it is tried again"
+    assert [check["head_sha"] for check in hub.checks.values()] == [made_gates.HEAD]
 
 
 def test_a_commit_that_a_force_push_threw_away_needs_no_check_run(service: Any, hub: stand_in.GitHub) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -171,6 +172,22 @@ def test_what_is_not_ours_is_replaced_only_on_demand(database: Database, tmp_pat
     restore_database(other, tmp_path / "copy", replace=True)
     upgrade_database(other)
     other.close()
+
+
+def test_a_database_with_as_many_other_runs_is_replaced_only_on_demand(
+    api: Api, database: Database, tmp_path: Path
+) -> None:
+    api.send(reports.report(1, 100))
+    backup_database(database, tmp_path / "copy")
+    shutil.copyfile(tmp_path / "copy", tmp_path / "own")
+    with closing(sqlite3.connect(tmp_path / "own")) as connection, connection:
+        ((run_id,),) = connection.execute("SELECT id FROM run").fetchall()
+        connection.execute("UPDATE run SET id = ?", (run_id[::-1],))  # another run
+    own = Database(f"sqlite:///{tmp_path / 'own'}")
+    with pytest.raises(ServiceError, match="--replace"):
+        restore_database(own, tmp_path / "copy")
+    restore_database(own, tmp_path / "copy", replace=True)
+    restore_database(own, tmp_path / "copy")
 
 
 def test_a_backup_makes_no_folder(database: Database, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_nobody_gets_the_numbers_of_what_is_forgotten(
     assert [point["value"] for point in api.series()["points"]] == [100] * 3
     assert export_columns(database, tmp_path).runs == 3
     delete_subject(unchecked, "gone")
+    assert export_columns(database, tmp_path).runs == 0, "the folder is still one of this database"
     api.send(*(reports.report(number, 777, 777, subject="new") for number in (1, 2, 3)))
     assert [point["value"] for point in api.series()["points"]] == [777] * 3
     assert export_columns(database, tmp_path).runs == 3

@@ -105,7 +105,7 @@ def test_a_person_signs_in_and_out(closed: FlaskClient, give: Give) -> None:
 
 
 @pytest.mark.parametrize(
-    "to", ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example", "javascript:x"]
+    "to", ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example", "javascript:x", "//[", "/\t/["]
 )
 def test_signing_in_leads_nowhere_else(to: str, closed: FlaskClient, give: Give) -> None:
     assert closed.post("/sign-in", data={"token": give("read"), "to": to}).location == "/"
@@ -120,7 +120,13 @@ def test_a_forged_cookie_lets_nobody_in(closed: FlaskClient, give: Give) -> None
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Origin": "http://elsewhere.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}]
+    "headers",
+    [
+        {"Origin": "http://elsewhere.example"},
+        {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
 )
 def test_a_page_of_another_site_may_not_write_to_a_service_on_loopback(
     headers: dict[str, str], client: FlaskClient
