@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Case
 from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
-from service.rules.relative_change import compute_percent_change
+from service.rules.relative_change import compute_change_rank, compute_percent_change
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import nominate_newest
 from service.rules.series.point_order import Points, Trend
@@ -173,6 +172,4 @@ def _build_ranked_nomination(
         percent=percent,
         likely=likely,
     )
-    # A change from zero has no percentage, and is larger than any that has one.
-    size = math.inf if percent is None else abs(percent)
-    return _RankedNomination((not likely, -size), nomination)
+    return _RankedNomination((not likely, -compute_change_rank(after - before, before)), nomination)

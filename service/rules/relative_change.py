@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 
 from runner.contract.level import Number
 
@@ -19,6 +19,15 @@ def compute_percent_change(change: Number | None, level: Number | None) -> float
         return None
     percent = 100 * change / abs(level)
     return percent if isfinite(percent) else None
+
+
+def compute_change_rank(change: Number, level: Number) -> float:
+    """Return the size of a change in percent of the level before it, for sorting.
+
+    It is infinite if there is no such percentage: a change from zero is larger than any other.
+    """
+    percent = compute_percent_change(change, level)
+    return inf if percent is None else abs(percent)
 
 
 def compute_symmetric_percent_change(before: Number, after: Number) -> float:

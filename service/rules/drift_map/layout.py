@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.rules.drift_map.columns import Columns
+from service.rules.relative_change import compute_change_rank
 
 MAX_STEP = 4
 """Number of sizes that the map distinguishes: below 1 %, below 10 %, below 100 %, and larger."""
@@ -240,9 +241,8 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
     As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
     would rank a decrease by half above an increase by 90 %.
     """
-    size = math.inf if drift.move else 0.0  # from zero, or a shift of a whole suite, which has no move
-    if drift.before:
-        size = abs(drift.after - drift.before) / abs(drift.before)
+    # A shift of a whole suite has no move, and its levels are relative to zero.
+    size = compute_change_rank(drift.after - drift.before, drift.before) if drift.move else 0.0
     return not drift.returned, drift.certain, drift.worse, size
 
 
