@@ -9,7 +9,10 @@ from pathlib import Path
 from runner.perf.perf_binary import run_tool
 
 _TRACEFS_FOLDERS = tuple(Path(folder) for folder in ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"))
-_MOUNT_TRACEFS = "mount -t tracefs -o nosuid,nodev,noexec tracefs /sys/kernel/tracing"
+_MOUNT_TRACEFS = (
+    "[ -d /sys/kernel/tracing/events ] || mount -t tracefs -o nosuid,nodev,noexec tracefs /sys/kernel/tracing"
+)
+"""Looks again, because another program may have mounted tracefs since this process looked for it."""
 _PREFIX = ("unshare", "--mount", "--propagation", "private", "sh", "-c")
 _KALLSYMS = Path("/proc/kallsyms")
 _LANDMARK = re.compile(

@@ -28,16 +28,38 @@ recorder.finish()
 recorder.close()
 assert not Path("/sys/kernel/tracing/events").exists(), "the host sees perf's own tracefs"
 """
+RECORD_AFTER_ANOTHER_MOUNT = """
+import subprocess
+from runner.perf.private_mounts import build_recording_prefix, has_private_tracepoint
+
+assert has_private_tracepoint("syscalls:sys_enter_munmap")
+subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], check=True)
+subprocess.run([*build_recording_prefix(), "test", "-d", "/sys/kernel/tracing/events/syscalls"], check=True)
+"""
 
 
-@pytest.mark.perf
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_tracepoints_are_recorded_without_a_tracefs_that_others_see(tmp_path: Path) -> None:
+def hide_tracefs() -> list[str]:
+    """Return the words before a command that sees no tracefs; skip the test if tracefs cannot be hidden or mounted."""
     hidden = ["unshare", "--mount", "--propagation", "private", "sh", "-c", HIDE + 'exec "$@"', "sh"]
     if subprocess.run([*hidden, "test", "-e", "/sys/kernel/tracing/events"], check=False).returncode == 0:
         pytest.skip("tracefs cannot be hidden here")
     if subprocess.run([*hidden, "mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], check=False).returncode:
         pytest.skip("tracefs cannot be mounted here")
+    return hidden
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_tracefs_that_was_mounted_meanwhile_stops_no_recording() -> None:
+    words = [*hide_tracefs(), sys.executable, "-c", RECORD_AFTER_ANOTHER_MOUNT]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_tracepoints_are_recorded_without_a_tracefs_that_others_see(tmp_path: Path) -> None:
+    hidden = hide_tracefs()
     data = tmp_path / "calls.data"
     words = [*hidden, sys.executable, "-c", RECORD, str(data)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
