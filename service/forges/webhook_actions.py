@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from service.forges.comment_commands import Command
@@ -29,6 +29,8 @@ _Repository = Annotated[
 _Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 _Number = Annotated[int, Field(ge=1, lt=2**31)]
 _Id = Annotated[int, Field(ge=1, lt=2**63)]
+_Time = Annotated[AwareDatetime, Field(strict=False)]
+"""A time, which JSON has as a text."""
 _Login = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]+$", max_length=100)]
 
 
@@ -109,6 +111,8 @@ class UpdateJob:
     url: Annotated[str, Field(pattern=r"^https?://[^\s\x00]*$", max_length=1000)]
     conclusion: Annotated[str, Field(max_length=50)] | None
     """The conclusion of the workflow run; None while it runs."""
+    created_at: _Time
+    """When the forge created the workflow run."""
 
 
 RepositoryAction = CommandComment | AcceptHead | MeasureHead | MeasureBranch

@@ -155,7 +155,9 @@ class ForgeWorker:
                 gate.merged_as, gate.merged_at = action.commit, self.now()
         elif isinstance(action, UpdateJob):
             if self.jobs is not None:
-                self.jobs.update_from_workflow(action.job_id, action.repository, action.url, action.conclusion)
+                self.jobs.update_from_workflow(
+                    action.job_id, action.repository, action.url, action.conclusion, action.created_at
+                )
         else:
             if isinstance(action, MeasureHead) and action.number is None:
                 action = replace(action, number=self._find_pull_request(action))

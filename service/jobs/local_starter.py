@@ -47,7 +47,7 @@ class LocalStarter:
     by_token
         Whether the service requires tokens.
     on_ended
-        Called at the end of each process, with the job and a sentence about the end.
+        Called at the end of each process, with the job, the number of its attempt, and a sentence about the end.
     url
         The address at which this machine reaches the service; empty until the service listens.
     host
@@ -57,7 +57,7 @@ class LocalStarter:
     home: Path
     database: Database
     by_token: bool
-    on_ended: Callable[[int, str], None]
+    on_ended: Callable[[int, int, str], None]
     url: str = ""
     host: str = field(default_factory=read_host_name)
     _busy: bool = field(default=False, init=False)
@@ -79,7 +79,9 @@ class LocalStarter:
             f"Job {job.id} measures on this machine next: {description}. {suggest_command_to_go_first(job.id)}.",
             flush=True,
         )
-        thread = threading.Thread(target=self._run_and_release, args=(job.id,), daemon=True, name=f"job {job.id}")
+        thread = threading.Thread(
+            target=self._run_and_release, args=(job.id, job.attempts), daemon=True, name=f"job {job.id}"
+        )
         self._busy = True
         try:
             thread.start()
@@ -107,8 +109,8 @@ class LocalStarter:
         """Return the log file of a job."""
         return self.home / "jobs" / f"{job_id}.log"
 
-    def _run_and_release(self, job_id: int) -> None:
-        """Run the process of a job until it ends.
+    def _run_and_release(self, job_id: int, attempt: int) -> None:
+        """Run the process of a job's attempt until it ends.
 
         If the process cannot be started, nothing is reported: the job will count as lost, because no runner claims it.
         """
@@ -120,7 +122,7 @@ class LocalStarter:
         finally:
             self._busy = False
         if end:
-            self.on_ended(job_id, end)
+            self.on_ended(job_id, attempt, end)
 
     def _run_process(self, job_id: int) -> int:
         """Run the process of a job; return its exit status."""

@@ -27,6 +27,8 @@ _POSTING_LEASE = timedelta(minutes=3)
 """The lease of a result by the process that posts it: longer than posting takes."""
 _RETRY_DELAY = timedelta(minutes=1)
 """How long a job waits before it is started again after an unexpected error."""
+_MAX_CLOCK_DIFFERENCE = timedelta(minutes=1)
+"""How far the clocks of a forge and of the service may differ."""
 
 
 class RemoteCallFailed(Exception):
@@ -239,15 +241,17 @@ class JobScheduler:
             elif row is not None and log_url:
                 row.log_url = log_url
 
-    def handle_ended_process(self, job_id: int, reason: str) -> None:
-        """Mark a job as lost, whose process has ended, unless the job has ended too."""
+    def handle_ended_process(self, job_id: int, attempt: int, reason: str) -> None:
+        """Mark a job as lost when the process of its attempt ends, unless the job has ended or been started again."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
-            if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
+            if row is not None and row.attempts == attempt and row.state in {State.DISPATCHED, State.RUNNING}:
                 jobs.move_to_next_state(row, Action.LOSE, SERVICE, reason, self.now())
         self.wake()
 
-    def update_from_workflow(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
+    def update_from_workflow(
+        self, job_id: int, repository: str, log_url: str, conclusion: str | None, created_at: datetime
+    ) -> None:
         """Update a job from its workflow, which has started or ended.
 
         Workflows of other repositories, and attempts that precede the running one, are ignored.
@@ -262,6 +266,8 @@ class JobScheduler:
             The address of the workflow run.
         conclusion
             How the workflow has ended; None while it runs.
+        created_at
+            When the forge created the workflow run.
         """
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
@@ -269,6 +275,8 @@ class JobScheduler:
                 return
             if row.state is State.RUNNING and row.log_url != log_url:
                 return  # It is an earlier attempt than the running one.
+            if row.state is State.DISPATCHED and created_at < row.changed_at - _MAX_CLOCK_DIFFERENCE:
+                return  # It was created before the last dispatch, so it is an earlier attempt.
             row.log_url = log_url
             if conclusion == "cancelled":
                 jobs.move_to_next_state(row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())

@@ -64,7 +64,9 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
     run = payload["workflow_run"]
     job_title = _JOB_RUN_TITLE.fullmatch(run["display_title"]) if run["event"] == "workflow_dispatch" else None
     if job_title is not None:
-        yield UpdateJob(_read_repository(payload), int(job_title[1]), run["html_url"], run["conclusion"])
+        yield UpdateJob(
+            _read_repository(payload), int(job_title[1]), run["html_url"], run["conclusion"], run["created_at"]
+        )
         return
     is_from_fork = run["head_repository"]["id"] != payload["repository"]["id"]
     if payload["action"] == "in_progress" and run["event"] == "pull_request" and is_from_fork:

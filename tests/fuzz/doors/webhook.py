@@ -36,6 +36,7 @@ _PULL = {"number": 7, "merged": True, "merge_commit_sha": "b" * 40, "head": {"sh
 _RUN = {
     **{"event": "workflow_dispatch", "display_title": "bisect 1", "html_url": "https://github.com/x", "id": 5},
     **{"conclusion": "success", "head_repository": {"id": 2}, "head_sha": "a" * 40},
+    "created_at": "2024-05-06T07:08:09Z",
 }
 _WRITTEN: list[tuple[str, dict[str, Any]]] = [
     ("push", {"ref": "refs/heads/main", "deleted": False, "after": "c" * 40}),

@@ -34,19 +34,19 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("FAULTWATCH_GITHUB_KEY_FILE", "/run/secret.pem")
     monkeypatch.setenv("FAULTWATCH_CPUS", "1")
     monkeypatch.setenv("FAULTWATCH_HOST_LOCK", "/run/faultwatch.lock")
-    ends: list[tuple[int, str]] = []
+    ends: list[tuple[int, int, str]] = []
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path, database, by_token=False, on_ended=lambda *end: ends.append(end))
     starter.url = "http://127.0.0.1:1"
 
-    starter._run_and_release(7)
+    starter._run_and_release(7, 1)
 
     seen = starter.find_log_file(7).read_text()
     assert "secret" not in seen
     assert "FAULTWATCH_CPUS=1" in seen
     assert "FAULTWATCH_HOST_LOCK=/run/faultwatch.lock" in seen, "otherwise a job measures beside other commands"
     assert "FAULTWATCH_URL=http://127.0.0.1:1" in seen
-    assert ends == [(7, "The job's process ended with status 0.")]
+    assert ends == [(7, 1, "The job's process ended with status 0.")]
 
 
 @pytest.mark.parametrize("by_token", [True, False])
@@ -61,7 +61,7 @@ def test_a_job_that_others_can_order_is_confined(
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, on_ended=lambda *_: None)
     monkeypatch.setattr(starter.__class__, "_issue_token_variable", lambda *_: {})
-    starter._run_and_release(7)
+    starter._run_and_release(7, 1)
     seen = starter.find_log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
 
@@ -91,7 +91,7 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     starter = LocalStarter(home, database, by_token=False, on_ended=lambda *_: None)
     assert not starter.is_waiting(7)
 
-    thread = threading.Thread(target=starter._run_and_release, args=(7,))
+    thread = threading.Thread(target=starter._run_and_release, args=(7, 1))
     thread.start()
     wait_until(lambda: starter.find_log_file(7).exists() and starter.find_log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, on_ended=lambda *_: None)
@@ -146,7 +146,7 @@ def test_a_job_whose_process_cannot_be_started_leaves_room_for_others(
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path, database, by_token=False, on_ended=lambda *_: pytest.fail("it had no process"))
     starter.url = "http://127.0.0.1:1"
-    starter.start(Job.model_construct(id=7, question=QUESTION, asked_by="mara"))
+    starter.start(Job.model_construct(id=7, attempts=1, question=QUESTION, asked_by="mara"))
     wait_until(starter.has_room)
     assert not starter.is_waiting(7)
 
@@ -155,7 +155,7 @@ def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(LocalStarter, "_run_and_release", lambda *_: None)
-    job = Job.model_construct(id=7, question=QUESTION, asked_by="service")
+    job = Job.model_construct(id=7, attempts=1, question=QUESTION, asked_by="service")
     starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, on_ended=lambda *_: None)
     starter.start(job)
     (line,) = capsys.readouterr().out.splitlines()

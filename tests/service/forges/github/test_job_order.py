@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -39,12 +39,20 @@ def replies(hub: stand_in.GitHub) -> list[str]:
     return [comment["body"] for comment in hub.comments.values() if "<!-- faultwatch job " in comment["body"]]
 
 
-def ran(service: Any, job_id: int, conclusion: str | None, url: str = RUN, owner: str = "octo-org/copies") -> None:
+def ran(
+    service: Any,
+    job_id: int,
+    conclusion: str | None,
+    url: str = RUN,
+    owner: str = "octo-org/copies",
+    created_at: datetime | None = None,
+) -> None:
     run = {
         "event": "workflow_dispatch",
         "display_title": f"bisect {job_id}",
         "html_url": url,
         "conclusion": conclusion,
+        "created_at": (created_at or service.worker.jobs.now()).isoformat(),
         "head_repository": repository(),
         "head_sha": made_gates.HEAD,
     }
@@ -125,6 +133,8 @@ def test_a_workflow_that_ends_before_its_job_is_ordered_again(
     assert only(worker).state is State.LOST
     worker.work()
     assert [name for name, _ in hub.dispatches] == ["bisect.yml"] * 2
+    ran(service, job.id, "failure", created_at=worker.now() - timedelta(hours=1))
+    assert only(worker).state is State.DISPATCHED, "it is the first workflow, about which another word arrives late"
     ran(service, job.id, "cancelled")
     assert only(worker).state is State.CANCELLED
 
