@@ -84,7 +84,9 @@ def end() -> ResponseReturnValue:
         abort(422, "Enter your name: it is recorded as the person who ended the silence.")
     with get_database().writing() as session:
         for silence_id in request.form.getlist("silence", int):
-            if silences.end_silence(session, silence_id, author, now) is None:
+            ended_silence = silences.end_silence(session, silence_id, author, now)
+            if ended_silence is None:
                 abort(404, "There is no such silence.")
-            audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+            if ended_silence.ended_at == now:  # Otherwise it had ended before, and this request changed nothing.
+                audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
