@@ -24,6 +24,7 @@ from runner.adoption.command_choice import (
     is_redirected,
     may_ignore_file,
 )
+from runner.adoption.larger_input import name_larger_file
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
@@ -40,6 +41,7 @@ from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
+from runner.adoption.thread_option import list_single_thread_options
 from runner.adoption.tried_command import TriedCommand
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
@@ -91,6 +93,8 @@ _ASK_HTTP = (
 """Requests the first page of a server. It runs in the server's network namespace, which nothing else can reach."""
 _HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
 _FIRST_ERROR_STATUS = 400
+_SHELL_START = "sh -c 'exec "
+"""How a command starts whose standard input is redirected."""
 _MIN_RANGE_RATIO = 10
 """Variables that do not make a count exact are worth setting if they make its range this many times narrower."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
@@ -329,6 +333,31 @@ class FirstMeasurement:
                 narrowest = with_variables
         return narrowest
 
+    def find_single_thread_command(
+        self, proposal: BuildProposal, tried: TriedCommand, tree: Path
+    ) -> TriedCommand | None:
+        """Return a command with the program's own option for a single thread, if its count repeats with it.
+
+        None if the program's help names no such option, or if the count still varies.
+        """
+        if tried.run.is_server or tried.run.command.startswith(("venv/bin/python ", "python3 ", "java ")):
+            return None
+        start, rest = _split_at_file(tried.run)
+        # A program prints its usage for --help, or if it gets no file.
+        program = start.removeprefix(_SHELL_START)
+        for command in dict.fromkeys((f"{program} --help", program)):
+            asking = replace(tried.run, command=command)
+            answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
+            options = list_single_thread_options(answer.output)
+            for option in options:
+                with_option = replace(tried.run, command=f"{start} {option}{rest}")
+                result = self._try_run(proposal, with_option, tree)
+                if len(set(result.faults)) == 1:
+                    return result
+            if options:
+                break
+        return None
+
     def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[Mapping[str, str], ...]:
         """Return sets of variables that may make a count repeat, for the tools of the build and of shell scripts."""
         shell_scripts = [self.sources.read_text(word) for word in run.command.split() if word.endswith(".sh")]
@@ -540,6 +569,16 @@ def redirect_file_to_input(run: RunProposal) -> RunProposal:
     program = get_program(run)
     start = run.command.partition(program)[0] + program  # with its interpreter, if it has one
     return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
+
+
+def _split_at_file(run: RunProposal) -> tuple[str, str]:
+    """Return a command up to its file, where another option can be inserted, and the rest of it."""
+    redirection = " <" if is_redirected(run) else ""
+    for file in (run.file, name_larger_file(run.file)) if run.file else ():
+        start, separator, _ = run.command.partition(f"{redirection} {file}")
+        if separator:
+            return start, run.command.removeprefix(start)
+    return run.command, ""
 
 
 def _compute_spread(tried: TriedCommand) -> int:

@@ -44,7 +44,7 @@ def propose_larger_input(
     larger_run = _replace_file(run)
     if rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    step = f"for round in $(seq {rounds}); do cat {run.file}; done > {_name_larger_file(run.file)}"
+    step = f"for round in $(seq {rounds}); do cat {run.file}; done > {name_larger_file(run.file)}"
     return add_build_step(build, step), larger_run
 
 
@@ -67,7 +67,7 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
     return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
 
 
-def _name_larger_file(file: str) -> str:
+def name_larger_file(file: str) -> str:
     """Return the name of the larger file that is made from a file."""
     return f"faultwatch-input{PurePosixPath(file).suffix}"
 
@@ -75,7 +75,7 @@ def _name_larger_file(file: str) -> str:
 def _replace_file(run: RunProposal) -> RunProposal | None:
     """Return a command with the larger file in place of its file; None unless it names its file exactly once."""
     whole_path = rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])"
-    command, n_replaced = re.subn(whole_path, _name_larger_file(run.file), run.command)
+    command, n_replaced = re.subn(whole_path, name_larger_file(run.file), run.command)
     return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 

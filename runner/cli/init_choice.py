@@ -126,6 +126,13 @@ def choose_build_and_run(
             for name, value in variables.items()
         )
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
+    if not run and len(set(stable_command.faults)) > 1:  # A command that the user has passed keeps its options.
+        single_thread = first_measurement.find_single_thread_command(proposal, chosen_command, tree)
+        if single_thread is not None:
+            stable_command = single_thread
+            print_message(
+                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count repeats"
+            )
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults)
 
 

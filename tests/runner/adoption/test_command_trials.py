@@ -87,6 +87,42 @@ def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
     assert first.list_variables(make, RunProposal("sh other.sh")) == ({"OMP_NUM_THREADS": "1"},)
 
 
+@pytest.mark.parametrize(
+    ("run", "asked", "command"),
+    [
+        (RunProposal("./x a.txt b.txt", input_file="a.txt"), "./x --help", "./x -t 1 a.txt b.txt"),
+        (RunProposal("./x faultwatch-input.txt", input_file="a.txt"), "./x --help", "./x -t 1 faultwatch-input.txt"),
+        (RunProposal("./x map a.txt", input_file="a.txt"), "./x map --help", "./x map -t 1 a.txt"),
+        (RunProposal("./x"), "./x --help", "./x -t 1"),
+        (RunProposal("./x"), "./x", "./x -t 1"),
+        (
+            RunProposal("sh -c 'exec ./x < a.txt'", input_file="a.txt", program="./x"),
+            "./x --help",
+            "sh -c 'exec ./x -t 1 < a.txt'",
+        ),
+        (RunProposal("python3 x.py"), "python3 x.py --help", ""),
+        (RunProposal("./x"), "./x --version", ""),
+    ],
+)
+def test_the_programs_own_option_for_one_thread_is_found_in_its_help(
+    run: RunProposal, asked: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(_: object, workload: str, __: Path) -> ProgramResult:
+        text = "Usage: x [options] file\n  -t INT  number of threads [3]\n" if workload == asked else "unknown option"
+        return ProgramResult(0, text, "", 0.1, 1.0)
+
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: TriedCommand(run, (7, 7) if "-t 1" in run.command else (5, 6)),
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    result = first.find_single_thread_command(BuildProposal("Make", "make"), TriedCommand(run, (5, 6)), Path())
+    assert (result.run.command if result else "") == command
+
+
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(

@@ -57,6 +57,14 @@ class Host:
     def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
         return tried
 
+    def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[dict[str, str], ...]:
+        return ({"OMP_NUM_THREADS": "1"},)
+
+    def find_single_thread_command(
+        self, proposal: BuildProposal, tried: TriedCommand, tree: Path
+    ) -> TriedCommand | None:
+        return TriedCommand(RunProposal(f"{tried.run.command} --threads 1"), (7, 7))
+
 
 def choose(host: Host, monkeypatch: pytest.MonkeyPatch, *builds: BuildProposal, run: str | None = None) -> str:
     monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
@@ -70,6 +78,16 @@ def test_a_program_that_only_says_what_it_is_gives_way_to_benchmarks(monkeypatch
     assert choose(host, monkeypatch, *builds) == "test: bin/benchmarks"
     host = Host({("build", ALONE.command): (5, 5)})
     assert choose(host, monkeypatch, *builds) == "build: bin/x --version", "the benchmarks do not work"
+
+
+def test_a_count_that_varies_is_taken_with_the_programs_own_option_for_one_thread(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host({("build", ALONE.command): (5, 6), ("build", "./mine"): (5, 6)})
+    build = BuildProposal("Make", "build", runs=(ALONE,))
+    assert choose(host, monkeypatch, build) == f"build: {ALONE.command} --threads 1"
+    assert f"{ALONE.command} --threads 1: 7 minor faults; the count repeats" in capsys.readouterr().err
+    assert choose(host, monkeypatch, build, run="./mine") == "build: ./mine", "the user has chosen the options"
 
 
 def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.MonkeyPatch) -> None:

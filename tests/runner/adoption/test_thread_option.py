@@ -1,0 +1,49 @@
+"""The option for a single thread is found in the help texts that programs print."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.adoption.thread_option import list_single_thread_options
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("    -t INT       number of threads [3]", "-t 1"),
+        ("  -p, --processes n    Allow up to n compression threads", "--processes 1"),
+        ("  -T, --threads=NUM   use at most NUM threads; the default is 0", "--threads=1"),
+        ("      -@, --threads INT  Number of threads to use [0]", "--threads 1"),
+        ("  -j, --threads <num>  Set number of threads to use for searching", "--threads 1"),
+        ("  -T#           : spawn # compression threads (default: 1)", "-T1"),
+        ("-nthreads N   threads", "-nthreads 1"),
+        ("  -threads int\n    \tnumber of threads (default 4)", "-threads 1"),
+        ("  -w int\n    \tnumber of worker threads (default 4)", "-w 1"),
+        ("  -j, --threads <NUM>\n          The approximate number of threads to use", "--threads 1"),
+    ],
+)
+def test_the_option_is_found(line: str, option: str) -> None:
+    text = f"Usage: x [options] file\n  -k INT     k-mer size [15]\n{line}\n  -o FILE    output file\n"
+    assert list_single_thread_options(text) == [option]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  -K NUM       minibatch size for each of the threads [500M]",
+        "  --stack SIZE   stack size per thread",
+        "  --threads      show the threads",
+        "  -m MODE        work in this mode: threads or processes",
+        "threads are used where it pays",
+        "",
+    ],
+)
+def test_other_lines_about_threads_name_no_option(line: str) -> None:
+    assert list_single_thread_options(f"Usage: x\n{line}\n  -o FILE    output file\n") == []
+
+
+@given(st.text(alphabet="-@ tTnN#<>=,|[]:\n\tthreads", max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    for option in list_single_thread_options(text):
+        assert option.startswith("-")
+        assert option.endswith("1")
