@@ -28,6 +28,10 @@ _ONE_TARGET_HINT = (
     "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
     "its program with --run"
 )
+_NETWORK_HINT = (
+    "the build downloads files that this host cannot reach: give it access to the network, or keep the files in the "
+    "repository or on this host, and pass a build that uses them with --build"
+)
 _MAX_REBUILD_SECONDS = 60
 """A build that takes longer is not repeated for a larger input."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
@@ -382,7 +386,9 @@ def _build_project(
         )
     # That a library has no program is a more helpful message than why its benchmarks do not build.
     main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else first_error
-    remedy = _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules)
+    remedy = (
+        _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules, main_reason)
+    )
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
 
 
@@ -461,8 +467,12 @@ def _find_missing_tool(proposal: "BuildProposal", message: str) -> "MissingPart 
     return next((part for part in parts if part.packages and part.remedy in message), None)
 
 
-def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> str:
-    """Return the remedy for the case that no program could be built and run."""
+def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reason: str) -> str:
+    """Return the remedy for the case that no program could be built and run, for a reason."""
+    from runner.subject.offline_builds import find_network_error
+
+    if find_network_error(reason):
+        return _NETWORK_HINT
     fetch = f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"

@@ -261,6 +261,19 @@ def test_the_refusal_quotes_the_first_error_of_the_most_likely_build(monkeypatch
     assert error.value.what == "x was not built: x.c:1:1: fatal error: first.h", "a package was only not downloaded"
 
 
+def test_a_build_that_cannot_download_is_refused_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class UnconnectedHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            line = "fatal: unable to access 'https://example.org/x.git/': Could not resolve host: example.org"
+            raise BuildFailure(f"`make` ended with exit code 2: {line}", Build(log=f"Cloning into 'x'...\n{line}\n"))
+
+    with pytest.raises(FaultwatchError) as error:
+        choose(UnconnectedHost({}), monkeypatch, BuildProposal("Make", "make"))
+    assert "unable to access 'https://example.org/x.git/'" in error.value.what
+    assert "downloads" in error.value.remedy
+    assert "driver" not in error.value.remedy
+
+
 def test_a_build_of_go_is_tried_again_where_it_lacks_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     class SumlessHost(Host):
         def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
