@@ -29,7 +29,9 @@ _MAX_LARGER_INPUTS = 3
 SLOW_SECONDS = 2.0
 """An execution that takes longer than this, in seconds, is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
-"""Once one execution of each working command takes longer than this in total, in seconds, no others are tried."""
+"""Once one execution of each working command takes longer than this in total, in seconds, no others are tried. Programs
+with slow commands do not count, up to :data:`_MAX_SLOW_PROGRAMS`: one slow test says nothing about the others."""
+_MAX_SLOW_PROGRAMS = 2
 
 
 def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
@@ -219,18 +221,21 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
     """
     # The best command of each other program, if it did some work.
     best_of_programs: list[TriedCommand] = []
-    total_seconds = 0.0
+    total_seconds, slow_programs = 0.0, 0
     for program, results in programs.items():
         working = [result for result in results if result.faults]
         if program == next_program or not working:
             continue
-        total_seconds += sum(result.seconds for result in working)
+        if max(result.seconds for result in working) > SLOW_SECONDS:
+            slow_programs += 1
+        else:
+            total_seconds += sum(result.seconds for result in working)
         best = _choose_best_of_program(working)
         if best.did_work:
             best_of_programs.append(best)
     if len(programs) > _MAX_PROGRAMS or any(is_given_work(best) for best in best_of_programs):
         return True
-    if total_seconds > MAX_SECONDS:
+    if total_seconds > MAX_SECONDS or slow_programs >= _MAX_SLOW_PROGRAMS:
         return bool(best_of_programs)
     return len(best_of_programs) >= _count_needed_programs(best_of_programs)
 

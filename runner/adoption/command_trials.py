@@ -506,9 +506,10 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
-    # A benchmark that works without a file has its own work.
+    # A benchmark or a test that works without a file has its own work.
     if run.file and any(
-        result.did_work and result.run.is_promising and not result.run.file for result in earlier_results
+        result.did_work and (result.run.is_promising or result.run.is_test) and not result.run.file
+        for result in earlier_results
     ):
         return True
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):

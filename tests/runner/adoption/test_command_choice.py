@@ -193,7 +193,8 @@ def test_programs_without_an_input_are_surpassed_by_a_few_others_one_with_an_inp
     unread = replace(strong["./a"][1], own_bytes=strong["./a"][0].own_bytes)
     assert not has_tried_enough({"./a": [strong["./a"][0], unread]}, "./b")
     slow = [replace(result, seconds=5.0) for result in weak["./a"]]
-    assert has_tried_enough({"./a": slow}, "./b"), "it takes too long to look for a better one"
+    assert not has_tried_enough({"./a": slow}, "./b"), "the others may be quick"
+    assert has_tried_enough({"./a": slow, "./b": slow}, "./c"), "it takes too long to look for a better one"
 
 
 def test_other_inputs_of_the_program_are_repeated_where_the_first_does_not_grow() -> None:

@@ -141,6 +141,18 @@ def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.Mon
     return list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
 
 
+def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
+    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./test_x", may_do_nothing=True, is_test=True),
+        RunProposal("./test_x a.json", input_file="a.json", program="./test_x"),
+    ]
+    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert [result.run.command for result in results] == ["./test_x"]
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)
