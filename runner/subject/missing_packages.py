@@ -85,6 +85,13 @@ _TOOLS: Mapping[str, Packages] = {
     "xsltproc": Packages("xsltproc", "libxslt"),
     "rst2man": Packages("python3-docutils", "python3-docutils"),
 }
+_PYTHON_TOOLS: Mapping[str, str] = {
+    **{tool: tool for tool in ("cython", "conan", "maturin", "poetry", "uv", "hatch", "pdm", "tox", "nox")},
+    "cythonize": "cython",
+    "pybind11-config": "pybind11",
+    "sphinx-build": "sphinx",
+}
+"""The package on PyPI of each tool of Python, whose packages of Debian name it otherwise or are too old."""
 _LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
     Packages("zlib1g-dev", "zlib-devel"): ("zlib", "z"),
     Packages("libbz2-dev", "bzip2-devel"): ("bzip2", "bz2", "bzlib"),
@@ -274,6 +281,8 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
 
 def name_missing_tool(tool: str) -> MissingPart:
     """Return the missing part for a tool that this host lacks."""
+    if tool in _PYTHON_TOOLS:
+        return MissingPart(tool, None, f"run `pipx install {_PYTHON_TOOLS[tool]}`")
     return MissingPart(tool, _TOOLS.get(tool))
 
 

@@ -25,6 +25,10 @@ def test_what_cmake_does_without_is_not_missing() -> None:
     [
         (MAKE, "bison is missing: apt install bison, or dnf install bison"),
         (
+            "cython m/_c.pyx\nmake: cython: No such file or directory\nmake: *** [Makefile:13: cython] Error 127\n",
+            "cython is missing: run `pipx install cython`",
+        ),
+        (
             "      grep-regex@0.1.14 requires rustc 1.96\n",
             "Rust 1.96 or later is missing: run `rustup update`, or see https://rustup.rs",
         ),
