@@ -194,6 +194,10 @@ class Stage(StrEnum):
 
 _USAGE = re.compile(r"usage\b", re.IGNORECASE)
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+_BANNER = re.compile(
+    r"(?:program|version|contact|authors?|copyright|license|home ?page|url)\b|.*https?://", re.IGNORECASE
+)
+"""A line that says what a program is."""
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 """The last line of a program that Node.js ends because of an error. The error is above the stack."""
 _NODE_ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*")
@@ -244,8 +248,10 @@ def _find_reason_line(lines: Sequence[str]) -> str:
     usage_index = next((index for index, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage_index is None or _ERROR.search(lines[-1]):
         return lines[-1]
-    # The error about the arguments is printed before the usage.
-    return lines[usage_index - 1] if usage_index else lines[usage_index]
+    # The error about the arguments is printed before the usage, but so is a banner.
+    if usage_index == 0 or _BANNER.match(lines[usage_index - 1]):
+        return lines[usage_index]
+    return lines[usage_index - 1]
 
 
 class Build(Strict):

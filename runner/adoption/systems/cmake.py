@@ -12,15 +12,17 @@ _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNOREC
 _FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
 _BENCHMARKS = re.compile(r"BENCH")
 _EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC|MAN_?PAGE|MANUAL")
+_TESTS = re.compile(r"TEST|FUZZ")
 _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
 
 _BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose four variants: with benchmarks, with the project's defaults, without extras, and with all programs.
+    """Propose variants: with benchmarks, with the project's defaults, without extras, and with more programs.
 
-    The last variant is for libraries, which often build no program by default. Equal variants are proposed once.
+    The last two variants are for libraries, which often build no program by default. The first of them leaves out the
+    tests, for which many builds download a framework. Equal variants are proposed once.
     """
     file = sources.find_nearest("CMakeLists.txt")
     if file is None:
@@ -31,14 +33,21 @@ def propose(sources: Sources) -> list[BuildProposal]:
     benchmarks = [f"-D{name}=ON" for name in names if _BENCHMARKS.search(name.upper())]
     extras = [f"-D{name}=OFF" for name in names if _EXTRAS.search(name.upper())]
     programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
-    variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
+    untested_programs = [option for option in programs if not _TESTS.search(option)]
+    tests = [f"-D{name}=OFF" for name in names if _TESTS.search(name.upper())]
+    without_extras = ["-DBUILD_TESTING=OFF", *extras]
+    without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]
+    all_programs = ["-DBUILD_TESTING=ON", *programs]
+    variants = [benchmarks, [], without_extras, *([without_tests] if untested_programs else []), all_programs]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
-    all_programs = variants[-1] if programs else None
-    builds = [
-        replace(_propose_build(folder, sources.build_folder, options, text), builds_tests=options is all_programs)
-        for options in distinct
+    return [
+        replace(
+            _propose_build(folder, sources.build_folder, options, text),
+            builds_tests=options is all_programs and bool(programs),
+            is_reduced=number > 0 and not (options is without_tests or (options is all_programs and bool(programs))),
+        )
+        for number, options in enumerate(distinct)
     ]
-    return [builds[0], *(replace(build, is_reduced=not build.builds_tests) for build in builds[1:])]
 
 
 def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> BuildProposal | None:

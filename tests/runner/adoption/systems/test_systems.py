@@ -13,13 +13,21 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     commands = [proposal.command for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert ["-DS_BUILD_BENCHMARKS=ON" in commands[0], "BENCHMARKS" in commands[1]] == [True, False]
     assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[2]
-    assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
+    assert "-DBUILD_TESTING=OFF -DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=ON" in commands[3]
+    assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[4]
+
     tests = [proposal.builds_tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
-    assert tests == [False, False, False, True], "this is built where programs of another only start"
+    assert tests == [False, False, False, False, True], "this is built where programs of another only start"
     manual = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(INSTALL_MANPAGES "m" ON)\n'}))
     assert "-DINSTALL_MANPAGES=OFF" in manual[1].command
     reduced = [proposal.is_reduced for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
-    assert reduced == [False, True, True, False]
+    assert reduced == [False, True, True, False, False]
+
+
+def test_cmake_builds_examples_without_the_tests_which_download_a_framework() -> None:
+    text = 'option(P_BUILD_TESTS "t" ON)\noption(P_BUILD_EXAMPLES "e" ON)\noption(P_DOWNLOAD_GTEST "d" ON)\n'
+    commands = [proposal.command for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    assert any("-DP_BUILD_TESTS=OFF -DP_DOWNLOAD_GTEST=OFF -DP_BUILD_EXAMPLES=ON" in command for command in commands)
 
 
 def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
