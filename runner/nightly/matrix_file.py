@@ -9,6 +9,7 @@ from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATOR_VARIABLES
+from runner.workload.definition import Variables
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 PLAIN_CONFIGURATION = "plain"
@@ -39,7 +40,7 @@ class Configuration(Table):
     """Number of processes that run the command at once."""
     memory_limit: Size | None = None
     """Bytes that the processes may use together, with K, M or G; or none."""
-    environment: dict[str, str] = Field(default_factory=dict)
+    environment: Variables = Field(default_factory=dict)
     """Variables of the measured process."""
 
     @field_validator("allocator")
