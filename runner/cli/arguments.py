@@ -4,7 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -12,6 +12,10 @@ from msgspec import Struct
 from runner.cli import completers
 from runner.errors import FaultwatchError
 
+if TYPE_CHECKING:
+    from runner.contract.base import Strict
+
+_Model = TypeVar("_Model", bound="Strict")
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
 _RANGE_HINT = "put the older commit first, as in v1.0..HEAD"
 _NOT_A_RANGE = "this command needs more than one commit: write a range, as in {0}~10..{0}"
@@ -54,6 +58,10 @@ class Duration(click.ParamType[float]):
         return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
+_MAX_NUMBER = 2**64
+"""The largest number that the contract accepts."""
+
+
 class FiniteRange(click.FloatRange):
     """A finite number within limits. Limits alone would not exclude infinity and NaN."""
 
@@ -62,7 +70,27 @@ class FiniteRange(click.FloatRange):
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a number.", param, ctx)
+        if abs(number) > _MAX_NUMBER:
+            self.fail(f"{value!r} is too large.", param, ctx)
         return number
+
+
+def build_model(model: type[_Model], **fields: Any) -> _Model:
+    """Return a model of the contract with values that the user has written.
+
+    Raises
+    ------
+    FaultwatchError
+        The contract does not accept a value.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        mistake = error.errors(include_url=False)[0]
+        location = ".".join(map(str, mistake["loc"]))
+        raise FaultwatchError(f"the service does not accept this {location}: {mistake['msg']}") from None
 
 
 class Target(Struct, frozen=True):
