@@ -266,7 +266,8 @@ class Repository(Struct, frozen=True):
     def _read_log(self, *arguments: str) -> Iterator[Revision]:
         """Yield the commits that ``git log`` lists for some arguments."""
         # The five fields of each commit are separated by null bytes, because titles and names can contain all others.
-        fields = self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0")
+        # After the last argument, "--" keeps git from taking a name with wildcards for a pattern of paths.
+        fields = self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments, "--").split("\0")
         for start in range(0, len(fields) - 4, 5):
             commit, parents, author, date, title = fields[start : start + 5]
             yield Revision(
