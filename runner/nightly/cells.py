@@ -6,7 +6,7 @@ from typing import Any
 from runner.contract.base import Parameter
 from runner.contract.nightly import MAX_CELLS, NightlyCell
 from runner.errors import FaultwatchError
-from runner.nightly.matrix_file import THIS_HOST, Configuration, Matrix, WorkloadEntry
+from runner.nightly.matrix_file import Configuration, Matrix, WorkloadEntry
 from runner.workload import Workload
 
 _THREADS_VARIABLE = "OMP_NUM_THREADS"
@@ -34,7 +34,7 @@ def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
             "divide it into several matrix files",
         )
     return tuple(
-        NightlyCell(host=this_host if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
+        NightlyCell(host=host if matrix.hosts else this_host, configuration=configuration, workload=entry.path)
         for host, configuration, entry in combinations
     )
 

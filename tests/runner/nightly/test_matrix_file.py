@@ -100,6 +100,11 @@ def test_without_hosts_it_is_for_whoever_reads_it(tmp_path: Path) -> None:
         build_github_jobs(found)
 
 
+def test_a_host_may_have_any_name(tmp_path: Path) -> None:
+    found = matrix('[hosts.here]\n[hosts.other]\n[[workloads]]\npath = "a"', tmp_path)
+    assert [cell.place for cell in plan_cells(found, "other")] == [("here", "plain", "a"), ("other", "plain", "a")]
+
+
 @given(NAMES, NAMES, NAMES.filter(bool))
 def test_no_cell_is_lost_and_none_is_there_twice(hosts: list[str], configurations: list[str], paths: list[str]) -> None:
     made = Matrix(
