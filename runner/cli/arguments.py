@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model", bound="Strict")
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
+_MAX_SECONDS = 1e9
+"""The longest duration, some thirty years: a command cannot wait for infinity, or write it as a time."""
+_MAX_NUMBER = 2**64
+"""The largest number that the contract accepts."""
 _RANGE_HINT = "put the older commit first, as in v1.0..HEAD"
 _NOT_A_RANGE = "this command needs more than one commit: write a range, as in {0}~10..{0}"
 
@@ -55,11 +59,10 @@ class Duration(click.ParamType[float]):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
         if not match:
             self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h.", parameter, context)
-        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
-
-
-_MAX_NUMBER = 2**64
-"""The largest number that the contract accepts."""
+        seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+        if seconds > _MAX_SECONDS:
+            self.fail(f"{value!r} is too long.", parameter, context)
+        return seconds
 
 
 class FiniteRange(click.FloatRange):
