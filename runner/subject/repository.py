@@ -23,7 +23,7 @@ from runner.subject.hardened_git import (
     iterate_git_entries,
     run_git,
 )
-from runner.system.durable_files import rename_folder_durably
+from runner.system.durable_files import rename_new_folder_durably
 from runner.system.private_folder import make_private_folder
 from runner.system.scratch import make_scratch_folder
 
@@ -339,8 +339,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
             new_clone = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(new_clone))
             run_git("remote", "set-url", "origin", shown_location, git_dir=str(new_clone))
-            with suppress(OSError):  # Another command may have cloned it meanwhile.
-                rename_folder_durably(new_clone, clone)
+            rename_new_folder_durably(new_clone, clone)
     return Repository(clone, name, bare=True)
 
 
