@@ -10,6 +10,7 @@ from msgspec import Struct
 from runner.contract.report import make_safe_name
 from runner.errors import FaultwatchError
 from runner.system.cpu_list import parse_cpus
+from runner.system.home_folder import expand_home
 from runner.variables import get_value
 
 MAX_BUILDS_GIB = 20.0
@@ -97,7 +98,7 @@ def load_settings() -> Settings:
     pool = make_safe_name(pool_name) if pool_name else ""
     home = get_value("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
     return Settings(
-        home=Path(home).expanduser().absolute(),
+        home=expand_home(home).absolute(),
         url=_read_url(),
         host=pool or make_safe_name(get_value("FAULTWATCH_HOST") or socket.gethostname()),
         pool=pool,

@@ -130,9 +130,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_MAX_WAITING_CONNECTIONS)
-    except OSError as error:
+    except (OSError, TypeError, UnicodeError) as error:  # the last two: a name that cannot be encoded
         # Errors of name resolution have negative numbers, which strerror does not know.
-        reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number is not None and number > 0 else str(error)
         raise ServiceError(
             "The service cannot listen",
             f"{host} port {port} ({reason})",

@@ -80,7 +80,7 @@ def list_wrong_values(parameter: click.Parameter, folder: Path) -> list[str]:
     if isinstance(kind, click.Path):
         (folder / "file").touch()
         return [str(folder), str(folder / "missing" / "file"), str(folder / "file" / "below"), "/proc/faultwatch"]
-    return ["", "x" * 5000, "../..", "\x1b[31m"]
+    return ["", "x" * 5000, "../..", "\x1b[31m", "~no.such.user/x", "\udcff"]
 
 
 def _make_right_value(parameter: click.Parameter, folder: Path) -> str:

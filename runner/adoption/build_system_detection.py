@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.sources import Sources, is_third_party
+from runner.adoption.sources import Sources, is_plain_path, is_third_party
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
 
@@ -41,7 +41,11 @@ def _describe_missing_program(files: Sequence[str]) -> str:
 
 
 def propose_builds(sources: Sources) -> list[BuildProposal]:
-    """Propose how to build a project, the most likely way first; empty if no build system is recognised."""
+    """Propose how to build a project, the most likely way first; empty if no build system is recognised.
+
+    Files whose paths need quotes are ignored, because the proposed commands contain paths without quotes.
+    """
+    sources = replace(sources, files=tuple(filter(is_plain_path, sources.files)))
     native = [cargo, go, cmake, meson, autotools, make, fortran]
     systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
     # Node comes late: in most projects in other languages, package.json only serves the documentation.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
-from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
+from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
@@ -30,8 +30,6 @@ _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
 """An option of Google Benchmark: its name occurs in each program that contains the library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
-_PLAIN_NAME = re.compile(r"[\w./+@%=:,-]+")
-"""A path that needs no quotes, neither in a command line nor in a shell."""
 _GENERATED_FILES = {
     *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
@@ -123,7 +121,7 @@ def _is_candidate_name(name: str) -> bool:
         _GENERATED_FILES.isdisjoint(path.parts[:-1])
         and ".so" not in path.suffixes
         and not is_build_script
-        and _PLAIN_NAME.fullmatch(name) is not None
+        and is_plain_path(name)
     )
 
 

@@ -45,9 +45,9 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
     remote
         The address of the remote; empty if there is none.
     """
-    # The host of https://HOST:PORT/PATH, ssh://HOST/PATH or USER@HOST:PATH.
-    without_scheme = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower())
-    server = without_scheme.partition("/")[0].partition(":")[0]
+    # The host of https://USER:TOKEN@HOST:PORT/PATH, ssh://HOST/PATH or USER@HOST:PATH.
+    host_and_path = re.sub(r"^(?:[a-z+]+://)?(?:[^@/]*@)?", "", remote.lower())
+    server = host_and_path.partition("/")[0].partition(":")[0]
     by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)]
     by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)]
     # If there are files of several CI systems, the remote's address decides.

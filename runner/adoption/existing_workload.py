@@ -7,6 +7,7 @@ from typing import Protocol
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 from runner.subject.workload_files import list_workload_files
+from runner.system.home_folder import expand_home
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 
 _MAX_NAMED_FILES = 3
@@ -22,7 +23,7 @@ class Confirm(Protocol):
 
 def get_workload_folder(path: str) -> str:
     """Return the folder of a workload file, given the path of the file or of the folder."""
-    file_or_folder = Path(path).expanduser()
+    file_or_folder = expand_home(path)
     return str(file_or_folder if file_or_folder.is_dir() else file_or_folder.parent)
 
 
@@ -42,7 +43,7 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
         The named file does not exist, or the repository has several workload files and none was named.
     """
     if path is not None:
-        file_or_folder = Path(path).expanduser()
+        file_or_folder = expand_home(path)
         file = (file_or_folder / WORKLOAD_FILE if file_or_folder.is_dir() else file_or_folder).resolve()
         if not file.is_file():
             remedy = (

@@ -1,6 +1,7 @@
 """Writes files into a user's work tree: completely or not at all, and never through a link that leads out of it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
@@ -37,7 +38,8 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
     except OSError as error:
         raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "check the permissions") from None
     finally:
-        temporary_file.unlink(missing_ok=True)
+        with suppress(OSError):  # usually it is gone, because it was renamed
+            temporary_file.unlink()
 
 
 def _resolve_inside(top: Path, name: str) -> Path:

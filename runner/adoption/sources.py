@@ -1,5 +1,6 @@
 """The tracked files of a commit, from which ``init`` detects how to build and run a project."""
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -13,6 +14,7 @@ MAX_FILE_CHARACTERS = 256 * 1024
 """How many characters at the beginning of a file are read."""
 MAX_DEPTH = 2
 """How many folders below the top a build file may be."""
+_PLAIN_PATH = re.compile(r"[\w./+@%=:,-]+")
 _RECENT_COMMITS = 100
 """A file that was not changed by this many newest commits will probably stay the same."""
 
@@ -95,6 +97,11 @@ THIRD_PARTY_FOLDERS = (
     "subprojects",
 )
 """Folders in which projects keep third-party sources."""
+
+
+def is_plain_path(path: str) -> bool:
+    """Return whether a path needs no quotes, neither in a command line nor in a shell."""
+    return _PLAIN_PATH.fullmatch(path) is not None
 
 
 def is_third_party(file: str) -> bool:

@@ -4,7 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -12,7 +12,15 @@ from msgspec import Struct
 from runner.cli import completers
 from runner.errors import FaultwatchError
 
+if TYPE_CHECKING:
+    from runner.contract.base import Strict
+
+_Model = TypeVar("_Model", bound="Strict")
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
+_MAX_SECONDS = 1e9
+"""The longest duration, some thirty years: a command cannot wait for infinity, or write it as a time."""
+_MAX_NUMBER = 2**64
+"""The largest number that the contract accepts."""
 _RANGE_HINT = "put the older commit first, as in v1.0..HEAD"
 _NOT_A_RANGE = "this command needs more than one commit: write a range, as in {0}~10..{0}"
 
@@ -51,7 +59,10 @@ class Duration(click.ParamType[float]):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
         if not match:
             self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h.", parameter, context)
-        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+        seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+        if seconds > _MAX_SECONDS:
+            self.fail(f"{value!r} is too long.", parameter, context)
+        return seconds
 
 
 class FiniteRange(click.FloatRange):
@@ -62,7 +73,27 @@ class FiniteRange(click.FloatRange):
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a number.", param, ctx)
+        if abs(number) > _MAX_NUMBER:
+            self.fail(f"{value!r} is too large.", param, ctx)
         return number
+
+
+def build_model(model: type[_Model], **fields: Any) -> _Model:
+    """Return a model of the contract with values that the user has written.
+
+    Raises
+    ------
+    FaultwatchError
+        The contract does not accept a value.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        mistake = error.errors(include_url=False)[0]
+        location = ".".join(map(str, mistake["loc"]))
+        raise FaultwatchError(f"the service does not accept this {location}: {mistake['msg']}") from None
 
 
 class Target(Struct, frozen=True):

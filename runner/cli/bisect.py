@@ -7,7 +7,7 @@ import click
 from msgspec import Struct
 
 from runner.cli.activity import Activity, show_activity
-from runner.cli.arguments import FiniteRange, add_workload_and_range
+from runner.cli.arguments import FiniteRange, add_workload_and_range, build_model
 from runner.cli.measuring_setup import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
@@ -190,7 +190,8 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
     # The ends come first, because the check stops at the first commit that can be checked out.
     refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], good_revision, *revisions))
     # Describe the search as a job of the service.
-    question = BisectQuestion(
+    question = build_model(
+        BisectQuestion,
         subject=request.repository.name,
         case=request.case.name,
         host=request.settings.host,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.cli.ci_job import detect_ci_job
 from runner.cli.gate_plan import GatePlan
-from runner.contract.gate import ForgeKind, GateCase, GateReport
+from runner.contract.gate import MAX_FILE_CHARACTERS, ForgeKind, GateCase, GateReport
 from runner.measuring.comparison import ComparisonResult
 from runner.workload.budget_lines import find_budget_lines
 
@@ -60,7 +60,9 @@ def build_gate_report(
 
 
 def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
-    """Return the workload file relative to its repository, and the line of each budget; empty if it is outside.
+    """Return the workload file relative to its repository, and the line of each budget.
+
+    Both are empty if the file is outside, or if a report cannot contain its name.
 
     Parameters
     ----------
@@ -71,4 +73,7 @@ def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
     repository_root = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)
     if not path.is_relative_to(repository_root):
         return "", {}
-    return path.relative_to(repository_root).as_posix(), find_budget_lines(path.read_text(encoding="utf-8"))
+    name = path.relative_to(repository_root).as_posix()
+    if len(name) > MAX_FILE_CHARACTERS or name != name.encode(errors="replace").decode():
+        return "", {}
+    return name, find_budget_lines(path.read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,7 +254,9 @@ def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
     workload_path
         The path of the workload file in the repository.
     """
-    text = ci_file.read_text(encoding="utf-8", errors="replace")
+    text = ""
+    with suppress(OSError):  # it is a folder, or a link to a missing file
+        text = ci_file.read_text(encoding="utf-8", errors="replace")
     whole_path = rf"(?<![\w./-]){re.escape(workload_path)}(?![\w/-])"  # not as a part of a longer path
     if re.search(whole_path, text):
         return ""

@@ -58,7 +58,7 @@ def run(
     from runner.cli.job_preparer import JobPreparer
     from runner.cli.measuring_setup import create_host_turn
     from runner.contract.job import State
-    from runner.errors import AlreadyEnded
+    from runner.errors import AlreadyEnded, FaultwatchError
     from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded_service import connect_to_service
 
@@ -72,6 +72,10 @@ def run(
         except AlreadyEnded as error:
             print_message(error.what)
             job = service.get_job(job_id)
+        except FaultwatchError:
+            job = service.get_job(job_id)
+            if job.state is not State.FAILED:
+                raise  # the job was not claimed, or its end could not be reported
     output_result(
         job.model_dump(mode="json"),
         as_json=as_json,

@@ -21,6 +21,7 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
+from runner.cli.output_files import require_writable
 from runner.cli.result_output import print_result, write_result
 from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -79,6 +80,7 @@ def command(
     WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Exit code 1 if a case failed or no case
     could be measured. Nothing is stored without --send.
     """
+    require_writable({"suite": suite, "output": output_file})
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     cases = choose_cases(workload, parameter_choices, case_names)
@@ -91,14 +93,14 @@ def command(
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
         reports = _measure_cases(workload, cases, repository, chosen_revision, workbench, samples)
-    if suite:
-        _write_suite(reports, suite)
     is_measured = any(report.samples for report in reports)
     has_failed = not is_measured or any(report.outcome is Outcome.FAILED for report in reports)
     document = [report.model_dump(mode="json") for report in reports]
-    # Write the file before sending, so that the measurements are kept even if the service refuses them.
+    # Write the file first, so that the measurements are kept even if there is no suite, or the service refuses them.
     write_result(document, output_file)
     set_outputs({"verdict": "failed" if has_failed else "measured"})
+    if suite:
+        _write_suite(reports, suite)
     if send:
         register_subject(settings, repository, workload)
         _send_reports(settings, repository, reports)

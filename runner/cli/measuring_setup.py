@@ -1,7 +1,6 @@
 """Sets up the measurements of a command: its workload, its turn on the host and its workbench; prints the warnings."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -15,6 +14,7 @@ from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import find_workload_and_repository
+from runner.system.home_folder import expand_home
 from runner.workload import Workload
 from runner.workload.assignments import parse_assignments
 
@@ -24,7 +24,7 @@ def find_target(settings: Settings, workload_name: str | None, repo: str | None)
 
     See :func:`find_workload_and_repository`.
     """
-    if repo is None or Path(repo).expanduser().exists():
+    if repo is None or expand_home(repo).exists():
         return find_workload_and_repository(settings, workload_name, repo)
     with show_activity(f"fetching {hide_password(repo)}"):
         return find_workload_and_repository(settings, workload_name, repo)

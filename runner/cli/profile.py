@@ -1,5 +1,6 @@
 """``faultwatch profile``: show where a case's faults, CPU time and waiting come from, and name the cause."""
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,7 @@ def command(
     case = choose_single_case(workload, parameter_choices, case_names)
     ends = [find_complete_revision(repository, workload, end).commit for end in (base, head) if end]
     is_sandboxed = is_sandbox_needed(confined, repository, settings)
+    _require_writable_folder(stacks)
     # Profile each commit.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed)
@@ -175,6 +177,20 @@ def _parse_commits(commit_range: str | None, revision: str) -> tuple[str | None,
     if revision != "HEAD":
         raise click.UsageError("The commits are given twice: pass only a RANGE, as in v1.0..HEAD.")
     return parse_range(commit_range) if is_range(commit_range) else (None, commit_range)
+
+
+def _require_writable_folder(folder: Path | None) -> None:
+    """Create the folder of the stacks, if any; refuse one that cannot be written, before anything is profiled."""
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass  # creating the file is the check
+    except OSError as error:
+        raise FaultwatchError(
+            f"{folder} cannot be written: {error.strerror}", "choose another folder with --stacks"
+        ) from None
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:

@@ -14,6 +14,7 @@ from runner.reporting.embedded_service import build_own_database, connect_to_ser
 from runner.run_store.store import open_store
 from runner.settings import Settings, load_settings
 from runner.subject.repository import Repository, open_repository
+from runner.system.home_folder import expand_home
 from runner.system.scratch import make_scratch_folder
 
 
@@ -43,7 +44,7 @@ def command(store_location: str, site: Path, with_details: bool, repo: str | Non
     Pages.
     """
     settings = load_settings()
-    site = site.expanduser().absolute()
+    site = expand_home(site).absolute()
     if not site.parent.is_dir():
         raise FaultwatchError(f"--to: {site.parent} is not a folder", "name a folder whose parent folder exists")
     store = open_store(store_location, _find_repository(settings, repo), print_warning, may_be_new=False)

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
+from runner.cli.arguments import build_model
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, format_parameter
 from runner.contract.commit_search import NothingToFind
@@ -97,7 +98,7 @@ def parse_change(text: str) -> SettingChange:
         )
     if name == MemoryGroup.setting:
         before, after = (str(parse_size(side)) if side not in {"", "none"} else "none" for side in (before, after))
-    return SettingChange(name=name, before=before or None, after=after or None)
+    return build_model(SettingChange, name=name, before=before or None, after=after or None)
 
 
 def split_change(text: str) -> tuple[str, str]:

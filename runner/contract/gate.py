@@ -25,6 +25,8 @@ Project = Annotated[
 """A repository on a forge: ``owner/name``, or on GitLab ``group/subgroup/name``."""
 
 
+MAX_FILE_CHARACTERS = 1000
+"""The longest name of a workload file."""
 MAX_CASES = 1000
 """The largest number of cases of one gate."""
 
@@ -62,7 +64,7 @@ class GateCase(Strict):
     judge: tuple[MetricName, ...] = Field(default=(), max_length=100)
     precision: dict[str, Percent] = Field(default_factory=dict)
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    file: str = Field(default="", max_length=1000)
+    file: str = Field(default="", max_length=MAX_FILE_CHARACTERS)
     """The workload file, relative to the repository; empty if it is outside the repository."""
     lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     """The line of that file with the budget of each metric."""

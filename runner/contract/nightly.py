@@ -13,6 +13,8 @@ from runner.contract.report import Case
 Words = Annotated[str, StringConstraints(max_length=1000)]
 NightlyName = Name
 """Name of a nightly run: a date, or the number of a CI run."""
+MAX_CELLS = 10_000
+"""The largest number of cells of one nightly run."""
 
 
 class NightlyCell(Strict):
@@ -41,7 +43,7 @@ class NightlyCell(Strict):
 class NightlyPart(Strict):
     """Cells of a nightly run: all planned cells, or those that one host has run."""
 
-    cells: tuple[NightlyCell, ...] = Field(max_length=10_000)
+    cells: tuple[NightlyCell, ...] = Field(max_length=MAX_CELLS)
 
 
 class CaseState(StrEnum):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from runner.doctor import measurement_checks, memory_checks, processor_checks, tool_checks
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import Check, CheckResult, CheckStatus, make_unknown
+from runner.errors import FaultwatchError
 
 CHECKS: Mapping[str, Callable[[HostProbe], CheckResult]] = {
     "perf": measurement_checks.check_perf,
@@ -46,6 +47,8 @@ def run_checks(host: HostProbe) -> Iterator[Check]:
             result = check(host)
         except (OSError, ValueError) as error:
             result = make_unknown(f"cannot be checked: {error}")
+        except FaultwatchError as error:
+            result = make_unknown(f"cannot be checked: {error.what}", error.remedy)
         yield Check(name, *result)
 
 

@@ -86,7 +86,13 @@ def apply_fixes(host: HostProbe) -> FixReport:
     before = _read_current_values(host)
     _store_values_before_fix(host, before)
     fix_report = FixReport()
+    tuned_names = [name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status)]
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
+    fix_report.failed += [
+        f"{name}: `pyperf system tune` has not fixed it"
+        for name in tuned_names
+        if _needs_fix(PYPERF_FIXES[name](host).status)
+    ]
     _record_pyperf_reset(host, is_needed=_has_changed_services(answer.text))
     # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
@@ -162,7 +168,14 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
     """Store the values from before the first fix, unless they are stored: a later fix must not overwrite them."""
     file = get_undo_file(host)
     if file.exists():
-        read_record(file)  # Raises if it is damaged: then nothing may be fixed.
+        try:
+            read_record(file)
+        except (OSError, ValueError) as error:
+            raise FaultwatchError(
+                f"nothing was changed, because the earlier changes could not be undone later: {file} cannot be read: "
+                f"{error}",
+                "remove it to keep the present values as those to restore",
+            ) from None
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -84,16 +84,13 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
         if name in _SHELLS:
             yield from _list_shell_programs(words[index:], is_program)
             return
-        for argument in words[index:]:
-            yield from _find_named_tools(argument)
         if name == "find":
             for option, program in pairwise(words):
                 if option in _EXEC_OPTIONS:
                     yield _get_program_name(program)
-        if name not in _WRAPPERS:
-            return
-        # Skip the options of the wrapper: continue with the first of its arguments that is a program.
-        while index < len(words) and not is_program(_get_program_name(words[index])):
+        # Skip the arguments; of a wrapper only its options: continue with the first argument that is a program.
+        while index < len(words) and not (name in _WRAPPERS and is_program(_get_program_name(words[index]))):
+            yield from _find_named_tools(words[index])
             index += 1
 
 

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from runner.errors import FaultwatchError
 from runner.execution.launcher import Confinement
 from runner.execution.system_call_filter import open_filter
+from runner.system.home_folder import expand_home
 from runner.system.tree_walk import walk_tree
 from runner.variables import get_value
 
@@ -237,7 +238,7 @@ def create_sandbox() -> Sandbox:
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
-    readable_folders = tuple(str(Path(folder).expanduser()) for folder in folders)
+    readable_folders = tuple(str(expand_home(folder)) for folder in folders)
     if os.geteuid() != 0:
         sandbox = Sandbox(readable_folders=readable_folders)
     else:

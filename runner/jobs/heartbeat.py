@@ -1,5 +1,6 @@
 """Keeps the lease of a claimed job: sends heartbeats with the job's progress, and receives the service's orders."""
 
+import re
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -12,6 +13,9 @@ from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.client import Service
 from runner.reporting.service_retries import RETRY_SECONDS
+
+_MAX_SENTENCE_CHARACTERS = 2000
+"""The longest sentence that the contract accepts."""
 
 
 class JobStopped(Exception):
@@ -61,7 +65,7 @@ class Heartbeat:
         """
         with self._lock:
             update = {
-                "sentence": sentence or self._progress.sentence,
+                "sentence": _make_acceptable(sentence) or self._progress.sentence,
                 "runs_left": runs_left,
                 "seconds_left": seconds_left,
             }
@@ -118,7 +122,7 @@ class Heartbeat:
                 lease=self._lease,
                 outcome=outcome,
                 measured=tuple(self._unreported),
-                sentence=sentence[:2000],
+                sentence=_make_acceptable(sentence),
                 result=result,
             )
             return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, finish)
@@ -150,3 +154,8 @@ class Heartbeat:
             return
         else:
             self._print_message(f"the service had declared job {self.job.id} lost; this runner has claimed it again")
+
+
+def _make_acceptable(sentence: str) -> str:
+    """Return a sentence that the contract accepts: it may quote a path that is not text, or the output of a program."""
+    return re.sub(r"[\0\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", sentence)[:_MAX_SENTENCE_CHARACTERS]

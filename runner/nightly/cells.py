@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from runner.contract.base import Parameter
-from runner.contract.nightly import NightlyCell
+from runner.contract.nightly import MAX_CELLS, NightlyCell
 from runner.errors import FaultwatchError
-from runner.nightly.matrix_file import THIS_HOST, Configuration, Matrix, WorkloadEntry
+from runner.nightly.matrix_file import Configuration, Matrix, WorkloadEntry
 from runner.workload import Workload
 
 _THREADS_VARIABLE = "OMP_NUM_THREADS"
+_CONFIGURATION_PARAMETER = "configuration"
+"""The parameter with the name of a configuration that sets variables."""
 
 
 def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
@@ -19,10 +21,21 @@ def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
     ----------
     this_host
         The name of this host: the only host if the matrix names none.
+
+    Raises
+    ------
+    FaultwatchError
+        A cell is listed twice, or there are more cells than a nightly run may have.
     """
+    combinations = list(_list_combinations(matrix))
+    if len(combinations) > MAX_CELLS:
+        raise FaultwatchError(
+            f"{matrix.path} has {len(combinations):,} cells, and a nightly run has {MAX_CELLS:,} at most",
+            "divide it into several matrix files",
+        )
     return tuple(
-        NightlyCell(host=this_host if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
-        for host, configuration, entry in _list_combinations(matrix)
+        NightlyCell(host=host if matrix.hosts else this_host, configuration=configuration, workload=entry.path)
+        for host, configuration, entry in combinations
     )
 
 
@@ -120,12 +133,18 @@ def apply_configuration(
         else:
             run_keys[key] = f"{{{key}}}"
     if configuration.environment:
+        if _CONFIGURATION_PARAMETER in workload.matrix:
+            raise FaultwatchError(
+                f"the configuration {name} sets variables, so its cases get the parameter "
+                f"{_CONFIGURATION_PARAMETER!r}, but {workload.name} has a parameter of this name",
+                "give the parameter of the workload another name",
+            )
         # Escape braces, which would be placeholders: the values are literal.
         environment |= {
             variable: value.replace("{", "{{").replace("}", "}}")
             for variable, value in configuration.environment.items()
         }
-        added_parameters["configuration"] = name
+        added_parameters[_CONFIGURATION_PARAMETER] = name
     if not added_parameters:
         return workload, tuple(case_choices)
     fields: dict[str, Any] = {field: getattr(workload, field) for field in Workload.model_fields}

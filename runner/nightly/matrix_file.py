@@ -9,11 +9,12 @@ from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATOR_VARIABLES
+from runner.workload.definition import Variables
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 PLAIN_CONFIGURATION = "plain"
 """The only configuration of a matrix file that names none: it has the settings of the workload file."""
-THIS_HOST = "here"
+_THIS_HOST = "here"
 """Stands for the only host of a matrix file that names none: the host that reads the file."""
 Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)$")]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
@@ -39,7 +40,7 @@ class Configuration(Table):
     """Number of processes that run the command at once."""
     memory_limit: Size | None = None
     """Bytes that the processes may use together, with K, M or G; or none."""
-    environment: dict[str, str] = Field(default_factory=dict)
+    environment: Variables = Field(default_factory=dict)
     """Variables of the measured process."""
 
     @field_validator("allocator")
@@ -100,7 +101,7 @@ class Matrix(Table):
     @property
     def host_names(self) -> tuple[str, ...]:
         """Names of the hosts."""
-        return tuple(self.hosts) or (THIS_HOST,)
+        return tuple(self.hosts) or (_THIS_HOST,)
 
     @property
     def configuration_names(self) -> tuple[str, ...]:

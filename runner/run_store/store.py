@@ -1,7 +1,6 @@
 """A run store: adds the results of a command, and yields the intact documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
@@ -15,6 +14,7 @@ from runner.run_store.branch_files import make_branch_files
 from runner.run_store.document_names import DocumentName, Kind, make_name, parse_name
 from runner.run_store.folder_files import FolderFiles
 from runner.subject.repository import Repository
+from runner.system.home_folder import expand_home
 
 _BRANCH = "branch:"
 
@@ -139,6 +139,6 @@ def open_store(
             raise FaultwatchError(f"{address}: not a git repository", "run this in the repository, or pass --repo")
         files = make_branch_files(repository, address.removeprefix(_BRANCH))
     else:
-        files = FolderFiles(Path(address).expanduser().absolute())
+        files = FolderFiles(expand_home(address).absolute())
     files.open(may_be_new=may_be_new)
     return RunStore(files, warn)

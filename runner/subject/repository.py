@@ -23,7 +23,7 @@ from runner.subject.hardened_git import (
     iterate_git_entries,
     run_git,
 )
-from runner.system.durable_files import rename_folder_durably
+from runner.system.durable_files import rename_new_folder_durably
 from runner.system.private_folder import make_private_folder
 from runner.system.scratch import make_scratch_folder
 
@@ -266,7 +266,8 @@ class Repository(Struct, frozen=True):
     def _read_log(self, *arguments: str) -> Iterator[Revision]:
         """Yield the commits that ``git log`` lists for some arguments."""
         # The five fields of each commit are separated by null bytes, because titles and names can contain all others.
-        fields = self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0")
+        # After the last argument, "--" keeps git from taking a name with wildcards for a pattern of paths.
+        fields = self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments, "--").split("\0")
         for start in range(0, len(fields) - 4, 5):
             commit, parents, author, date, title = fields[start : start + 5]
             yield Revision(
@@ -338,8 +339,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
             new_clone = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(new_clone))
             run_git("remote", "set-url", "origin", shown_location, git_dir=str(new_clone))
-            with suppress(OSError):  # Another command may have cloned it meanwhile.
-                rename_folder_durably(new_clone, clone)
+            rename_new_folder_durably(new_clone, clone)
     return Repository(clone, name, bare=True)
 
 

@@ -33,6 +33,15 @@ def rename_folder_durably(complete_path: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
+def rename_new_folder_durably(complete_path: Path, target: Path) -> None:
+    """Rename a complete folder, as :func:`rename_folder_durably` does, unless another process has made it meanwhile."""
+    try:
+        rename_folder_durably(complete_path, target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the entries of a folder (not the content of its files) have reached the storage."""
     _sync_path(folder, os.O_DIRECTORY)

@@ -12,12 +12,16 @@ def parse_assignments(option: str, assignments: Iterable[str], name_pattern: str
     Raises
     ------
     FaultwatchError
-        An argument does not have this form.
+        An argument does not have this form, or is not text.
     """
     values = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or not re.fullmatch(name_pattern, name, re.DOTALL) or "\0" in value:
             raise FaultwatchError(f"{option} {assignment!r} does not have the form NAME=VALUE")
+        try:
+            assignment.encode()
+        except UnicodeEncodeError:
+            raise FaultwatchError(f"{option} {assignment!r} is not valid UTF-8, so no report can contain it") from None
         values[name] = value
     return values

@@ -1,5 +1,6 @@
 """Reads ``workload.toml`` strictly, so that a mistyped key is an error and not a silent default."""
 
+import re
 import shlex
 from difflib import get_close_matches
 from functools import cached_property
@@ -139,6 +140,17 @@ class BuildRecipe(Table):
         return hash_document(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
 
 
+def _require_pattern(output: str, pattern: str | None) -> None:
+    """Check that a pattern can find the work: without its groups, each execution would count as one operation in 1 s.
+
+    Its syntax is not checked here, because a pattern from a pull request is only compiled in a separate process.
+    """
+    if output == "regex" and not re.search(r"\(\?P<(?:operations|seconds)>", pattern or ""):
+        raise ValueError(
+            'pattern: output = "regex" needs a pattern with a group (?P<operations>…) or (?P<seconds>…), or both'
+        )
+
+
 class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. A parameter of the matrix replaces ``{name}``."""
 
@@ -171,6 +183,11 @@ class RunRecipe(Table):
     """Whether the program marks a region of interest, which is counted in addition to the whole process."""
     huge_pages: Annotated[str, _require_choice(*HUGE_PAGE_CHOICES)] = "host"
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
+
+    @model_validator(mode="after")
+    def _check_pattern(self) -> Self:
+        _require_pattern(self.output, self.pattern)
+        return self
 
     def list_texts(self) -> tuple[str, ...]:
         """Return all texts in which placeholders are replaced."""
@@ -237,6 +254,11 @@ class LoadRecipe(Table):
     """For ``regex``: a regular expression with the groups ``operations`` and ``seconds``."""
     operations: Annotated[int, Field(ge=1, le=2**53)] | None = None
     """The operations of one window, if the command does not print them."""
+
+    @model_validator(mode="after")
+    def _check_pattern(self) -> Self:
+        _require_pattern(self.output, self.pattern)
+        return self
 
 
 class Metrics(Table):

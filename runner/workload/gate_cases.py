@@ -65,10 +65,8 @@ def combine_with_judging_file(own_workload: Workload, judging_workload: Workload
     """Return a workload that is built and run by its own file, but measured and judged by the judging file."""
     if (own_workload.workload, own_workload.metrics) == (judging_workload.workload, judging_workload.metrics):
         return own_workload
-    own_tables = {
-        name: getattr(own_workload, name) for name in ("run", "build", "matrix", "include", "exclude", "path")
-    }
-    return Workload(workload=judging_workload.workload, metrics=judging_workload.metrics, **own_tables)
+    fields = {name: getattr(own_workload, name) for name in Workload.model_fields}
+    return Workload(**fields | {"workload": judging_workload.workload, "metrics": judging_workload.metrics})
 
 
 def list_case_pairs(

@@ -13,8 +13,11 @@ _MAX_CHARACTERS, _MAX_ITEMS, _MAX_CHANGES = 300, 100, 1000
 """The limits of a gate's report: characters of a value, values of a key, and number of keys."""
 _DEFAULT_VALUE = "default"
 """Stands in messages for a value that a file does not set."""
-_RECIPE_TABLES = ("build", "folder", "run")
+_RECIPE_TABLES = ("build", "folder", "load", "run", "server")
 """The tables that do not affect the judgement; their changes are listed last."""
+
+_COMMAND_KEYS = {"command", "ready_command", "stop_command", "fill"}
+"""Keys of these tables that contain a command."""
 
 
 def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
@@ -58,6 +61,9 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
         "run": workload.run.model_dump(mode="json"),
         "build": workload.build.model_dump(mode="json", exclude={"needs", "timeout"}),
     }
+    if workload.server and workload.load:
+        recipes["server"] = workload.server.model_dump(mode="json", exclude={"ready_timeout", "stop_timeout"})
+        recipes["load"] = workload.load.model_dump(mode="json")
     document: dict[str, str | list[str]] = {
         "workload.samples": str(general_table.samples),
         "workload.max_samples": _DEFAULT_VALUE if general_table.max_samples is None else str(general_table.max_samples),
@@ -72,8 +78,8 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
         for key, value in keys.items():
             if isinstance(value, dict):
                 document |= {f"{table}.{key}.{name}": text for name, text in value.items()}
-            elif key == "command":
-                document[f"{table}.command"] = shlex.join(value or ())
+            elif key in _COMMAND_KEYS:
+                document[f"{table}.{key}"] = shlex.join(value or ())
             elif value is not None:
                 document[f"{table}.{key}"] = list(value) if isinstance(value, list) else str(value)
     return document

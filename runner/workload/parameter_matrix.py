@@ -23,7 +23,7 @@ def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tup
     Raises
     ------
     FaultwatchError
-        A choice names a parameter or a value that the matrix does not have.
+        A choice names a parameter or a value that the matrix does not have, or the file has too many points or none.
     """
     if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MAX_POINTS:
         raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "remove some values")
@@ -34,6 +34,10 @@ def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tup
         if not any(excluded_point.items() <= point.items() for excluded_point in workload.exclude)
     ]
     points += [dict(added_point) for added_point in workload.include if dict(added_point) not in points]
+    if not points:
+        raise FaultwatchError(
+            f"{workload.path}: [[exclude]] leaves no point of the matrix", "exclude fewer values, or add an [[include]]"
+        )
     points = choose_points(workload, points, parameter_choices)
     return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)
 

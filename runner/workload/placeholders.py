@@ -45,6 +45,17 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
     return _PLACEHOLDER.sub(replace_placeholder, text)
 
 
+def replace_placeholder(text: str, name: str, value: str) -> str:
+    """Return a text in which ``{name}`` is replaced by a literal value; all other placeholders and braces stay."""
+    escaped_value = escape_braces(value)
+    return _PLACEHOLDER.sub(lambda match: escaped_value if match[1] == name else match[0], text)
+
+
+def escape_braces(value: str) -> str:
+    """Escape braces in a value, because ``{name}`` is a placeholder."""
+    return value.replace("{", "{{").replace("}", "}}")
+
+
 def refuse_unknown_placeholders(texts: Iterable[str], matrix: Mapping[str, Sequence[Parameter]], file: Path) -> None:
     """Raise if a placeholder has no values in the matrix. Called before anything is built.
 

@@ -1,6 +1,5 @@
 """Applies a remedy to a workload: changes settings of its file, but keeps its cases."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +8,7 @@ from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.assignments import parse_assignments
 from runner.workload.definition import Workload
+from runner.workload.placeholders import escape_braces, replace_placeholder
 
 VARIABLE_PREFIX = "env."
 _FIELDS_WITH_PLACEHOLDERS = {
@@ -54,8 +54,8 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     # Change these values.
     run = content["run"]
     for name, value in settings.items():
-        if name.startswith(VARIABLE_PREFIX):
-            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): _escape_braces(value)}
+        if name.startswith(VARIABLE_PREFIX) and name != VARIABLE_PREFIX:
+            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): escape_braces(value)}
         elif name == "allocator":
             run["allocator"] = _require_choice(name, value, tuple(ALLOCATOR_VARIABLES))
         elif name == "thp":
@@ -84,14 +84,9 @@ def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
 def _replace_parameter(content: Any, name: str, value: str) -> Any:
     """Replace a parameter by a value wherever it occurs."""
     if isinstance(content, str):
-        return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _escape_braces(value), content)
+        return replace_placeholder(content, name, value)
     if isinstance(content, tuple):
         return tuple(_replace_parameter(part, name, value) for part in content)
     if isinstance(content, dict):
         return {key: _replace_parameter(part, name, value) for key, part in content.items()}
     return content
-
-
-def _escape_braces(value: str) -> str:
-    """Escape braces in a value, because ``{name}`` is a placeholder."""
-    return value.replace("{", "{{").replace("}", "}}")

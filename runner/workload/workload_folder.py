@@ -13,7 +13,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.settings import MAX_BUILDS_DAYS, load_settings
-from runner.system.durable_files import rename_folder_durably
+from runner.system.durable_files import rename_new_folder_durably
 from runner.system.path_length import compute_path_length, pad_path
 from runner.system.processes import read_own_name
 from runner.system.tree_walk import remove_tree, walk_tree
@@ -78,8 +78,7 @@ def provide_own_folder(workload: Workload) -> Path | None:
                     f"the files in {workload.path.parent} changed while the command ran", "start again"
                 )
             _make_readable(temporary_copy)
-            with suppress(OSError):  # Another process may have made the same copy meanwhile.
-                rename_folder_durably(temporary_copy, copy)
+            rename_new_folder_durably(temporary_copy, copy)
         finally:
             remove_tree(temporary_copy)
     os.utime(copy)  # Record the last use.

@@ -88,7 +88,7 @@ def add_token(session: Session, token: Token) -> None:
 
 def find_token(session: Session, token_id: str) -> Token | None:
     """Return the token with an id, valid or not."""
-    return session.get(Token, token_id)
+    return session.get(Token, token_id) if token_id.isascii() else None  # SQLite takes no invalid text
 
 
 def list_tokens(session: Session) -> list[Token]:

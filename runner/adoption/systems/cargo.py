@@ -55,7 +55,7 @@ def _read_manifest(sources: Sources) -> dict[str, Any]:
     """Return the content of Cargo.toml; empty if it is not valid."""
     try:
         return tomllib.loads(sources.read_text("Cargo.toml"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 

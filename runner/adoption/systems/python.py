@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from runner.adoption.proposal import IMPORT_OPTION, BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
+from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
@@ -236,7 +236,7 @@ def _read_project(sources: Sources) -> dict[str, Any]:
     """Return the content of pyproject.toml; empty if it is not valid."""
     try:
         return tomllib.loads(sources.read_text("pyproject.toml"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 
@@ -318,7 +318,7 @@ def _list_installed_commands(sources: Sources, project: dict[str, Any]) -> list[
     script_list = _SCRIPTS.search(sources.read_text("setup.py"))
     if script_list:
         names += [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", script_list[1])]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(filter(is_plain_path, names)))
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:

@@ -47,10 +47,49 @@ def test_a_c_project_with_a_settings_file_of_a_python_tool_is_no_python_package(
 NAMES = ["CMakeLists.txt", "meson.build", "configure.ac", "configure", "Makefile", "Cargo.toml", "go.mod", "x.f90"]
 NAMES += ["pyproject.toml", "setup.py", "bench/bench_x.py", "x_test.go", "main.go", "fpm.toml", "meson.options"]
 NAMES += ["package.json", "pom.xml", "App.java", "it's/Main.java", "run.sh"]
+ODD_FOLDERS = ["it's", "two words", "$(id)", "a;b"]
+BUILDABLE = {
+    "CMakeLists.txt": "project(x C)",
+    "meson.build": "project('x', 'c')",
+    "Makefile": "all:\n\tcc x.c\n",
+    "go.mod": "module x",
+    "main.go": "package main\nfunc main() {}\n",
+    "x.f90": "program x\nend program\n",
+    "bench/bench_x.py": "print(1)\n",
+    "__init__.py": "",
+    "__main__.py": "",
+    "tests/test_x.py": "",
+}
+"""What each build system looks for, also in a folder."""
+
+
+@pytest.mark.parametrize("folder", ODD_FOLDERS)
+@pytest.mark.parametrize("name", BUILDABLE)
+def test_a_path_that_needs_quotes_is_in_no_command(name: str, folder: str) -> None:
+    files = {"pyproject.toml": "[project]\nname = 'x'\n", "go.mod": "module x"} if name != "go.mod" else {}
+    files |= {f"{folder}/{name}": BUILDABLE[name]}
+    assert_valid(files)
+    for proposal in propose_builds(listing(files)):
+        assert folder not in " ".join((proposal.command, *(run.command for run in proposal.runs)))
+
+
+def test_the_name_of_an_installed_command_that_needs_quotes_is_left_out() -> None:
+    scripts = "[project.scripts]\n\"it's\" = 'x:y'\n'a b' = 'x:y'\ngood = 'x:y'\n"
+    proposal = propose_builds(listing({"pyproject.toml": f"[project]\nname = 'x'\n{scripts}"}))[0]
+    assert {run.program for run in proposal.runs} == {"venv/bin/good", 'venv/bin/python -c "import x"'}
+
+
+@pytest.mark.parametrize("name", ["Cargo.toml", "pyproject.toml"])
+def test_a_file_that_is_nested_too_deeply_proposes_nothing(name: str) -> None:
+    assert propose_builds(listing({name: f"a = {'[' * 100_000}"})) == (propose_builds(listing({name: ""})))
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=60)))
 def test_whatever_the_files_contain_each_proposal_makes_a_valid_workload_file(files: dict[str, str]) -> None:
+    assert_valid(files)
+
+
+def assert_valid(files: dict[str, str]) -> None:
     import tomllib
 
     from runner.workload import Workload

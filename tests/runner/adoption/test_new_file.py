@@ -22,6 +22,12 @@ def test_another_file_is_noticed_and_the_same_one_is_not(content: bytes, tmp_pat
     assert not has_other_content(tmp_path, "x", "text")
 
 
+def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".github").touch()
+    with pytest.raises(FaultwatchError, match=r"\.github/workflows/x\.yml cannot be written: Not a directory"):
+        write_file(tmp_path, ".github/workflows/x.yml", "text")
+
+
 def test_a_link_that_leads_out_of_the_work_tree_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / ".github").symlink_to(tmp_path)

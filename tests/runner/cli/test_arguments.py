@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.cli.arguments import (
+    Duration,
     Target,
     add_workload_and_range,
     add_workload_argument,
@@ -121,3 +122,14 @@ def test_a_mistake_is_said(command: click.Command, words: str, said: str) -> Non
     done = CliRunner().invoke(command, words.split())
     assert done.exit_code
     assert said in done.output + str(done.exception)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("1.5m", 90), ("2h", 7200), ("0s", 0)])
+def test_a_duration_is_in_seconds(text: str, seconds: float) -> None:
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "h", "-1", "1d", "9" * 400, "9" * 20 + "h", "\N{SUPERSCRIPT TWO}s"])
+def test_a_duration_that_no_command_can_wait_for_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is not a duration|is too long"):
+        Duration().convert(text, None, None)

@@ -134,6 +134,33 @@ def test_a_history_that_is_whole_somewhere_waits_to_be_measured(place: Path) -> 
     assert "waiting for process" in line
 
 
+def test_a_suite_that_cannot_be_written_is_refused_at_once(place: Path) -> None:
+    assert "/proc/suite.json cannot be written" in said(place, "measure", "repo", "--suite", "/proc/suite.json")
+    same = said(place, "measure", "repo", "--suite", "same.json", "--output", "same.json")
+    assert "--suite and --output use the same file" in same
+
+
+def test_stacks_that_cannot_be_written_are_refused_at_once(place: Path) -> None:
+    (place / "taken").touch()
+    assert "taken/stacks cannot be written" in said(place, "profile", "repo", "--stacks", "taken/stacks")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--min-difference", "1e30"), "'--min-difference': '1e30' is too large"),
+        (("--env", f"A={'x' * 5000}"), "variables.A: String should have at most 4000 characters"),
+        (("--change", f"variable.A={'x' * 5000}..1"), "before: String should have at most 4000 characters"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_what_a_search_cannot_ask_the_service_is_refused_at_once(
+    options: tuple[str, ...], reason: str, place: Path
+) -> None:
+    commits = () if "--change" in options else ("main~1..main",)
+    assert reason in said(place, "bisect", "repo", *commits, *options)
+
+
 def test_a_job_and_a_nightly_run_know_it_too(place: Path) -> None:
     matrix = '[[workloads]]\npath = "repo"\nrevision = "gone"\n'
     (place / "matrix.toml").write_text(matrix)
@@ -145,7 +172,7 @@ def test_a_job_and_a_nightly_run_know_it_too(place: Path) -> None:
             words = ("job", "run", str(number), "--repo", "repo", "repo/workload.toml")
             lock = str(place / "lock")
             done = faultwatch(place / "home", *words, url=proxy.url, timeout=30, FAULTWATCH_HOST_LOCK=lock)
-            assert done[0] != 0
+            assert done[0] == 1, done[2]
             assert reason in str(proxy.ask(f"/jobs/{number}")["sentence"])
         done = faultwatch(
             place / "home",

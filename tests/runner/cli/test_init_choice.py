@@ -340,6 +340,13 @@ def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_p
     assert "does not mention more/bench/workload.toml" in _describe_kept_ci_file(ci, "more/bench/workload.toml")
 
 
+def test_a_kept_file_that_cannot_be_read_runs_no_gate(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("folder", "link"):
+        assert "was left unchanged and does not mention w.toml" in _describe_kept_ci_file(tmp_path / name, "w.toml")
+
+
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
     builds = [BuildProposal("CMake", name, runs=(ALONE,)) for name in ("first", "second")]
     host = Host({("first", ALONE.command): (5, 5)})

@@ -17,6 +17,7 @@ from runner.contract import Canary, CanaryCount
 from runner.doctor.checks import CHECKS, is_measurable, run_checks
 from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput, get_free_bytes
 from runner.doctor.result import CheckStatus
+from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
 Make = Callable[[str], Any]
@@ -80,6 +81,19 @@ def test_whatever_is_not_fine_says_what_to_do(machine: Make) -> None:
         for check in run_checks(made_up(machine(name).root)):
             assert check.finding
             assert check.remedy or check.status in {CheckStatus.OK, CheckStatus.UNKNOWN}
+
+
+def test_a_count_that_cannot_be_read_is_a_finding_and_no_end(tmp_path: Path) -> None:
+    def fail(_: Path) -> CanaryOutcome:
+        raise FaultwatchError("perf printed what cannot be parsed", "report it")
+
+    checks = {check.name: check for check in run_checks(made_up(tmp_path, count_canary=fail))}
+    assert list(checks) == list(CHECKS)
+    assert checks["canary"].status is CheckStatus.UNKNOWN
+    assert (checks["canary"].finding, checks["canary"].remedy) == (
+        "cannot be checked: perf printed what cannot be parsed",
+        "report it",
+    )
 
 
 def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:

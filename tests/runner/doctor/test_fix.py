@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from runner.cli import doctor
 from runner.doctor.fix import OWN_FIXES, FixReport, apply_fixes, get_undo_file, undo_fixes
@@ -187,6 +188,23 @@ def test_undo_writes_only_what_a_fix_may_write(tmp_path: Path) -> None:
             undo_fixes(machine.host())
     assert not list(victim.iterdir())
     assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]"])
+def test_nothing_is_changed_if_what_to_undo_is_unreadable(damaged: str, machine: Machine) -> None:
+    machine.home.mkdir()
+    get_undo_file(machine.host()).write_text(damaged)
+    with pytest.raises(FaultwatchError, match=r"nothing was changed.*doctor-undo.json cannot be read"):
+        apply_fixes(machine.host())
+    assert machine.read() == HELD
+
+
+def test_what_pyperf_does_not_fix_has_failed(machine: Machine) -> None:
+    def fail(_: Sequence[str]) -> ProgramOutput:
+        return ProgramOutput(1, "No module named pyperf")
+
+    mending = apply_fixes(replace(machine.host(), run=fail))
+    assert mending.failed == ["governor: `pyperf system tune` has not fixed it"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")

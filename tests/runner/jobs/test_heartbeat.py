@@ -145,3 +145,13 @@ def test_a_job_that_another_host_has_by_now_is_left_to_it(service: Service) -> N
     beat.report_progress("one of five", 4)
     with pytest.raises(JobStopped, match="not this runner's"):
         beat.check_orders(1)
+
+
+def test_a_sentence_is_one_that_the_service_accepts(service: Service) -> None:
+    beat = heartbeat(service)
+    odd = "/srv/caf\udce9 is\0missing" + "x" * 5000
+    beat.report_progress(odd)
+    beat.finish(Outcome.FAILED, odd)
+    for told in (service.told[-1].sentence, service.ended[-1].sentence):
+        assert told.startswith("/srv/caf\ufffd is\ufffdmissing")
+        assert Progress.model_validate_json(Progress(lease="x", sentence=told).model_dump_json()).sentence == told

@@ -100,6 +100,11 @@ def test_without_hosts_it_is_for_whoever_reads_it(tmp_path: Path) -> None:
         build_github_jobs(found)
 
 
+def test_a_host_may_have_any_name(tmp_path: Path) -> None:
+    found = matrix('[hosts.here]\n[hosts.other]\n[[workloads]]\npath = "a"', tmp_path)
+    assert [cell.place for cell in plan_cells(found, "other")] == [("here", "plain", "a"), ("other", "plain", "a")]
+
+
 @given(NAMES, NAMES, NAMES.filter(bool))
 def test_no_cell_is_lost_and_none_is_there_twice(hosts: list[str], configurations: list[str], paths: list[str]) -> None:
     made = Matrix(
@@ -118,6 +123,7 @@ def test_no_cell_is_lost_and_none_is_there_twice(hosts: list[str], configuration
         ('[configurations.x]\nalocator = "jemalloc"', "did you mean 'allocator'?"),
         ('[configurations.x]\nallocator = "jmalloc"', "'jmalloc' is not one of glibc, jemalloc"),
         ('[configurations.x]\nmemory_limit = "much"', "[configurations.x] memory_limit: "),
+        ('[configurations.x.environment]\n"A=B" = "1"', "'A=B' is not a valid variable name"),
         ('[[workloads]]\npath = "a"\nhosts = ["b"]', "there is no host 'b'"),
         ("retries = 1", "workloads: this key is required"),
         ("[", "not valid TOML"),
@@ -133,6 +139,21 @@ def test_a_mistake_is_one_line_that_says_where(text: str, said: str, tmp_path: P
 def test_a_matrix_that_names_a_workload_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FaultwatchError, match="a is listed twice for plain on here"):
         plan_cells(matrix('[[workloads]]\npath = "a"\n[[workloads]]\npath = "a"', tmp_path), "here")
+
+
+def test_more_cells_than_a_nightly_run_may_have_are_refused() -> None:
+    many = {f"c{number}": Configuration() for number in range(5_001)}
+    made = Matrix(configurations=many, workloads=(WorkloadEntry(path="a"), WorkloadEntry(path="b")))
+    with pytest.raises(FaultwatchError, match="10,002 cells, and a nightly run has 10,000 at most"):
+        plan_cells(made, "here")
+
+
+def test_a_configuration_replaces_no_parameter_of_a_workload() -> None:
+    own = Workload.model_validate(
+        {"workload": {"name": "w"}, "run": {"command": "w {configuration}"}, "matrix": {"configuration": ("a", "b")}}
+    )
+    with pytest.raises(FaultwatchError, match="w has a parameter of this name"):
+        apply_configuration(own, "x", Configuration(environment={"A": "1"}))
 
 
 def test_nothing_to_set_leaves_the_workload_and_its_series_alone() -> None:

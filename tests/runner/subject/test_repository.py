@@ -100,6 +100,15 @@ def test_refuses_a_range_that_makes_no_sense(span: str, said: str, history: list
         repository.list_revisions(span)
 
 
+@pytest.mark.parametrize("name", ["w[n=1]", "*", "", "HEAD^{tree}", "-x", ":/", ":(glob)*"])
+def test_a_name_that_is_no_commit_is_refused_even_if_it_is_a_pattern_of_paths(
+    name: str, history: list[str], tmp_path: Path
+) -> None:
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(FaultwatchError, match="has no commit"):
+        repository.get_revision(name)
+
+
 def test_a_shallow_clone_is_refused_where_it_does_not_reach(history: list[str], tmp_path: Path) -> None:
     clone = tmp_path / "shallow"
     source = f"file://{tmp_path / 'subject'}"

@@ -19,7 +19,20 @@ from runner.workload.budget_lines import find_budget_lines
             {"region:minor-faults": 6},
         ),
         ("[metrics]\nbudget = 3\n", {}),
+        ("# one\u2028line\n[metrics.budget]\r\nminor-faults = 1\r\n", {"minor-faults": 3}),
+        ("not valid", {}),
     ],
 )
 def test_each_budget_is_found_however_it_is_written(text: str, lines: dict[str, int]) -> None:
     assert find_budget_lines(text) == lines
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("budget", ['"minor-faults" = 1\n', '"minor\\u002dfaults" = 1\n'])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_long_file_takes_no_long_time(budget: str, is_first: bool) -> None:
+    points = "".join(f"[[include]]\nn = {number}\n" for number in range(4000))
+    table = f"[metrics.budget]\n{budget}"
+    text = f"[workload]\n{table if is_first else ''}{points}{'' if is_first else table}"
+    lines = find_budget_lines(text)
+    assert lines == {"minor-faults": 3 if is_first else 8003}

@@ -48,6 +48,21 @@ def test_a_case_for_each_point_of_the_matrix(write) -> None:  # type: ignore[no-
     ]
 
 
+def test_a_matrix_of_which_no_point_is_left_is_refused(write) -> None:  # type: ignore[no-untyped-def]
+    workload = load_workload(write(GOOD + "[[exclude]]\nmib = 1\n[[exclude]]\nmib = 64\n"))
+    with pytest.raises(FaultwatchError, match=r"\[\[exclude\]\] leaves no point of the matrix"):
+        list_cases(workload)
+
+
+@pytest.mark.parametrize("pattern", ["", "pattern = ''", "pattern = '(?P<rate>[0-9]+)'"])
+def test_a_pattern_that_finds_no_work_is_refused(pattern: str, write) -> None:  # type: ignore[no-untyped-def]
+    program = GOOD.replace("[run]", f'[run]\noutput = "regex"\n{pattern}')
+    server = '[workload]\nname = "w"\n[server]\ncommand = "w {port}"\n[load]\ncommand = "l"\noutput = "regex"\n'
+    for table, text in (("run", program), ("load", server + pattern)):
+        with pytest.raises(FaultwatchError, match=f'{table}: pattern: output = "regex" needs'):
+            load_workload(write(text))
+
+
 def test_points_can_be_left_out_and_added(write) -> None:  # type: ignore[no-untyped-def]
     text = GOOD + '[[exclude]]\nmib = 64\nmode = "fresh"\n[[include]]\nmib = 256\nmode = "mapped"\n'
     workload = load_workload(write(text))

@@ -4,7 +4,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.workload.gate_cases import list_case_pairs
-from tests.runner.workload.workload_texts import GENERAL, MATRIX, RUN, files
+from tests.runner.workload.workload_texts import GENERAL, MATRIX, RUN, SERVER, files
 
 
 def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: Path) -> None:
@@ -19,6 +19,16 @@ def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: 
         assert one.head.metrics == one.base.metrics
         assert not one.is_same_recipe
         assert one.base_case.is_point_of(one.head_case)
+
+
+def test_a_server_is_judged_by_the_file_of_the_target_and_loaded_by_its_own(tmp_path: Path) -> None:
+    judge = f"{GENERAL}{SERVER}{MATRIX}[metrics.budget]\nminor-faults = 5\n"
+    head = f"{GENERAL}timeout = 9\n{SERVER.replace('./load', './other')}{MATRIX}"
+    (one, _) = list_case_pairs(files(tmp_path, judge, judge, head))
+    assert one.base
+    assert one.head.server
+    assert (one.base.load.command[0], one.head.load.command[0]) == ("./load", "./other")
+    assert (one.head.workload, one.head.metrics) == (one.base.workload, one.base.metrics)
 
 
 def test_a_head_that_changes_only_what_judges_has_the_definition_of_base(tmp_path: Path) -> None:

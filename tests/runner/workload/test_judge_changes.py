@@ -6,7 +6,7 @@ from runner.contract.gate import JudgeChange
 from runner.workload import load_workload
 from runner.workload.gate_cases import WorkloadFiles
 from runner.workload.judge_changes import list_judge_changes
-from tests.runner.workload.workload_texts import GENERAL, MATRIX, RUN, files
+from tests.runner.workload.workload_texts import GENERAL, MATRIX, RUN, SERVER, files
 
 
 def test_a_branch_that_is_behind_changes_nothing(tmp_path: Path) -> None:
@@ -58,6 +58,26 @@ def test_every_table_is_compared(tmp_path: Path) -> None:
         "run.environment.A": ((), ("1",)),
         "build.command": (("",), ("make",)),
     }
+
+
+def test_the_tables_of_a_server_are_compared(tmp_path: Path) -> None:
+    base = GENERAL + SERVER + MATRIX
+    head = GENERAL + SERVER.replace("./load {port}", "./idle {port}").replace("[load]", "[load]\nwindows = 1") + MATRIX
+    head = head.replace("[server]", '[server]\nready_timeout = 9\nready_command = "test -e up"')
+    found = {
+        change.key: (change.before, change.after) for change in list_judge_changes(files(tmp_path, base, base, head))
+    }
+    assert found == {
+        "server.ready_command": (("",), ("test -e up",)),
+        "load.command": (("./load '{port}' '{n}'",), ("./idle '{port}' '{n}'",)),
+        "load.windows": (("3",), ("1",)),
+    }
+
+
+def test_a_program_that_becomes_a_server_is_told(tmp_path: Path) -> None:
+    base, head = GENERAL + RUN + MATRIX, GENERAL + SERVER + MATRIX
+    keys = {change.key for change in list_judge_changes(files(tmp_path, base, base, head))}
+    assert {"run.command", "server.command", "load.command", "load.fill"} <= keys
 
 
 def test_other_files_of_the_folder_count_where_they_are_used(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.workload import Workload, load_workload
+from runner.workload import Workload, list_cases, load_workload
+from runner.workload.bound_case import bind_case
 from runner.workload.remedy import apply_remedy, parse_settings
 
 
@@ -25,6 +26,15 @@ def test_allocator_and_huge_pages_are_set_whatever_the_matrix_says(workload: Wor
 
 def test_a_parameter_is_filled_in_wherever_it_stands_but_not_where_braces_are_doubled(workload: Workload) -> None:
     assert apply_remedy(workload, {"mib": "16"}).run.command == ("./w", "--mib", "16", "{{mib}}")
+
+
+def test_a_parameter_is_filled_in_beside_doubled_braces_too(tmp_path: Path) -> None:
+    (tmp_path / "workload.toml").write_text(
+        '[workload]\nname = "w"\n[run]\ncommand = "./w {{{mib}}} {{{{mib}}}}"\n[matrix]\nmib = [4]\n'
+    )
+    workload = load_workload(tmp_path)
+    command = bind_case(apply_remedy(workload, {"mib": "8"}), list_cases(workload)[0]).command
+    assert command == ("./w", "{8}", "{{mib}}")
 
 
 def test_a_value_with_braces_stays_one(workload: Workload) -> None:
@@ -54,6 +64,7 @@ def test_a_remedy_reaches_a_server_and_its_load(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"speed": "11"}, "no such setting"),
+        ({"env.": "1"}, "no such setting"),
         ({"allocator": "magic"}, "no such allocator"),
         ({"thp": "some"}, "no such thp"),
     ],

@@ -1,5 +1,6 @@
 """``{workload}`` and ``{home}``: what they stand for, and what they count for."""
 
+import errno
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -66,6 +67,15 @@ def test_files_that_change_during_a_session_are_not_taken_for_those_of_the_defin
     assert workload.definition
     (workload.path.parent / "deep" / "input").write_text("two")
     with pytest.raises(FaultwatchError, match="changed while the command ran"):
+        provide_own_folder(workload)
+
+
+def test_a_full_disk_is_told(workload: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space left on device"):
         provide_own_folder(workload)
 
 

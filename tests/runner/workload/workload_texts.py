@@ -8,6 +8,7 @@ from runner.workload.gate_cases import WorkloadFiles
 GENERAL = '[workload]\nname = "w"\n'
 RUN = '[run]\ncommand = ["./prog", "{n}"]\n'
 MATRIX = "[matrix]\nn = [1, 9]\n"
+SERVER = '[server]\ncommand = "./serve {port}"\n[load]\ncommand = "./load {port} {n}"\nfill = "./fill {port}"\n'
 
 
 def load(folder: Path, text: str) -> Workload:

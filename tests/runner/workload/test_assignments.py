@@ -1,0 +1,20 @@
+import pytest
+
+from runner.errors import FaultwatchError
+from runner.workload.assignments import parse_assignments
+
+
+def test_the_last_of_equal_names_wins() -> None:
+    assert parse_assignments("--env", ["A=1", "B==", "A="], r"[A-Z]+") == {"A": "", "B": "="}
+
+
+@pytest.mark.parametrize("word", ["A", "=1", "a=1", "A=\0"])
+def test_another_form_is_refused(word: str) -> None:
+    with pytest.raises(FaultwatchError, match=r"--env .* does not have the form NAME=VALUE"):
+        parse_assignments("--env", [word], r"[A-Z]+")
+
+
+@pytest.mark.parametrize("word", ["A=\udcff", "\udcff=1"])
+def test_a_word_that_is_not_text_is_refused_because_no_report_can_contain_it(word: str) -> None:
+    with pytest.raises(FaultwatchError, match="is not valid UTF-8"):
+        parse_assignments("--with", [word], r".+")
