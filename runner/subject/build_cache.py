@@ -127,7 +127,7 @@ class BuildPlaces(Struct, frozen=True):
             return is_free
 
 
-def release_all() -> None:
+def release_all_places() -> None:
     """Release all places of this process, so that other processes can use them."""
     while _held_locks:
         os.close(_held_locks.popitem()[1])
