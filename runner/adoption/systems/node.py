@@ -109,7 +109,7 @@ def _read_package(sources: Sources, file: str) -> dict[str, Any]:
     """Return the content of a package.json; empty if it is not valid."""
     try:
         package = json.loads(sources.read_text(file))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # RecursionError: too deeply nested
         return {}
     return package if isinstance(package, dict) else {}
 
