@@ -38,6 +38,7 @@ from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
+from runner.profile.labels import cut_remarks
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
@@ -257,7 +258,7 @@ class Collector(Struct):
         try:
             self.trial.execute(recording=Recording((), (recorder,), variables=variables))
         except ExecutionFailure as failure:
-            self.remarks.append(f"{obstacle}: {failure}"[:1000])
+            self.remarks.append(f"{obstacle}: {failure}")
 
     def _follow_compiled_code(self) -> CompiledCode:
         """Return the object that names the functions that a runtime compiles during one execution."""
@@ -395,7 +396,7 @@ class Profiling(Struct, frozen=True):
                 census=census,
                 python_lines=python_lines,
                 java_lines=pending_java_lines.result() if pending_java_lines else (),
-                remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
+                remarks=cut_remarks(collector.remarks),
             )
 
         return assemble
