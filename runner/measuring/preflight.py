@@ -54,7 +54,7 @@ def is_sandbox_needed(confined: bool | None, repository: Repository, settings: S
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
 
-def prepare_bench(
+def set_up_workbench(
     settings: Settings,
     variables: Mapping[str, str] | None = None,
     *,
