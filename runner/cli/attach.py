@@ -1,4 +1,4 @@
-"""``faultwatch attach``: observe a running process, and name what its page faults come from."""
+"""``faultwatch attach``: observe a running process, and report where its page faults come from."""
 
 import os
 from collections.abc import Sequence
@@ -198,7 +198,7 @@ def _choose_from_arguments(
     if pid is not None:
         return process_choice.choose_by_pid(table, pid)
     if name is not None:
-        return process_choice.choose_by_name(table, name, os.getpid())
+        return process_choice.choose_by_name(table, name, own_pid=os.getpid())
     if unit is not None:
         return process_choice.choose_by_unit(table, unit)
     if group is not None:

@@ -100,7 +100,7 @@ def command(
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
     is_sandboxed = is_sandbox_needed(confined, repository, settings)
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
-        service.check()
+        service.check_available()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in cases]
@@ -267,7 +267,7 @@ class _Side(Struct, frozen=True, dict=True):
         try:
             return _BuildResult(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
-            return _BuildResult(Path(), failure.build, failure)
+            return _BuildResult(Path(), failure.build, failure)  # there is no tree
 
     @cached_property
     def _trials(self) -> dict[str, Trial]:

@@ -44,7 +44,7 @@ def run_checks(host: HostProbe) -> Iterator[Check]:
     for name, check in CHECKS.items():
         try:
             result = check(host)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError) as error:  # A file of the host is unreadable, or has an unexpected format.
             result = make_unknown(f"cannot be checked: {error}")
         yield Check(name, *result)
 

@@ -80,14 +80,14 @@ def apply_fixes(host: HostProbe) -> FixReport:
         return FixReport(
             needs_root=[
                 *fixable_names,
-                *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status)),
+                *(name for name, check in PYPERF_FIXES.items() if check(host).status is CheckStatus.WARNING),
             ],
         )
     before = _read_current_values(host)
     _store_values_before_fix(host, before)
     fix_report = FixReport()
-    answer = host.run(build_installed_command("pyperf", "system", "tune"))
-    _record_pyperf_reset(host, is_needed=_has_changed_services(answer.text))
+    pyperf_output = host.run(build_installed_command("pyperf", "system", "tune")).text
+    _record_pyperf_reset(host, is_needed=_has_changed_services(pyperf_output))
     # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
     _write_values(host, {OWN_FIXES[name].file: OWN_FIXES[name].value for name in fixable_names}, fix_report)
@@ -108,7 +108,7 @@ def undo_fixes(host: HostProbe) -> FixReport:
         settings = select_restorable(dict(undo_record["settings"]), _TUNABLES)
     except FileNotFoundError:
         raise FaultwatchError(f"nothing to undo: {get_undo_file(host)} does not exist") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:  # The file is unreadable or damaged.
         raise FaultwatchError(f"{get_undo_file(host)} cannot be read: {error}") from None
     if not host.is_root:
         raise FaultwatchError("only root can undo the fixes", "run it with sudo")
@@ -121,10 +121,6 @@ def undo_fixes(host: HostProbe) -> FixReport:
     if not fix_report.failed:
         get_undo_file(host).unlink()
     return fix_report
-
-
-def _needs_fix(status: CheckStatus) -> bool:
-    return status is CheckStatus.WARNING
 
 
 def _read_current_values(host: HostProbe) -> dict[str, str]:

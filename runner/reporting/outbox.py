@@ -32,8 +32,8 @@ class Outbox:
         self._posted: set[Path] = set()
         self._sender = send
         self._clock = clock
-        self._pause = 0.0
-        self._next_attempt_at = float("-inf")
+        self._pause = 0.0  # No failure yet.
+        self._next_attempt_at = float("-inf")  # The first attempt is made at once.
 
     @property
     def waiting(self) -> int:

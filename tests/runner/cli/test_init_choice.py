@@ -311,7 +311,7 @@ def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
         "x was not built: bison is missing",
         "apt install bison, or dnf install bison",
     )
-    assert "this does not build: bison is missing: apt install bison" in capsys.readouterr().err
+    assert "the project does not build this way: bison is missing: apt install bison" in capsys.readouterr().err
     assert len(host.built) == 1, "a build of one job at a time would lack it too"
 
 

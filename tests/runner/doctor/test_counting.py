@@ -96,9 +96,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
         return ProgramOutput(NOT_FOUND_STATUS, "")
 
     monkeypatch.setattr(counting, "HostProbe", lambda: HostProbe(run=run))
-    counting._measure_here.cache_clear()
+    counting._try_counting_here.cache_clear()
     yield commands
-    counting._measure_here.cache_clear()
+    counting._try_counting_here.cache_clear()
 
 
 def test_one_clear_line_where_nothing_can_be_counted(here: list[Sequence[str]]) -> None:
