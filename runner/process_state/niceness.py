@@ -44,6 +44,18 @@ class Niceness:
         os.setpriority(os.PRIO_PROCESS, 0, self._previous_value)
 
 
+def lower_priority(thread: int, nice_value: int) -> None:
+    """Raise the nice value of a thread; do nothing if it is as high already, because only root could lower it.
+
+    Parameters
+    ----------
+    thread
+        The thread's id; 0 for the calling thread.
+    """
+    if os.getpriority(os.PRIO_PROCESS, thread) < nice_value:
+        os.setpriority(os.PRIO_PROCESS, thread, nice_value)
+
+
 def _may_lower_nice_value_to(value: int) -> bool:
     """Return whether this process may lower its nice value to ``value``; a soft limit of 40 allows -20."""
     return os.geteuid() == 0 or 20 - resource.getrlimit(resource.RLIMIT_NICE)[0] <= value

@@ -32,6 +32,7 @@ from runner.execution.confined_readers import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.perf.perf_stat import ExecutionFailure
+from runner.process_state.niceness import lower_priority
 from runner.profile import recording_plan
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.compiled_code import CompiledCode, add_map_variables
@@ -68,7 +69,7 @@ meanwhile, so it takes little time from it. At the lowest priority, reading woul
 
 
 def _lower_thread_priority() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _READER_NICENESS)
+    lower_priority(threading.get_native_id(), _READER_NICENESS)
 
 
 class Collector(Struct):
