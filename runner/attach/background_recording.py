@@ -229,7 +229,9 @@ class LiveRecording:
             return
         # Skip the programs and mappings of all processes of the host, which take long to read.
         synthesis = ("--synth", "no") if has_record_option("--synth") else ()
-        recorder = LiveRecorder((*synthesis, *build_calls_options()), None, buffer_pages=_CALL_BUFFER_PAGES)
+        recorder = LiveRecorder(
+            (*synthesis, *build_calls_options()), list_threads=None, buffer_pages=_CALL_BUFFER_PAGES
+        )
         self._recorders.append(recorder)
         recorder.wait_until_attached()
         self._calls = self._begin(recorder)

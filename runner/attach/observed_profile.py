@@ -219,6 +219,7 @@ class ProfileBuilder(Struct):
         )
 
     def _read_events(self, timed_recording: TimedRecording, *fields: str) -> Iterator[Event]:
+        """Yield the readable events of a recording, with these fields of ``perf script``."""
         recorder = timed_recording.recorder
         words = (*fields, *self.file_view.options)
         events = read_events(

@@ -11,8 +11,8 @@ def _make_group_metric(name: str, title: str, unit: str, definition: str, kind: 
         unit,
         kind,
         "lower",
-        False,
-        f"{definition} Counted in the control group of all processes of the case, if it can be created.",
+        judged=False,
+        definition=f"{definition} Counted in the control group of all processes of the case, if it can be created.",
     )
 
 

@@ -101,5 +101,5 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
         )
     first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(
-        what=f"perf stat does not work here: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
+        what=f"perf stat does not work on this host: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
     )

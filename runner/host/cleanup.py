@@ -20,7 +20,7 @@ def remove_leftovers(settings: Settings) -> None:
     """
     tree = Tree()
     restore_grace_period(tree)
-    MemoryGroup(None, tree).remove_abandoned()
+    MemoryGroup(limit=None, tree=tree).remove_abandoned()
     # None is the folder of temporary files.
     for folder in (None, settings.programs, settings.copies, settings.clones):
         remove_abandoned(folder)

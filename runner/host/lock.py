@@ -221,7 +221,7 @@ def _open_lock(lock: Path) -> int:
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise FaultwatchError(
-            f"the lock of this host, {lock}, cannot be opened: {error.strerror}",
+            f"this host's lock, {lock}, cannot be opened: {error.strerror}",
             "set FAULTWATCH_HOST_LOCK to a file that all runners of this host may read",
         ) from None
 

@@ -437,8 +437,8 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
     """
     if head in reports:
         base_report = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
-        return ComparisonResult(base_report, reports[head], None)
-    return ComparisonResult(reports[base], _measure_head_alone(head), None)
+        return ComparisonResult(base_report, reports[head], comparison=None)
+    return ComparisonResult(reports[base], _measure_head_alone(head), comparison=None)
 
 
 def _measure_head_alone(head: Trial) -> Report:

@@ -91,7 +91,7 @@ def set_up_workbench(
         scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Caches the digests of the libraries.
-        describe_page_cache(None)  # Caches whether copies can be mounted.
+        describe_page_cache(sandbox=None)  # Caches whether copies can be mounted.
         return scope
 
     if examine_host and forbids_programs(settings.builds):

@@ -81,7 +81,8 @@ def _list_socket_inodes(folder: Path) -> Iterator[str]:
 
 
 def _read_lines(file: Path) -> list[str]:
+    """Return the lines of one of the kernel's lists of sockets, without its heading; empty if it cannot be read."""
     with suppress(OSError):
-        # str.splitlines() would also split at characters within names. The first line is a heading.
+        # str.splitlines() would also split at characters within names.
         return file.read_text(encoding="utf-8", errors="replace").split("\n")[1:]
     return []

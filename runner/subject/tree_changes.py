@@ -155,7 +155,7 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
     for path in built_states:
         is_removed = path not in present_paths and path.rpartition("/")[0] in listed_folders
         if is_removed and not rules.keeps(path):
-            changes.append(Change(path, "removed", None))
+            changes.append(Change(path, "removed", state=None))
     return changes
 
 

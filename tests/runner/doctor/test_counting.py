@@ -82,7 +82,7 @@ def test_no_perf_for_this_kernel(tmp_path: Path) -> None:
 def test_anything_else_is_quoted(text: str, tmp_path: Path) -> None:
     found = tried(tmp_path, text, 139)
     assert found.scope is None
-    assert found.what.startswith("perf stat does not work here: ")
+    assert found.what.startswith("perf stat does not work on this host: ")
     assert "\n" not in found.what
 
 
