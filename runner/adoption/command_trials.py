@@ -513,6 +513,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         for result in earlier_results
     ):
         return True
+    # The command is for a program that has refused every file.
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)

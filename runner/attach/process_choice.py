@@ -115,7 +115,9 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
             "pass the control group of one of them with --cgroup",
         )
     if not groups:
-        raise FaultwatchError(f"no process belongs to the unit {name}", "`systemctl status NAME` shows whether it runs")
+        raise FaultwatchError(
+            f"no process belongs to the unit {name}", "`systemctl status NAME` shows whether it is running"
+        )
     return choose_by_group(table, groups.pop())
 
 

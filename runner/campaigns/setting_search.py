@@ -155,7 +155,7 @@ class SettingSearcher(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            A setting cannot be set here, or the service does not accept a run.
+            A setting cannot be set on this host, or the service does not accept a run.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)

@@ -83,7 +83,7 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
     from runner.contract.report import Case, Environment
     from runner.errors import FaultwatchError
 
-    if _is_run(name):
+    if _is_run_id(name):
         from runner.reporting.embedded_service import connect_to_service
         from runner.settings import load_settings
 
@@ -105,7 +105,7 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
         ) from None
 
 
-def _is_run(name: str) -> bool:
+def _is_run_id(name: str) -> bool:
     """Return whether a name is a run id; an existing file of that name takes precedence."""
     try:
         UUID(name)

@@ -106,13 +106,13 @@ class Bench(Struct, frozen=True):
             # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
             build_path = self.sandbox.select_visible_path(build_path)
             run_path = self.sandbox.select_visible_path(run_path)
-        files: SettingValues = {
+        file_settings: SettingValues = {
             **read_build_settings(
                 workload.build.command or (), workload.build.needs, build_path, workload.build.environment
             ),
             **read_run_settings(Tree(), bound.command, run_path, bound.own_folder),
         }
-        settings = {**self.capture(state).settings, **files}
+        settings = {**self.capture(state).settings, **file_settings}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
 
     def make_process_state(self, case: BoundCase) -> ProcessState:

@@ -86,7 +86,7 @@ class Outbox:
             self._pause = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
-        """Store documents in the spool; send those that cannot be stored at once."""
+        """Store documents in the spool; those that cannot be stored are sent at once."""
         for document in documents:
             try:
                 self._posted.add(self.spool.add(document))

@@ -226,7 +226,7 @@ class Builder(Struct, frozen=True):
             return None
         try:
             tree, build = self.build(repository, built_commit, workload)
-        except BuildFailure:  # It is lost, and does not build again: a failure of the other commit, not of this one.
+        except BuildFailure:  # The cached build is lost, and the other commit does not build again.
             return None
         if changed_files:
             checkout = tree.with_name(_CHECKOUT)

@@ -171,7 +171,7 @@ class BuildAhead:
             return
         try:
             previous_tree, _ = self._builder.build(self._repository, last_commit, self._workload)
-        except BuildFailure:  # It is lost, and does not build again, so there is nothing to compare with.
+        except BuildFailure:  # The cached build is lost, and cannot be built again, so nothing is compared.
             return
         if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True

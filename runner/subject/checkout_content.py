@@ -310,7 +310,7 @@ def _find_large_file(repository: Repository, path: str, digest: str, size: int, 
 
 
 def _list_pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
+    """Yield the path of each file that looks like a pointer of Git LFS, with the digest and the size of its content."""
     if not _may_have_large_files(tree, entries):
         return
     for entry in filter(_may_be_pointer, entries):

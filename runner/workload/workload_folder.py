@@ -75,7 +75,7 @@ def provide_own_folder(workload: Workload) -> Path | None:
             copy_sources(workload.list_own_files(), temporary_copy)
             if compute_tree_digest(select_build_files(list_source_files(temporary_copy))) != digest:
                 raise FaultwatchError(
-                    f"the files in {workload.path.parent} changed while the command ran", "start again"
+                    f"the files in {workload.path.parent} changed while the command was running", "start again"
                 )
             _make_readable(temporary_copy)
             with suppress(OSError):  # Another process may have made the same copy meanwhile.

@@ -276,10 +276,8 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
         ]
     # An example needs no input, and calls the package as users do.
     examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
-    with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
-    runs += [
-        RunProposal(f"{python} {file}", may_do_nothing=True, is_test=True) for file in with_statements[:_MAX_SCRIPTS]
-    ]
+    scripts = [file for file in examples if _has_own_statements(sources.read_text(file))]
+    runs += [RunProposal(f"{python} {file}", may_do_nothing=True, is_test=True) for file in scripts[:_MAX_SCRIPTS]]
     # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
