@@ -31,7 +31,7 @@ def read_action(direct_url: str) -> str:
     try:
         document = json.loads(direct_url)
         repository, commit = _REPOSITORY.fullmatch(document["url"]), document["vcs_info"]["commit_id"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):  # not JSON, or JSON about a package from elsewhere
         return PLACEHOLDER
     if repository is None or not re.fullmatch(r"[0-9a-f]{40}", str(commit)):
         return PLACEHOLDER

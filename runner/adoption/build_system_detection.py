@@ -23,7 +23,7 @@ _BUILD_FILES = frozenset(
 _MAX_NAMED_FILES = 3
 
 
-def describe_lack(sources: Sources) -> str:
+def explain_missing_build(sources: Sources) -> str:
     """Return why no build is proposed for a project: it has no build files, or they name nothing to run."""
     found = [file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)]
     if not found:
@@ -50,9 +50,9 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
     # Node comes late: in most projects in other languages, package.json only serves the documentation.
     systems = [*systems, java, node, scripts]
-    unsorted = [proposal for system in systems for proposal in system.propose(sources)]
+    unsorted_proposals = [proposal for system in systems for proposal in system.propose(sources)]
     # A build file at the top is the project's usual build; those in folders often serve only to package it.
-    proposals = sorted(unsorted, key=lambda proposal: proposal.depth)
+    proposals = sorted(unsorted_proposals, key=lambda proposal: proposal.depth)
     return [
         _add_version_variables(proposal, detect_version_from_git(sources, proposal.system)) for proposal in proposals
     ]

@@ -93,7 +93,7 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
     """
     tracked_files = set(tracked)
     ranks: dict[str, _ServerRank] = {
-        program.name: _ServerRank(False, False, program.name.count("/"), program.name)
+        program.name: _ServerRank(is_script=False, is_tracked=False, depth=program.name.count("/"), path=program.name)
         for program in programs
         if PurePosixPath(program.name).name in KNOWN_SERVERS
     }
@@ -105,7 +105,7 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
             # A tracked script in a folder of tests or examples may start the server that is installed on the host.
             is_tracked = name in tracked_files
             if not (is_tracked and is_auxiliary(name)):
-                ranks[name] = _ServerRank(True, is_tracked, name.count("/"), name)
+                ranks[name] = _ServerRank(is_script=True, is_tracked=is_tracked, depth=name.count("/"), path=name)
     own_names = [name for name in ranks if not is_third_party(name)]
     path_by_server: dict[str, str] = {}
     for name in sorted(own_names, key=lambda name: ranks[name]):

@@ -271,7 +271,7 @@ def _get_program_or_script(run: RunProposal) -> str:
     if run.program:
         return run.program
     words = run.command.replace("'", " ").split()
-    if words[:3] == ["sh", "-c", "exec"]:
+    if words[:3] == ["sh", "-c", "exec"]:  # a shell redirects the program's standard input
         return words[3]
     scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
     return scripts[0] if scripts and not run.file else words[0]

@@ -30,7 +30,7 @@ from runner.adoption.printed_text import find_missing_module, is_usage, reports_
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (
     get_program,
-    get_start,
+    get_start_command,
     list_port_variants,
     list_service_runs,
     propose_known_server,
@@ -194,7 +194,8 @@ class FirstMeasurement:
             for candidate in _list_variants(run, earlier_results):
                 show_progress(f"trying {candidate.command}")
                 tried = self._try_program_or_server(proposal, candidate, tree)
-                if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
+                is_redirected_variant = candidate is not run
+                if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, run, tree):
                     tried = TriedCommand(
                         candidate,
                         (),
@@ -512,6 +513,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         for result in earlier_results
     ):
         return True
+    # The command is for a program that has refused every file.
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
@@ -552,7 +554,7 @@ def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
     """Return how a load generator is started: the host's, else the one that was built; empty if there is none."""
     if shutil.which(name, path=PROCESS_VARIABLES["PATH"]):
         return name
-    return next((get_start(program.name) for program in programs if Path(program.name).name == name), "")
+    return next((get_start_command(program.name) for program in programs if Path(program.name).name == name), "")
 
 
 def _ask_http_status(server: ServerExecution, port: int) -> int:

@@ -56,21 +56,23 @@ def assess_exactness(
     remedy = suggest_remedy(settings, is_server=is_server)
     if low == high and len(counts) >= _MIN_AGREEING:
         return Exactness(
-            True, f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a drift."
+            exact=True,
+            sentence=f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a "
+            "drift.",
         )
     majority = find_majority(counts)
     if majority and majority[1] >= _MIN_AGREEING:
         count, n_agreeing = majority
         return Exactness(
-            True,
-            f"{int(count):,} minor faults in {n_agreeing} of {len(counts)} {executions}, {low:,} to {high:,} "
+            exact=True,
+            sentence=f"{int(count):,} minor faults in {n_agreeing} of {len(counts)} {executions}, {low:,} to {high:,} "
             f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
             f"--samples 10`{'' if is_server else '; `--env` shows what moves the count'}. {remedy}",
         )
     return Exactness(
-        False,
-        f"{low:,} to {high:,} minor faults in {len(counts)} {executions}: the count varies without a code change. "
-        f"{remedy} {_describe_next_step(is_server=is_server)} Otherwise comparisons need more {executions}."
+        exact=False,
+        sentence=f"{low:,} to {high:,} minor faults in {len(counts)} {executions}: the count varies without a code "
+        f"change. {remedy} {_describe_next_step(is_server=is_server)} Otherwise comparisons need more {executions}."
         f"{_describe_power(counts, seconds)}",
     )
 

@@ -10,7 +10,7 @@ from runner.contract.report import Revision
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import NO_NETWORK, list_hidden, list_needs
+from runner.subject.sandbox_needs import NO_NETWORK, list_hidden_needs, list_needs
 from runner.workload import Workload
 from runner.workload.workload_folder import get_build_variables
 
@@ -53,7 +53,7 @@ def try_gate_build(
         builder = make_builder()
         assert builder.sandbox
         environment = get_build_variables(workload)
-        hidden = list_hidden(list_needs(workload.build.needs, environment), builder.sandbox)
+        hidden = list_hidden_needs(list_needs(workload.build.needs, environment), builder.sandbox)
         folders = tuple(dict.fromkeys(str(need.folder) for need in hidden))
         sandbox = replace(builder.sandbox, readable_folders=(*builder.sandbox.readable_folders, *folders))
         readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable_folders)

@@ -81,9 +81,10 @@ def _replace_file(run: RunProposal) -> RunProposal | None:
 
 def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
     """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary."""
+    makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
     return (
         larger.did_work
         and larger.seconds <= SLOW_SECONDS
         and min(larger.faults) >= _MIN_RATIO * min(small.faults)
-        and (len(set(larger.faults)) == 1 or len(set(small.faults)) > 1)
+        and not makes_count_vary
     )

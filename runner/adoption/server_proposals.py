@@ -159,7 +159,7 @@ def propose_known_server(program: str, find_generator: FindGenerator) -> RunProp
     server = KNOWN_SERVERS.get(path.name)
     if server is None or shlex.quote(program) != program:
         return None
-    start = get_start(program)
+    start = get_start_command(program)
     command = server.command.replace("PROGRAM", start).replace("FOLDER", str(path.parent))
     run = RunProposal(command, program=start, stop_signal=server.stop_signal)
     load = choose_load(server.protocol, f"{_ADDRESS}{server.page}", find_generator)
@@ -272,7 +272,7 @@ def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunPr
             if command:
                 prefix = ["env", *(f"{name}={port}" for name, port in variables.items())] if variables else []
                 line = shlex.join([*prefix, *command])
-                runs[line] = RunProposal(line, program=get_start(command[0]), from_service_file=True)
+                runs[line] = RunProposal(line, program=get_start_command(command[0]), from_service_file=True)
     return list(runs.values())
 
 
@@ -342,7 +342,7 @@ def _split_container_words(value: str) -> list[str]:
     if value.startswith("["):
         try:
             words = json.loads(value)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # RecursionError: too deeply nested
             return []
         return words if isinstance(words, list) and all(isinstance(word, str) for word in words) else []
     return [] if re.search(r"[$&|;<>`()]", value) else _split_words(value)
@@ -367,7 +367,7 @@ def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: S
         return []
     name = PurePosixPath(words[0]).name
     if name in paths:
-        return [get_start(paths[name]), *words[1:]]
+        return [get_start_command(paths[name]), *words[1:]]
     if name in _INTERPRETERS and len(words) > 1:
         # The script's folder in the container differs from its folder in the repository.
         parts = PurePosixPath(words[1]).parts
@@ -378,7 +378,7 @@ def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: S
     return []
 
 
-def get_start(program: str) -> str:
+def get_start_command(program: str) -> str:
     """Return how a program in the build's directory is started."""
     return program if "/" in program else f"./{program}"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.subject.tool_search import read_usual_path
+from runner.subject.tool_search import list_usual_folders
 
 VERSION_ARGUMENT = {"cargo": "--version", "go": "version"}
 """The tools that may be installed in several versions, with the argument that makes each print its version."""
@@ -46,7 +46,7 @@ class Toolchain(Struct, frozen=True):
 def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
     """Return the versions of a tool on this host: on the user's ``PATH``, then on the build's, then in other places."""
     files: list[str] = []
-    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *read_usual_path()):
+    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *list_usual_folders()):
         file = shutil.which(tool, path=folder) if folder else None
         if file and not any(Path(file).samefile(other) for other in files):
             files.append(file)

@@ -177,7 +177,10 @@ class LiveRecording:
         # Each perf attaches only when its turn comes: an attached perf makes each context switch of a thread more
         # expensive, even while it records nothing. Sampled faults come last, when most calls are known.
         self.recordings.addresses = self._record_faults(
-            1, budget.address_seconds, max_faults=budget.max_faults, max_call_bytes=budget.max_call_bytes
+            period=1,
+            seconds=budget.address_seconds,
+            max_faults=budget.max_faults,
+            max_call_bytes=budget.max_call_bytes,
         )
         self._record_switches(budget, deadline)
         self._record_stacks(budget, deadline)
@@ -213,8 +216,8 @@ class LiveRecording:
         if self._calls and budget.sampled_seconds:
             max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
             self.recordings.sampled_recording = self._record_faults(
-                budget.sampled_period,
-                budget.sampled_seconds,
+                period=budget.sampled_period,
+                seconds=budget.sampled_seconds,
                 max_faults=max_faults,
                 max_call_bytes=_MAX_SAMPLED_RECORDS_FACTOR * budget.max_call_bytes,
             )
@@ -226,9 +229,11 @@ class LiveRecording:
             return
         # Skip the programs and mappings of all processes of the host, which take long to read.
         synthesis = ("--synth", "no") if has_record_option("--synth") else ()
-        recorder = LiveRecorder((*synthesis, *build_calls_options()), None, buffer_pages=_CALL_BUFFER_PAGES)
+        recorder = LiveRecorder(
+            (*synthesis, *build_calls_options()), list_threads=None, buffer_pages=_CALL_BUFFER_PAGES
+        )
         self._recorders.append(recorder)
-        recorder.wait()
+        recorder.wait_until_attached()
         self._calls = self._begin(recorder)
 
     def _stop_calls(self) -> None:
@@ -260,10 +265,10 @@ class LiveRecording:
         # Read the guard pages below the threads' stacks: perf does not record those that exist when it attaches.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recording = self._begin(recorder)
-        end, moment_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
+        end, earliest_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
         while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
             now, faults = time.monotonic(), _subtract_figures(self._read_figures(), recording.figures_before).faults
-            if now >= end or faults >= max_faults or (now >= moment_end and self._have_many_calls(max_call_bytes)):
+            if now >= end or faults >= max_faults or (now >= earliest_end and self._have_many_calls(max_call_bytes)):
                 break
         timed_recording = self._end(
             recording,
@@ -325,7 +330,7 @@ class LiveRecording:
             return None
         recorder = LiveRecorder(options, lambda: list_stable_threads(Tree(), self._list_pids()))
         self._recorders.append(recorder)
-        recorder.wait()
+        recorder.wait_until_attached()
         return recorder
 
     def _build_graph_options(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class FileView(Struct, frozen=True):
 
 def make_file_view(program: LiveProgram) -> FileView:
     """Return how tools can read the files of a program."""
-    sandbox_prefix = build_reader_prefix(None)
+    sandbox_prefix = build_reader_prefix(sandbox=None)
     if not program.has_own_files:
         return FileView(sandbox_prefix, partial(find_source_lines, sandbox_prefix=sandbox_prefix))
     if os.geteuid() != 0 or not Path(program.root).exists():

@@ -198,7 +198,7 @@ def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
     for pid in pids:
         for name in list_threads(tree, pid):
             fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
-            if len(fields) > _START_FIELD and fields[0] not in "ZX":
+            if len(fields) > _START_FIELD and fields[0] not in "ZX":  # neither a zombie nor dead
                 start_ticks[int(name)] = int(fields[_START_FIELD])
     stable_threads = [
         thread for thread, ticks in start_ticks.items() if now_ticks - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND

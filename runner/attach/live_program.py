@@ -242,5 +242,5 @@ def _find_static_allocator(file: Path) -> str:
                 return ""
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 return next((name for name, mark in _STATIC_MARKS.items() if content.find(mark) >= 0), "")
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # ValueError: the file has become empty
         return ""

@@ -34,7 +34,7 @@ class LiveRecorder:
         list_threads: Callable[[], Sequence[int]] | None,
         buffer_pages: int = _BUFFER_PAGES,
     ) -> None:
-        """Start perf without recording yet; :meth:`wait` waits until it has attached.
+        """Start perf without recording yet; :meth:`wait_until_attached` waits until it has attached.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class LiveRecorder:
         """The current size of the recording, in bytes."""
         return os.fstat(self._file.fileno()).st_size
 
-    def wait(self) -> None:
+    def wait_until_attached(self) -> None:
         """Wait until perf has attached; try again if a thread has ended meanwhile.
 
         Raises

@@ -48,7 +48,7 @@ def is_in_heap(anatomy: Anatomy) -> bool:
     return max(anatomy.by_memory, key=lambda kind: anatomy.by_memory[kind], default=None) in {Memory.HEAP, Memory.ARENA}
 
 
-def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:
+def can_have_effect(settings: Mapping[str, str], program: LiveProgram) -> bool:
     """Return whether settings can have an effect in a program with its allocator and runtime."""
     allocator = settings.get("allocator")
     if allocator is not None and (
@@ -101,5 +101,5 @@ def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> s
 def _fit_finding(finding: Finding, program: LiveProgram) -> Finding:
     """Return a finding with only the remedies that can have an effect in a program."""
     return finding.model_copy(
-        update={"remedies": tuple(remedy for remedy in finding.remedies if can_work(remedy.settings, program))}
+        update={"remedies": tuple(remedy for remedy in finding.remedies if can_have_effect(remedy.settings, program))}
     )

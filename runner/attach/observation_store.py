@@ -76,7 +76,7 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         matching = [stored_name for stored_name in names if stored_name.startswith(name)]
     if len(matching) != 1:
         newest = ", ".join(names[-5:]) or "none yet"
-        raise FaultwatchError(f"{len(matching) or 'no'} observations are named {name!r}", f"stored are: {newest}")
+        raise FaultwatchError(f"{len(matching) or 'no'} observations match {name!r}", f"the newest: {newest}")
     file = folder / matching[0] / _FILE
     try:
         return StoredObservation.model_validate_json(read_regular(file, _MAX_BYTES))

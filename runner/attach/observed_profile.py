@@ -22,6 +22,7 @@ from runner.errors import FaultwatchError
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
+from runner.profile.labels import cut_remarks
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
@@ -74,7 +75,7 @@ class ProfileBuilder(Struct):
     recordings: Recordings
     permissions: RecordingPermissions
     frame_table: FrameTable
-    view: FileView
+    file_view: FileView
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -82,8 +83,8 @@ class ProfileBuilder(Struct):
         cls, observation: Observation, recordings: Recordings, permissions: RecordingPermissions
     ) -> "ProfileBuilder":
         """Return a builder without results."""
-        view = make_file_view(observation.program)
-        return cls(observation, recordings, permissions, FrameTable(view.find_lines), view)
+        file_view = make_file_view(observation.program)
+        return cls(observation, recordings, permissions, FrameTable(file_view.find_lines), file_view)
 
     def build(self) -> Profile:
         """Read the recordings, and build the profile.
@@ -123,7 +124,7 @@ class ProfileBuilder(Struct):
             # At least 1: some faults were recorded, even if the figures before and after show no difference.
             anatomy=scale_anatomy(anatomy, max(used_figures.faults, 1)) if anatomy else None,
             census=census,
-            remarks=tuple(remark[:1000] for remark in (*self.recordings.problems, *self.remarks)[:100]),
+            remarks=cut_remarks((*self.recordings.problems, *self.remarks)),
         )
 
     def _build_anatomy_and_census(self) -> tuple[Anatomy | None, Census | None]:
@@ -218,10 +219,11 @@ class ProfileBuilder(Struct):
         )
 
     def _read_events(self, timed_recording: TimedRecording, *fields: str) -> Iterator[Event]:
+        """Yield the readable events of a recording, with these fields of ``perf script``."""
         recorder = timed_recording.recorder
-        words = (*fields, *self.view.options)
+        words = (*fields, *self.file_view.options)
         events = read_events(
-            recorder.path, *words, sandbox_prefix=self.view.sandbox_prefix, inherited=[recorder.descriptor]
+            recorder.path, *words, sandbox_prefix=self.file_view.sandbox_prefix, inherited=[recorder.descriptor]
         )
         return keep_readable(events, self.remarks.append)
 

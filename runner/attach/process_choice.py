@@ -115,7 +115,9 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
             "pass the control group of one of them with --cgroup",
         )
     if not groups:
-        raise FaultwatchError(f"no process belongs to the unit {name}", "`systemctl status NAME` shows whether it runs")
+        raise FaultwatchError(
+            f"no process belongs to the unit {name}", "`systemctl status NAME` shows whether it is running"
+        )
     return choose_by_group(table, groups.pop())
 
 
@@ -160,7 +162,8 @@ def _has_name(process: LiveProcess, name: str) -> bool:
 
     Servers may change the first word of their command line, as in ``nginx: master``.
     """
-    if process.is_of_kernel:
+    # No process has an empty name, although an argument may be empty or end in a slash.
+    if process.is_of_kernel or not name:
         return False
     first_word = process.words[0].split(": ")[0] if process.words else ""
     words = [first_word, *process.words[:_NAMED_WORDS]]

@@ -255,7 +255,7 @@ def _send_runs(outbox: Outbox, reports: Sequence[Report], environment: Environme
     for report in reports:
         if report.environment.hash != environment.hash:
             raise FaultwatchError(
-                "the environment of this host changed during the search, so its runs cannot be compared",
+                "this host's environment changed during the search, so its runs cannot be compared",
                 "start the search again; it reuses the runs of the same environment",
             )
         if report.quarantine not in {"", *SEARCH_PURPOSES.values()}:

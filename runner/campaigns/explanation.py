@@ -25,6 +25,8 @@ _PAIRS = Pairs(min_pairs=2, max_pairs=6)
 repeated its count in the comparison of the commits. Otherwise the service requests more, up to six: if a remedy has no
 effect, the probability that all six counts with it are lower than all six counts without it is 1 in 924."""
 _MAX_REMEDIES = 3
+_MAX_REMARK_CHARACTERS = 1000
+"""The longest remark that the contract allows."""
 _SUFFICIENT_WON_BACK = 0.9
 """Once a remedy has won back this share of the regression, no further remedy is measured."""
 
@@ -106,11 +108,12 @@ def explain_regression(
         diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
-            seconds=time.monotonic() - started_at, remark=f"the two sides cannot be profiled: {error}"[:1000]
+            seconds=time.monotonic() - started_at,
+            remark=f"the two sides cannot be profiled: {error}"[:_MAX_REMARK_CHARACTERS],
         )
     # Measure the remedies of the findings, the most expensive finding first.
     best_remedy, remark = None, ""
-    for remedy in _list_settings(diagnosis.findings):
+    for remedy in _list_applicable_remedies(diagnosis.findings):
         if time.monotonic() >= deadline:
             remark = "no time was left to measure every remedy"
             break
@@ -133,7 +136,7 @@ def _name_side(progress: Progress, name: str) -> Progress:
     return lambda text: progress(f"explaining, {name}: {text}")
 
 
-def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
+def _list_applicable_remedies(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
     """Yield the first few remedies that settings can apply, without duplicates."""
     yielded_settings: list[dict[str, str]] = []
     for finding in findings:
@@ -143,7 +146,7 @@ def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
                 yield remedy
 
 
-def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
+def _may_remedy_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     """Execute head with a remedy once; return whether the remedy may win back enough.
 
     For most findings, one remedy helps and the others do nothing. Measuring pairs of each would take too long.
@@ -186,7 +189,7 @@ def _measure_remedy(
             # Only the remedied side has to warm up: head has just been measured.
             remedied_head.share_restorer(head)
             remedied_head.warm_up()
-            if not _may_help(remedied_head, verdict):
+            if not _may_remedy_help(remedied_head, verdict):
                 return None
             judging = head.workload.metrics.judging
             result = sample_interleaved(

@@ -172,7 +172,7 @@ class HistoryMeasurement(Struct, frozen=True):
             next_runs, _ = self._plan_runs(revisions)
             planned_runs = [run for run in next_runs if run.reason in REASONS_IN_DOUBT]
             if planned_runs:
-                measure_planned(planned_runs, 0)
+                measure_planned(planned_runs, n_stored=0)
         return self._send_and_summarise(summary, outbox)
 
     def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
@@ -189,7 +189,7 @@ class HistoryMeasurement(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        observer.on_plan(planned_runs, 0, len(planned_runs) * executions_per_run)
+        observer.on_plan(planned_runs, stored=0, executions=len(planned_runs) * executions_per_run)
         for report, executions in self._measure_all(planned_runs, (revision,), {}, observer):
             outbox.post(report)
             observer.on_report(report, executions_per_run - executions)
@@ -240,7 +240,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 for earlier_revision, earlier_run in doubted_runs:
                     rerun = earlier_run.model_copy(update={"reason": Reason.RERUN})
                     for _, report, executions in self._measure_revision(
-                        earlier_revision, builds, [rerun], observer, None
+                        earlier_revision, builds, [rerun], observer, count_reuse=None
                     ):
                         yield report, executions
 
@@ -282,7 +282,10 @@ class HistoryMeasurement(Struct, frozen=True):
         *,
         may_reuse: bool = True,
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
-        """Yield each planned run of a revision, its report, and the number of its executions."""
+        """Yield each planned run of a revision, its report, and the number of its executions.
+
+        Without ``count_reuse``, nothing is reused.
+        """
         subject = self.repository.name
         observer.on_run_start(revision, runs[0].case)
         try:

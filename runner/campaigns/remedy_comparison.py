@@ -46,15 +46,18 @@ def build_remedy_trials(
     """
     present_case = ConfiguredCase(workload, case, bench)
     remedied_case = _apply_settings(present_case, settings)
-    commit = repository.get_revision(revision)
+    resolved_revision = repository.get_revision(revision)
     try:
-        tree, build = builder.build(repository, commit.commit, workload)
+        tree, build = builder.build(repository, resolved_revision.commit, workload)
     except BuildFailure as failure:
-        raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
+        raise FaultwatchError(f"{resolved_revision.commit[:10]} does not build: {failure.message}") from None
     trials = []
     for description, configured in (("as it is", present_case), ("with the remedy", remedied_case)):
         trial = Trial(
-            configured.workload, Subject(repository.name, commit, configured.case, build), configured.bench, tree
+            configured.workload,
+            Subject(repository.name, resolved_revision, configured.case, build),
+            configured.bench,
+            tree,
         )
         if trial.obstacle:
             raise FaultwatchError(f"{case.name} cannot be measured {description}: {trial.obstacle}")

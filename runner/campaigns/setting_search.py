@@ -33,7 +33,7 @@ RunObserver = Callable[[SettingSearch, Report], None]
 """Called after each run, with the state of the search before the run, and the report."""
 
 
-def can_be_set(name: str) -> bool:
+def is_settable_per_run(name: str) -> bool:
     """Return whether a setting can be changed for a single run; other settings need an administrator."""
     return name in SETTINGS_PER_RUN or name.startswith((VARIABLE_PREFIX, PARAMETER_PREFIX, BUILD_PREFIX))
 
@@ -155,7 +155,7 @@ class SettingSearcher(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            A setting cannot be set here, or the service does not accept a run.
+            A setting cannot be set on this host, or the service does not accept a run.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)

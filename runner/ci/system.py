@@ -11,7 +11,7 @@ class CiJob(Struct, frozen=True):
     Attributes
     ----------
     forge
-        The forge that runs it, a value of :class:`runner.contract.gate.ForgeKind`; None outside of a forge's CI.
+        The forge that runs it, a value of :class:`runner.contract.gate.ForgeKind`; meaningless without ``repository``.
     repository
         The path of the repository at the forge; None outside of a forge's CI.
     pull_request

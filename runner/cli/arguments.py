@@ -72,7 +72,7 @@ class FiniteRange(click.FloatRange):
         """Return the number."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         if abs(number) > _MAX_NUMBER:
             self.fail(f"{value!r} is too large.", param, ctx)
         return number
@@ -126,11 +126,11 @@ def parse_target(words: Sequence[str], *, may_be_commit: bool = False) -> Target
     """
     match [(word, is_range(word)) for word in words]:
         case []:
-            return Target(None, None)
+            return Target(workload=None, commit_range=None)
         case [(commit_range, True)]:
-            return Target(None, commit_range)
+            return Target(workload=None, commit_range=commit_range)
         case [(workload, False)]:
-            return Target(workload, None)
+            return Target(workload, commit_range=None)
         case [(workload, False), (commit_range, has_two_ends)] if has_two_ends or may_be_commit:
             return Target(workload, commit_range)
         case [(commit_range, True), (workload, _)]:

@@ -1,4 +1,4 @@
-"""``faultwatch attach``: observe a running process, and name what its page faults come from."""
+"""``faultwatch attach``: observe a running process, and report where its page faults come from."""
 
 import os
 from collections.abc import Sequence
@@ -109,6 +109,7 @@ def command(
     from runner.attach.process_table import find_busiest, read_process_table
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
     from runner.cli.terminal import print_message
+    from runner.process_state.niceness import lower_priority
     from runner.profile.permissions import detect_recording_permissions
     from runner.settings import load_settings
     from runner.system.tree import Tree
@@ -138,7 +139,7 @@ def command(
         show=lambda line: print_message(format_live_line(line)),
     )
     # Read the recordings, diagnose and store them.
-    os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)  # 0 is this process
+    lower_priority(0, _READING_NICENESS)  # 0 is this thread
     try:
         profile = _build_profile(outcome, permissions)
     finally:
@@ -198,7 +199,7 @@ def _choose_from_arguments(
     if pid is not None:
         return process_choice.choose_by_pid(table, pid)
     if name is not None:
-        return process_choice.choose_by_name(table, name, os.getpid())
+        return process_choice.choose_by_name(table, name, own_pid=os.getpid())
     if unit is not None:
         return process_choice.choose_by_unit(table, unit)
     if group is not None:

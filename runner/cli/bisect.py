@@ -297,7 +297,7 @@ def _search_settings(
         create_host_turn(request.settings) as turn,
         show_activity("searching the settings") as activity,
     ):
-        service.check()
+        service.check_available()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
         searcher = SettingSearcher(
             repository=request.repository,

@@ -100,7 +100,7 @@ def command(
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
     is_sandboxed = is_sandbox_needed(confined, repository, settings)
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
-        service.check()
+        service.check_available()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in cases]
@@ -267,7 +267,7 @@ class _Side(Struct, frozen=True, dict=True):
         try:
             return _BuildResult(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
-            return _BuildResult(Path(), failure.build, failure)
+            return _BuildResult(Path(), failure.build, failure)  # there is no tree
 
     @cached_property
     def _trials(self) -> dict[str, Trial]:
@@ -358,7 +358,7 @@ class _Session(Struct):
         remaining_pairs = min(decision.remaining_pairs, self.pairs.max_pairs - len(request.head.samples))
         if remaining_pairs > 0:
             # Say so, because the remaining time would otherwise seem to grow for no reason.
-            self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
+            self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), 'pair')}")
         executions_per_pair = 1 if request.base_stored else 2
         self.activity.set_remaining(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
         return decision

@@ -37,10 +37,10 @@ def complete_folder(_context: click.Context, _parameter: click.Parameter, word: 
 def complete_revision(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer the branches and tags of the repository; after ``A..``, offer them for the end of the range."""
     range_start, separator, range_end = word.rpartition("..")
-    words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
+    arguments = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
     try:
-        result = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_TIMEOUT_SECONDS)
-    except (OSError, ValueError, subprocess.SubprocessError):
+        result = subprocess.run(arguments, capture_output=True, check=True, text=True, timeout=_TIMEOUT_SECONDS)
+    except (OSError, ValueError, subprocess.SubprocessError):  # ValueError: the output cannot be decoded
         return []
     names = [name for name in ("HEAD", *result.stdout.split()) if name.startswith(range_end)]
     return [CompletionItem(f"{range_start}{separator}{name}") for name in names[:_MAX_COMPLETIONS]]

@@ -83,7 +83,7 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
     from runner.contract.report import Case, Environment
     from runner.errors import FaultwatchError
 
-    if _is_run(name):
+    if _is_run_id(name):
         from runner.reporting.embedded_service import connect_to_service
         from runner.settings import load_settings
 
@@ -99,13 +99,13 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
         raise FaultwatchError(
             f"{name}: {error.strerror}", "pass files that `faultwatch env --json` wrote, or run ids"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):  # not JSON, or JSON of another shape
         raise FaultwatchError(
             f"{name} contains no environment", "pass files that `faultwatch env --json` wrote, or saved reports"
         ) from None
 
 
-def _is_run(name: str) -> bool:
+def _is_run_id(name: str) -> bool:
     """Return whether a name is a run id; an existing file of that name takes precedence."""
     try:
         UUID(name)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
+from runner.cli.formatting import format_count
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile, StackProfile
 
@@ -34,7 +35,7 @@ def draw_flame(profile: Profile, stacks: StackProfile) -> Iterator[str]:
     lines = [*_draw_children(root, root.weight, 0)]
     yield from lines[:_MAX_LINES]
     if len(lines) > _MAX_LINES:
-        yield f"… and {len(lines) - _MAX_LINES} more functions"
+        yield f"… and {format_count(len(lines) - _MAX_LINES, 'more function')}"
 
 
 def build_flame(profile: Profile, stacks: StackProfile) -> Node:

@@ -94,7 +94,7 @@ def command(
         # Refuse a head that is incomplete in this clone. If base is incomplete, only head is measured.
         find_complete_revision(ends.repository, plan.files.head, ends.measured_commit)
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
-            service.check()
+            service.check_available()
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=is_sandboxed, origin=origin, retry_failed=retry_failed
             )

@@ -162,8 +162,8 @@ def command(
             service = kept_history.service
             if prepared.begins_new_series(service):
                 print_message(
-                    f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
-                    f"measurement here. This begins new series, so every revision is measured again."
+                    f"The workload file of {prepared.workload.name}, or another file in its folder, has changed since "
+                    f"the last measurement on this host. This begins new series, so every revision is measured again."
                 )
             summary = prepared.measure(service, kept_history.spool)
             if not summary.n_waiting:

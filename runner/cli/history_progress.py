@@ -39,7 +39,7 @@ class ProgressBar:
         clock: Callable[[], float] = time.monotonic,
         interval_seconds: float = INTERVAL_SECONDS,
     ) -> None:
-        """Prepare to draw.
+        """Create the display; nothing is drawn yet.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class ProgressBar:
         self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
 
     def _print_reruns(self) -> None:
-        """Print a line for all reruns of one commit and case."""
+        """Print one line for each commit and case that was measured again, with all its reruns."""
         for label, counts in self._reruns.items():
             occurrences = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))

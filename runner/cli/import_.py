@@ -46,7 +46,13 @@ _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
         metavar="METRIC=lower|higher",
         help="Which direction of a metric is an improvement, for files that do not state one. Repeatable.",
     ),
-    click.option("--columns", default="", metavar="NAME=COLUMN,…", help="What the columns of a CSV file mean."),
+    click.option(
+        "--columns",
+        default="",
+        metavar="NAME=COLUMN,…",
+        help="What the columns of a CSV file contain: NAME is revision, case, started_at, host, subject, a metric or a "
+        "setting.",
+    ),
     click.option(
         "--repo", default="", metavar="PATH|URL", help="The repository that determines the order of the revisions."
     ),
@@ -72,20 +78,20 @@ def command(
     file or a folder is imported completely or not at all. See the guide “Importing the results of other tools”.
     """
     from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
-    from runner.importing.formats.csv_columns import parse_map
+    from runner.importing.formats.csv_columns import parse_column_map
     from runner.importing.imported_run import parse_time
     from runner.reporting.embedded_service import connect_to_service
 
     # Collect the defaults that the options give.
     settings = load_settings()
-    find_revision, repository = _open_repository(repo, settings)
+    find_revision, repository_name = _open_repository(repo, settings)
     defaults = ImportDefaults(
-        subject=subject or repository,
+        subject=subject or repository_name,
         host=host,
         revision=revision,
         case=case,
         started_at=parse_time(started_at, "--started-at") if started_at else None,
-        columns=parse_map(columns),
+        columns=parse_column_map(columns),
         this_host=settings.host,
         format=_check_format(format_),
         better=_parse_directions(better),
@@ -107,12 +113,12 @@ def command(
             activity.advance()
     # Send the reports.
     reports = make_reports(imported_runs, defaults)
-    not_judged = sorted({title for record in imported_runs for title in record.not_judged})
+    unjudged_metrics = sorted({title for imported_run in imported_runs for title in imported_run.not_judged})
     with connect_to_service(settings) as service:
         document = _send_reports(service, reports, len(imported_runs))
     # Print the result.
     if as_json:
-        print_json({**document, "left_out": omission_reasons, "not_judged": not_judged})
+        print_json({**document, "left_out": omission_reasons, "not_judged": unjudged_metrics})
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
@@ -124,10 +130,10 @@ def command(
         )
     if omission_reasons:
         click.echo(f"files skipped because their format is unknown: {_join_names(omission_reasons)}")
-    if not_judged:
+    if unjudged_metrics:
         click.echo(
             "stored, but not judged, because nothing says which direction is an improvement: "
-            f"{_join_names(not_judged)}; pass --better METRIC=lower or METRIC=higher"
+            f"{_join_names(unjudged_metrics)}; pass --better METRIC=lower or METRIC=higher"
         )
 
 

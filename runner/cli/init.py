@@ -156,7 +156,7 @@ def command(
     workload_file, kept_workload = _find_workload_file(
         repository, work_tree, workload_name, questions, is_new=is_new_workload
     )
-    is_rejected = kept_workload is None and workload_file.exists()
+    is_existing_file_rejected = kept_workload is None and workload_file.exists()
     missing_submodules = _complete_clone(repository, revision, sources, kept_workload, questions)
     # Measure the existing workload, or propose one and measure it.
     with create_host_turn(settings) as turn:
@@ -172,7 +172,7 @@ def command(
     # Write the workload file, and the file of the gate for the CI system.
     written_files = []
     if proposal:
-        written_files += _write_workload(work_tree, proposal.text, questions, replace=is_rejected)
+        written_files += _write_workload(work_tree, proposal.text, questions, replace=is_existing_file_rejected)
     ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
     gate = GateTrial() if ci_system == NO_CI or confined else _try_gate(repository, revision, workload, settings)
     workload_path = str(workload_file.relative_to(work_tree))
@@ -462,16 +462,16 @@ def _try_gate(
     """Build in the gate's sandbox and build store; print and return the outcome."""
     from runner.adoption.gate_trial import try_gate_build
     from runner.contract.code_trust import CodeOrigin
-    from runner.measuring.preflight import prepare_bench
+    from runner.measuring.preflight import set_up_workbench
 
     def make_builder() -> "Builder":
         """Return a builder like the gate's; raise if this host cannot run a sandbox."""
-        return prepare_bench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder
+        return set_up_workbench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder
 
     with show_activity("building in the gate's sandbox"):
         trial = try_gate_build(repository, revision, workload, make_builder)
     if trial.problem:
-        print_message(f"this does not build in the gate's sandbox: {trial.problem}")
+        print_message(f"the workload does not build in the gate's sandbox: {trial.problem}")
         for line in trial.log.splitlines()[-_MAX_LOG_LINES:]:
             print_message(f"    {line[:_MAX_LOG_LINE_CHARACTERS]}")
     elif trial.seconds:

@@ -181,6 +181,11 @@ def _try_larger_input(
 
     None if the input need not be larger, if the build fails or would take too long, or if no program does more work
     with the larger input. In these cases, the small input is measured.
+
+    Parameters
+    ----------
+    small
+        The result of the command with the small input.
     """
     from runner.adoption.larger_input import propose_larger_input
     from runner.subject.build import BuildFailure
@@ -196,7 +201,7 @@ def _try_larger_input(
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
             tried = _find_program_that_works_more(first_measurement, build, run, small, larger_tree, show_progress)
-    except (OSError, BuildFailure, FaultwatchError):
+    except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
         return None
     if tried is None:
         return None
@@ -269,7 +274,7 @@ def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given."""
-    from runner.adoption.build_system_detection import describe_lack, propose_builds
+    from runner.adoption.build_system_detection import explain_missing_build, propose_builds
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
@@ -298,7 +303,7 @@ def _list_proposals(
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
-            f"{first_measurement.repository.path} {describe_lack(first_measurement.sources)}",
+            f"{first_measurement.repository.path} {explain_missing_build(first_measurement.sources)}",
             f"pass the commands with --build and --run; or, {_DRIVER_HINT.format('')}",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]
@@ -396,9 +401,9 @@ def _print_problem(problem: str, reasons: set[str]) -> None:
     """Print why a build failed, or that the reason is the same as before; add the reason to ``reasons``."""
     reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
     if reason in reasons:
-        print_message("this does not build either, for the same reason")
+        print_message("the project does not build this way either, for the same reason")
     else:
-        print_message(f"this does not build: {problem}")
+        print_message(f"the project does not build this way: {problem}")
     reasons.add(reason)
 
 
@@ -406,7 +411,7 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
     """Show the most likely way to build, and let the user choose one; return its index."""
     print_message(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
     labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
-    return questions.choose("How is it built?", labels)
+    return questions.choose("How is the project built?", labels)
 
 
 def _list_mended_builds(
@@ -536,7 +541,7 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     earlier = f"; an earlier build failed: {build_errors[0]}" if build_errors else ""
     return FaultwatchError(
-        f"no program could be measured, such as {failure.run.command}: {failure.problem}{earlier}", tip
+        f"no program could be measured; {failure.run.command}, for example: {failure.problem}{earlier}", tip
     )
 
 

@@ -10,7 +10,7 @@ from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
 from runner.host.cleanup import remove_leftovers
 from runner.host.lock import HostTurn
-from runner.measuring.preflight import Workbench, prepare_bench
+from runner.measuring.preflight import Workbench, set_up_workbench
 from runner.settings import Settings
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import find_workload_and_repository
@@ -54,12 +54,12 @@ def prepare_workbench(
     Raises
     ------
     FaultwatchError
-        An error of :func:`runner.measuring.preflight.prepare_bench`, or an assignment that is not NAME=VALUE.
+        An error of :func:`runner.measuring.preflight.set_up_workbench`, or an assignment that is not NAME=VALUE.
     """
     variables = parse_variables(assignments)
     if turn:
         turn.begin()
-    workbench = prepare_bench(
+    workbench = set_up_workbench(
         settings,
         variables,
         examine_host=turn is not None,

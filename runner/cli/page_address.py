@@ -24,7 +24,7 @@ def is_served(settings: Settings) -> bool:
         return True
     try:
         socket.create_connection(("127.0.0.1", int(_read_port())), timeout=1).close()
-    except (OSError, OverflowError):
+    except (OSError, OverflowError):  # OverflowError: no port has such a large number
         return False
     return True
 

@@ -117,8 +117,8 @@ def _show_runtime_lines(
     console.print(table)
 
 
-def _list_kinds(table: Mapping[Label, int]) -> str:
-    return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
+def _list_kinds(faults_by_kind: Mapping[Label, int]) -> str:
+    return ", ".join(f"{kind} {number:,}" for kind, number in faults_by_kind.items()) or "none"
 
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:

@@ -9,7 +9,7 @@ from runner.contract.report import Case
 _VERDICT_TEXTS = {
     Verdict.CHANGED: "proven: {pairs} differ",
     Verdict.SAME: "refuted: {pairs} do not differ",
-    Verdict.NEEDS_MORE_RUNS: "not decided after {pairs}",
+    Verdict.NEEDS_MORE_RUNS: "still undecided after {pairs}",
 }
 
 

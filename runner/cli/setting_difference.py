@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
+from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, is_settable_per_run
 from runner.cli.arguments import build_model
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, format_parameter
@@ -68,13 +68,13 @@ def find_differences(
     changes = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
     changes = [setting for setting in changes if setting.before != setting.after]
     return Difference(
-        settings=tuple(setting for setting in changes if can_be_set(setting.name)),
+        settings=tuple(setting for setting in changes if is_settable_per_run(setting.name)),
         common_variables={
             name: before[name]
             for name in names
             if name.startswith(VARIABLE_PREFIX) and before.get(name) == after.get(name)
         },
-        fixed_settings=tuple(setting for setting in changes if not can_be_set(setting.name)),
+        fixed_settings=tuple(setting for setting in changes if not is_settable_per_run(setting.name)),
     )
 
 
@@ -90,7 +90,7 @@ def parse_change(text: str) -> SettingChange:
     before, dots, after = values.partition("..")
     if not separator or not dots or before == after:
         raise FaultwatchError(f"--change {text!r} does not have the form NAME=BEFORE..AFTER")
-    if not can_be_set(name):
+    if not is_settable_per_run(name):
         raise FaultwatchError(
             f"--change {text!r}: {name} cannot be set for a single run",
             "settings that can be set: variable.NAME, parameter.NAME, build.NAME, "

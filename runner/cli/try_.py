@@ -80,7 +80,7 @@ def command(
     is_sandboxed = is_sandbox_needed(confined, repository, config)
     # Build the revision with and without the remedy, and measure both interleaved.
     with connect_to_service(config) as service, create_host_turn(config) as turn:
-        service.check()
+        service.check_available()
         workbench = prepare_workbench(config, variables, turn=turn, confined=is_sandboxed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:

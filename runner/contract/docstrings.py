@@ -67,7 +67,7 @@ def _parse_classes(module: str) -> dict[str, ast.ClassDef]:
     """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (OSError, TypeError, KeyError):
+    except (OSError, TypeError, KeyError):  # no source file, a built-in module, or a module that is not loaded
         return {}
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 

@@ -13,7 +13,9 @@ _DEFINITION_END = (
 
 
 def _make_kind_metric(name: str, title: str, definition: str) -> Metric:
-    return Metric(name, title, "faults", Kind.COUNT, "lower", False, f"{definition} {_DEFINITION_END}")
+    return Metric(
+        name, title, "faults", Kind.COUNT, "lower", judged=False, definition=f"{definition} {_DEFINITION_END}"
+    )
 
 
 FAULT_KINDS = (

@@ -33,7 +33,7 @@ def find_imported_metric(name: str) -> Metric | None:
     is_rate = unit.endswith(("/s", "/sec"))
     kind = _KIND_BY_UNIT.get(unit) or (Kind.RATE if is_rate else Kind.RATIO)
     definition = "Measured by another tool and imported. Judged by the rules for noisy metrics."
-    return Metric(name, title, unit, kind, direction, False, definition)
+    return Metric(name, title, unit, kind, direction, judged=False, definition=definition)
 
 
 def _keep_printable(text: str, max_characters: int) -> str:

@@ -11,8 +11,8 @@ def _make_group_metric(name: str, title: str, unit: str, definition: str, kind: 
         unit,
         kind,
         "lower",
-        False,
-        f"{definition} Counted in the control group of all processes of the case, if it can be created.",
+        judged=False,
+        definition=f"{definition} Counted in the control group of all processes of the case, if it can be created.",
     )
 
 
@@ -24,9 +24,9 @@ MEMORY_METRICS = (
         Kind.SIZE,
         "lower",
         False,
-        "The largest resident memory of the program, or of a program that it started and waited for, as the kernel "
-        "accounts it: each CPU accounts some pages late. It is never below the memory of the launcher, which is less "
-        "than 1 MiB. If several processes run at the same time, the largest one counts.",
+        "The largest resident memory of the program, or of a program that it started and waited for, as measured by "
+        "the kernel, to which each CPU reports some pages late. It is never below the memory of the launcher, which is "
+        "less than 1 MiB. If several processes run at the same time, the largest one counts.",
         views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),
     Metric(

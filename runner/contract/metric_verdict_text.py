@@ -92,7 +92,7 @@ def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callabl
     names = ", ".join(f'"{verdict.metric}"' for verdict in moved_verdicts)
     key = escape_text(f"judge = [{names}]")
     return (
-        f"Not judged, although no sample of head lies among those of base: {changes}. "
+        f"Not judged, although every sample of head is outside the range of base's samples: {changes}. "
         f"To have this judged, write {key} in the workload file."
     )
 

@@ -101,7 +101,7 @@ _METRICS = (
         Kind.TIME,
         "lower",
         False,
-        "CPU time in the program's own code and its libraries, as the kernel accounts it.",
+        "CPU time in the program's own code and its libraries, as measured by the kernel.",
     ),
     Metric(
         "sys-time",
@@ -110,7 +110,7 @@ _METRICS = (
         Kind.TIME,
         "lower",
         False,
-        "CPU time in the kernel on behalf of the program, page faults included, as the kernel accounts it.",
+        "CPU time in the kernel on behalf of the program, page faults included, as measured by the kernel.",
     ),
     Metric(
         "sys-percent",

@@ -30,7 +30,8 @@ class Frame(Strict):
 
     function: Label
     module: Label = ""
-    """The binary that contains the function; ``[kernel]`` for the kernel, and words for code compiled at run time."""
+    """The binary that contains the function; ``[kernel]`` for the kernel, and a description for code compiled at
+    run time."""
     file: Label = ""
     """The source file of the function, if known."""
     line: int = Field(default=0, ge=0, le=2**31)

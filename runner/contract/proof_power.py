@@ -67,7 +67,7 @@ def compute_power(
     seconds_per_pair = 2 * seconds
     if is_repeating(recent_samples):
         pairs = _count_pairs(rise_share=1.0, fall_share=0.0)
-        return PowerEstimate(None, pairs, seconds_per_pair * (pairs or 0))
+        return PowerEstimate(percent=None, pairs=pairs, seconds=seconds_per_pair * (pairs or 0))
     rise = level * percent / 100
     differences = [sample + rise - other_sample for sample, other_sample in permutations(recent_samples, 2)]
     rise_share = sum(difference > 0 for difference in differences) / len(differences)

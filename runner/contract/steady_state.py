@@ -159,8 +159,8 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     if growth is not None:
         amount = replace_no_break_spaces(format_amount(growth))
         return (
-            f"still {_format_rate(windows[-1].rate)} {rate_suffix}, because its memory still grows by {amount} per "
-            "operation, as fast as before: its heap grows and never returns memory"
+            f"still {_format_rate(windows[-1].rate)} {rate_suffix}, because its memory is still growing by {amount} "
+            "per operation, as fast as before: its heap keeps growing and never returns memory"
         )
     return ""
 

@@ -60,7 +60,7 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
             sentences += [sentence, heap] if is_server else [sentence]
     if sentences:
         return " ".join(sentences)
-    # The setting for Go does not show that Go is used if Meson or pip build: they run every installed compiler.
+    # Meson and pip run every installed compiler, so if they build, the setting for Go does not show that Go is used.
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
         return USUAL_CAUSES
     heap_text = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""

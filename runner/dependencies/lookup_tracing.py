@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.dependencies.recorded_lookups import Lookups, make_untraced, parse_lookups
-from runner.dependencies.system_calls import open_query_filter
+from runner.dependencies.system_calls import open_lookup_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings
@@ -21,7 +21,8 @@ from runner.system.scratch import make_scratch_folder
 _SOURCE = Path(__file__).with_name("lookup_tracer.c")
 MAX_TRACED_CALLS = 20_000
 """Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
-_ASKS_TOO_OFTEN = "it looks up files too often"
+_TOO_MANY_LOOKUPS = "it looks up files too often"
+"""The reason that ``lookup_tracer.c`` writes when it has killed the command."""
 
 
 class LookupTracer:
@@ -49,7 +50,7 @@ class LookupTracer:
         with ExitStack() as stack:
             try:
                 program = compile_program(_SOURCE, load_settings().programs)
-                descriptor = stack.enter_context(open_query_filter(includes_open_files=self._is_counted))
+                descriptor = stack.enter_context(open_lookup_filter(includes_open_files=self._is_counted))
                 self._lookups_file = stack.enter_context(make_scratch_folder()) / "asked"
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
@@ -82,4 +83,4 @@ class LookupTracer:
 
     def has_killed_command(self) -> bool:
         """Return whether the command was killed for too many lookups. Call this when :meth:`read_lookups` may be."""
-        return self.read_lookups().untraced_reason == _ASKS_TOO_OFTEN
+        return self.read_lookups().untraced_reason == _TOO_MANY_LOOKUPS

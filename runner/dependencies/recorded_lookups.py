@@ -69,13 +69,14 @@ def make_untraced(reason: str) -> Lookups:
 
 def parse_lookups(output: bytes) -> Lookups:
     """Parse what ``lookup_tracer.c`` has written; without its end mark, the lookups are unknown."""
-    fields = output.split(b"\0")
-    if fields[-2:] != [b".", b""]:
+    # The first record says why some lookups are unknown. Each of the others contains a kind and a path.
+    records = output.split(b"\0")
+    if records[-2:] != [b".", b""]:
         return make_untraced("the tracer ended early")
     entries, made_paths, changed_paths, missed_paths = set(), set(), set(), set()
     nesting_problem = ""
-    for field in fields[1:-2]:
-        kind, _, path = field.decode(errors="surrogateescape").partition(" ")
+    for record in records[1:-2]:
+        kind, _, path = record.decode(errors="surrogateescape").partition(" ")
         if path.startswith(_VIRTUAL_FOLDERS):
             continue
         if path.count("/") > _MAX_FOLDERS:
@@ -90,5 +91,5 @@ def parse_lookups(output: bytes) -> Lookups:
             missed_paths.add(path)
         elif kind in _LOOKUP_KINDS:
             entries.add((kind, path.removesuffix(" (deleted)")))
-    reason = fields[0].decode(errors="replace") or nesting_problem
+    reason = records[0].decode(errors="replace") or nesting_problem
     return Lookups(frozenset(entries), frozenset(made_paths), frozenset(changed_paths), reason, frozenset(missed_paths))

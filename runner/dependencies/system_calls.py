@@ -48,6 +48,7 @@ def _encode_call(
 
 
 def _encode_each(names: str, code: int) -> dict[str, int]:
+    """Return the same code for each call; ``names`` are separated by spaces."""
     return dict.fromkeys(names.split(), code)
 
 
@@ -103,7 +104,7 @@ _MASKED_EQUAL = 7
 
 
 @contextmanager
-def open_query_filter(*, includes_open_files: bool) -> Iterator[int]:
+def open_lookup_filter(*, includes_open_files: bool) -> Iterator[int]:
     """Yield a descriptor from which the lookup tracer reads the filter.
 
     Parameters

@@ -45,7 +45,7 @@ def run_checks(host: HostProbe) -> Iterator[Check]:
     for name, check in CHECKS.items():
         try:
             result = check(host)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError) as error:  # A file of the host is unreadable, or has an unexpected format.
             result = make_unknown(f"cannot be checked: {error}")
         except FaultwatchError as error:
             result = make_unknown(f"cannot be checked: {error.what}", error.remedy)

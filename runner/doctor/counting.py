@@ -50,14 +50,14 @@ def get_counting_scope() -> Scope:
     FaultwatchError
         Nothing can be counted.
     """
-    result = _measure_here()
+    result = _try_counting_here()
     if result.scope is None:
         raise FaultwatchError(result.what, result.remedy)
     return result.scope
 
 
 @lru_cache
-def _measure_here() -> CountingResult:
+def _try_counting_here() -> CountingResult:
     return try_counting(HostProbe())
 
 
@@ -96,10 +96,10 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
         )
     if "<not supported>" in answer.text:
         return CountingResult(
-            what="the kernel of this host does not count page faults",
+            what="this host's kernel does not count page faults",
             remedy="measure outside this sandbox: gVisor, for example, has no performance events",
         )
     first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(
-        what=f"perf stat does not work here: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
+        what=f"perf stat does not work on this host: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
     )

@@ -80,18 +80,18 @@ def apply_fixes(host: HostProbe) -> FixReport:
         return FixReport(
             needs_root=[
                 *fixable_names,
-                *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status)),
+                *(name for name, check in PYPERF_FIXES.items() if check(host).status is CheckStatus.WARNING),
             ],
         )
     before = _read_current_values(host)
     _store_values_before_fix(host, before)
     fix_report = FixReport()
-    tuned_names = [name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status)]
+    tuned_names = [name for name, check in PYPERF_FIXES.items() if check(host).status is CheckStatus.WARNING]
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
     fix_report.failed += [
         f"{name}: `pyperf system tune` has not fixed it"
         for name in tuned_names
-        if _needs_fix(PYPERF_FIXES[name](host).status)
+        if PYPERF_FIXES[name](host).status is CheckStatus.WARNING
     ]
     _record_pyperf_reset(host, is_needed=_has_changed_services(answer.text))
     # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
@@ -114,7 +114,7 @@ def undo_fixes(host: HostProbe) -> FixReport:
         settings = select_restorable(dict(undo_record["settings"]), _TUNABLES)
     except FileNotFoundError:
         raise FaultwatchError(f"nothing to undo: {get_undo_file(host)} does not exist") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:  # The file is unreadable or damaged.
         raise FaultwatchError(f"{get_undo_file(host)} cannot be read: {error}") from None
     if not host.is_root:
         raise FaultwatchError("only root can undo the fixes", "run it with sudo")
@@ -127,10 +127,6 @@ def undo_fixes(host: HostProbe) -> FixReport:
     if not fix_report.failed:
         get_undo_file(host).unlink()
     return fix_report
-
-
-def _needs_fix(status: CheckStatus) -> bool:
-    return status is CheckStatus.WARNING
 
 
 def _read_current_values(host: HostProbe) -> dict[str, str]:

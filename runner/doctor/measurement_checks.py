@@ -54,7 +54,7 @@ def check_events(host: HostProbe) -> CheckResult:
 def check_canary(host: HostProbe) -> CheckResult:
     """Check that the canary, whose number of faults is known, is counted correctly."""
     if try_counting(host).scope is None:
-        return make_unknown("cannot be checked while perf does not count")
+        return make_unknown("cannot be checked, because perf cannot count")
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
         return make_unknown(outcome.problem, "install a C compiler (cc) and perf 5.10 or later")

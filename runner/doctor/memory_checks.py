@@ -64,7 +64,7 @@ def check_numa_balancing(host: HostProbe) -> CheckResult:
 
 def check_idle_memory(host: HostProbe) -> CheckResult:
     """Check that the kernel does not reclaim idle memory."""
-    actions = _list_damon_actions(host.tree)
+    actions = _describe_damon_actions(host.tree)
     if actions in {None, "none"}:
         return make_ok("is not reclaimed")
     return make_warning(
@@ -74,8 +74,8 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
     )
 
 
-def _list_damon_actions(tree: Tree) -> str | None:
-    """Return what DAMON does to idle memory, such as ``pageout``; None if this cannot be read.
+def _describe_damon_actions(tree: Tree) -> str | None:
+    """Return what DAMON does to idle memory, such as ``pageout`` or ``none``; None if this cannot be read.
 
     Only root can read it. It is therefore not a setting of the environment, which must be the same for every user.
     """
@@ -111,7 +111,9 @@ def check_memory(host: HostProbe) -> CheckResult:
     swapped_bytes = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > _MAX_PRESSURE_PERCENT:
-        return make_warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
+        return make_warning(
+            f"programs are waiting for memory; {finding}", "end the programs that use it, or measure later"
+        )
     if sizes["MemAvailable"] < _MIN_AVAILABLE_SHARE * sizes["MemTotal"]:
         return make_warning(
             f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"

@@ -63,7 +63,7 @@ def check_watchdog(host: HostProbe) -> CheckResult:
 def check_timers(host: HostProbe) -> CheckResult:
     """Check that no timer of systemd starts periodic maintenance that disturbs measurements."""
     if not host.tree.path("run/systemd/system").is_dir():
-        return make_ok("systemd does not run on this host")
+        return make_ok("systemd is not running on this host")
     enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
     noisy_timers = [name for name in _NOISY_TIMERS if name in enabled]
     if not noisy_timers:
@@ -76,10 +76,11 @@ def check_timers(host: HostProbe) -> CheckResult:
 
 def check_load(host: HostProbe) -> CheckResult:
     """Check that the machine is otherwise idle."""
-    fields = (host.tree.read_text("proc/loadavg") or "").split()
+    load_averages = (host.tree.read_text("proc/loadavg") or "").split()  # of 1, 5 and 15 minutes
+
     cpus = int(cpu.count_online(host.tree) or 0)
     try:
-        load = float(fields[0])
+        load = float(load_averages[0])
     except (IndexError, ValueError):
         return make_unknown("this host does not show its load")
     finding = f"{load:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"

@@ -26,7 +26,7 @@ def check_compilers(host: HostProbe) -> CheckResult:
         return make_ok(host.read_version("cc") or "")
     packages = " ".join(_COMPILERS[command] for command in missing_commands)
     return make_warning(
-        f"not found: {', '.join(missing_commands)}; workloads in these languages do not build",
+        f"not found: {', '.join(missing_commands)}; workloads in these languages cannot be built",
         f"sudo apt install {packages}",
     )
 

@@ -80,6 +80,7 @@ def _read_topology(tree: Tree) -> str | None:
 
 
 def _read_affinity(tree: Tree, field: str) -> str | None:
+    """Return the list of processors or memory nodes that this process may use; None if it is not shown."""
     match = re.search(rf"^{field}:\s+(\S+)$", tree.read_text("proc/self/status") or "", re.MULTILINE)
     return match[1] if match else None
 

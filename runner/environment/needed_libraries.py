@@ -27,15 +27,15 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
     """Return the files of these libraries and all their dependencies, by name, except those that this host lacks."""
     folders = library_fingerprints.list_folders(tree)
     paths: dict[str, Path] = {}
-    queue = list(names)
-    while queue and len(paths) < _MAX_LIBRARIES:
-        name = queue.pop()
+    pending_names = list(names)
+    while pending_names and len(paths) < _MAX_LIBRARIES:
+        name = pending_names.pop()
         if name in paths or "/" in name or "\0" in name:
             continue
         file = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
         if file:
             paths[name] = file
-            queue += list_needed(file)
+            pending_names += list_needed(file)
     return paths
 
 
@@ -62,7 +62,7 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
                 return stream.read(min(size, _MAX_TABLE_BYTES))
 
             return tuple(_parse_names(read_bytes))
-    except (OSError, OverflowError, ValueError, struct.error):
+    except (OSError, OverflowError, ValueError, struct.error):  # The file is unreadable, or its headers are damaged.
         return ()
 
 

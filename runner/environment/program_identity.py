@@ -154,7 +154,7 @@ def _read_go_version(file: Path) -> str:
     """Return the version of Go from its installation's file ``VERSION``, without executing it; empty if unknown."""
     try:
         version_text = read_regular(file.resolve().parents[1] / "VERSION", _MAX_SETTINGS_BYTES).decode()
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError):  # IndexError: the program is in a top folder, which has no grandparent.
         return ""
     match = re.match(r"go[0-9][0-9a-z.]{0,30}$", version_text, re.MULTILINE)
     return match[0] if match else ""
@@ -186,7 +186,7 @@ def _identify_program(file: Path) -> str | None:
     try:
         target = file.resolve(strict=True)
         state = target.stat()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         return None
     return f"{target}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
 
@@ -198,7 +198,8 @@ def _describe_library(file: Path) -> str | None:
 
 def _list_preloaded(tree: Tree) -> Iterator[str]:
     """Yield the libraries that the loader preloads into every program of this host."""
-    for entry in re.split(r"[\s:]+", " ".join(line.partition("#")[0] for line in tree.read_lines(_PRELOAD_FILE))):
+    lines_without_comments = (line.partition("#")[0] for line in tree.read_lines(_PRELOAD_FILE))
+    for entry in re.split(r"[\s:]+", " ".join(lines_without_comments)):
         if entry:
             digits = library_fingerprints.hash_library(tree.path(entry))
             yield f"{entry} (sha256 {digits})" if digits else f"{entry} (not there)"

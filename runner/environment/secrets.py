@@ -33,10 +33,10 @@ def hide_password(text: str) -> str:
 
 def hide_secrets(text: str, variables: Mapping[str, str]) -> str:
     """Return a program's output without the values of its secret variables: many programs print their variables."""
+    secrets = [
+        value for name, value in variables.items() if _SECRET_NAME.search(name) and len(value) >= _MIN_SECRET_CHARACTERS
+    ]
     # The longest first, because one secret can be a part of another.
-    for value in sorted(variables.values(), key=len, reverse=True):
-        if len(value) >= _MIN_SECRET_CHARACTERS and any(
-            _SECRET_NAME.search(name) for name in variables if variables[name] == value
-        ):
-            text = text.replace(value, PLACEHOLDER)
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, PLACEHOLDER)
     return hide_password(text)

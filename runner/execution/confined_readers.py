@@ -15,7 +15,7 @@ def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
     libraries and the given folders, or everything if the programs ran without a sandbox. If they did and bubblewrap is
     not available either, there are no words.
     """
-    if sandbox is None and not _is_available():
+    if sandbox is None and not _is_bubblewrap_usable():
         return []
     words = ["bwrap", *NAMESPACES, *_list_reader_privileges()]
     if sandbox is None:
@@ -34,7 +34,7 @@ def _list_reader_privileges() -> tuple[str, ...]:
 
 
 @lru_cache
-def _is_available() -> bool:
+def _is_bubblewrap_usable() -> bool:
     """Return whether this host allows a sandbox."""
     try:
         return (

@@ -58,7 +58,10 @@ class Ending(Struct, frozen=True):
 
 
 class Confinement(Struct, frozen=True):
-    """The limits of a program: its user and group, its number of processes, the bytes of a file and of a process."""
+    """The limits of a program: its number of processes, the bytes of a file and of a process, its user and its group.
+
+    The user and the group are -1 for those of the runner.
+    """
 
     processes: int
     file_bytes: int
@@ -200,9 +203,9 @@ class Launch:
         fields = message.decode(errors="replace").split()
         if fields[:1] == ["ready"] and self._started_at == 0 and not self._is_finishing:
             program, _, _ = CREDENTIALS.unpack(control[0][2])  # The sender is the process that becomes the program.
-            self._handle_ready(program, fields[1:])
+            self._answer_ready_message(program, fields[1:])
         elif fields[:1] == ["ended"]:
-            self._handle_account(fields[1:])
+            self._store_account(fields[1:])
         elif fields[:1] == ["outlived"]:
             names = "".join(char if char.isprintable() else "?" for char in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
@@ -244,8 +247,8 @@ class Launch:
     ) -> None:
         self.close()
 
-    def _handle_ready(self, pid: int, fields: Sequence[str]) -> None:
-        """Handle a message that the program is ready to start; in the last round, attach the counters."""
+    def _answer_ready_message(self, pid: int, fields: Sequence[str]) -> None:
+        """Answer the message that the program is ready to start; in the last round, attach the counters instead."""
         self._rounds += 1
         numbers = _parse_numbers(fields, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
@@ -266,14 +269,14 @@ class Launch:
             raise
         self._start.wait(self)
 
-    def _handle_account(self, fields: Sequence[str]) -> None:
+    def _store_account(self, fields: Sequence[str]) -> None:
         """Store the program's exit status and resource usage, as the launcher reports them.
 
         After a second or an implausible report, none is used: unless the runner is root, the program runs as the same
         user as the launcher, and could forge its messages.
         """
         numbers = _parse_numbers(fields, 6)
-        if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
+        if numbers is None or self.ending is not None or not _is_plausible_account(numbers, self._faults_before):
             self.ending, self.refusal = None, _PROTOCOL_ERROR
             return
         # The launcher sends microseconds of CPU time, KiB of memory, and nanoseconds of the monotonic clock.
@@ -302,7 +305,7 @@ def _parse_numbers(fields: Sequence[str], count: int) -> list[int] | None:
     return list(map(int, fields))
 
 
-def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
+def _is_plausible_account(numbers: Sequence[int], faults_before: int) -> bool:
     """Return whether the account of an end is plausible: its status, its time and its number of faults."""
     status, _, _, _, end, faults = numbers
     has_valid_status = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))

@@ -76,6 +76,11 @@ class Sandbox(Struct, frozen=True):
     sandbox_count: int = 1
 
     @property
+    def keeps_user(self) -> bool:
+        """Whether programs run as the runner's own user, because the runner is not root."""
+        return self.user < 0
+
+    @property
     def memory(self) -> int:
         """Bytes that the programs of a case may use together; without a control group, the bytes for each process."""
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MAX_MEMORY_SHARE)
@@ -108,7 +113,7 @@ class Sandbox(Struct, frozen=True):
         """Return a ``PATH`` without the folders that a program in the sandbox cannot see."""
         return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.is_visible(Path(folder)))
 
-    def add_readable(self, folder: Path | None) -> "Sandbox":
+    def add_readable_folder(self, folder: Path | None) -> "Sandbox":
         """Return a sandbox that shows one more folder, read-only."""
         return self if folder is None else replace(self, readable_folders=(*self.readable_folders, str(folder)))
 
@@ -125,16 +130,17 @@ class Sandbox(Struct, frozen=True):
             The copies to mount over files, by the path of the original.
         """
         mounts = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
-        view = (*self._list_view_options(tree, launcher), *mounts, "--seccomp", str(filter_descriptor))
-        return ["bwrap", *self._list_namespace_options(), *view, "--chdir", str(tree), "--"]
+        file_options = (*self._list_view_options(tree, launcher), *mounts)
+        options = (*self._list_namespace_options(), *file_options, "--seccomp", str(filter_descriptor))
+        return ["bwrap", *options, "--chdir", str(tree), "--"]
 
     def open_system_call_filter(self) -> AbstractContextManager[int]:
         """Yield a descriptor from which one bubblewrap reads the filter that denies system calls."""
-        return open_filter(no_user_namespaces=self.user < 0 and not _can_disable())
+        return open_filter(no_user_namespaces=self.keeps_user and not _can_forbid_user_namespaces())
 
     def change_owner(self, tree: Path) -> None:
         """Make the program's user the owner of the tree, unless that is the runner's own user."""
-        if self.user < 0:
+        if self.keeps_user:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
         for entry in walk_tree(tree):
@@ -148,7 +154,7 @@ class Sandbox(Struct, frozen=True):
         FaultwatchError
             If the kernel refuses.
         """
-        if self.user < 0:
+        if self.keeps_user:
             return  # bubblewrap has done this already.
         result = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
         if result.returncode:
@@ -157,8 +163,8 @@ class Sandbox(Struct, frozen=True):
     def _list_namespace_options(self) -> Iterator[str]:
         """Yield the options of bubblewrap for namespaces and capabilities."""
         yield from NAMESPACES
-        if self.user < 0:
-            yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
+        if self.keeps_user:
+            yield from ("--unshare-user", *(["--disable-userns"] if _can_forbid_user_namespaces() else []))
         else:
             # Root sets up the view, because only root may reach the tree. The launcher needs these capabilities to
             # change its user.
@@ -261,7 +267,7 @@ def _check_sandbox(sandbox: Sandbox) -> None:
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
     # If the runner is root, the launcher creates the user namespace later; check here that it can.
-    namespaces = list(sandbox._list_namespace_options()) if sandbox.user < 0 else ["--unshare-user"]
+    namespaces = list(sandbox._list_namespace_options()) if sandbox.keeps_user else ["--unshare-user"]
     with sandbox.open_system_call_filter() as filter_descriptor:
         command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(filter_descriptor), "--", "true"]
         result = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[filter_descriptor])
@@ -274,6 +280,6 @@ def _check_sandbox(sandbox: Sandbox) -> None:
 
 
 @lru_cache
-def _can_disable() -> bool:
+def _can_forbid_user_namespaces() -> bool:
     """Return whether this bubblewrap can forbid further user namespaces; versions before 0.8 cannot."""
     return "--disable-userns" in subprocess.run(["bwrap", "--help"], check=False, capture_output=True, text=True).stdout

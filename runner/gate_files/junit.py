@@ -40,7 +40,7 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
     names = {case.head.case.name for case in report.cases}
     other_findings = [finding for finding in answer.findings if finding.case not in names]
     if other_findings:
-        suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, 0, other_findings, None))
+        suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, seconds=0, findings=other_findings, comparison=None))
     # Totals.
     tests = suite.findall("testcase")
     totals = {

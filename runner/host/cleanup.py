@@ -8,7 +8,7 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.reporting.spool import Spool
 from runner.settings import Settings
 from runner.subject.build_cache import BuildPlaces
-from runner.subject.subject_registry import remove_abandoned_entries
+from runner.subject.subject_registry import remove_partial_entries
 from runner.system.scratch import remove_abandoned
 from runner.system.tree import Tree
 
@@ -20,7 +20,7 @@ def remove_leftovers(settings: Settings) -> None:
     """
     tree = Tree()
     restore_grace_period(tree)
-    MemoryGroup(None, tree).remove_abandoned()
+    MemoryGroup(limit=None, tree=tree).remove_abandoned()
     # None is the folder of temporary files.
     for folder in (None, settings.programs, settings.copies, settings.clones):
         remove_abandoned(folder)
@@ -28,4 +28,4 @@ def remove_leftovers(settings: Settings) -> None:
         with suppress(OSError):
             BuildPlaces(settings.builds, store).remove_unfinished()
     Spool(settings.spool).remove_abandoned()
-    remove_abandoned_entries(settings)
+    remove_partial_entries(settings)

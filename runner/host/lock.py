@@ -64,7 +64,7 @@ class HostTurn:
     """The turn of a command to measure on this host: from :meth:`begin` to the end of the context."""
 
     def __init__(
-        self, lock: Path, print_message: Callable[[str], None], prepare: Callable[[], None] = lambda: None
+        self, lock: Path, print_message: Callable[[str], None], on_begin: Callable[[], None] = lambda: None
     ) -> None:
         """Create a turn that has not begun.
 
@@ -74,12 +74,12 @@ class HostTurn:
             The file or folder to lock.
         print_message
             Called with a line of text if the command has to wait for another process.
-        prepare
+        on_begin
             Called whenever the turn begins, before anything is measured.
         """
         self._lock = lock
         self._print_message = print_message
-        self._prepare = prepare
+        self._on_begin = on_begin
         self._descriptor: int | None = None
         self._announced_process: int | None = None  # The process that the last message said this one is waiting for.
 
@@ -100,7 +100,7 @@ class HostTurn:
             return
         self._acquire(print_message or self._print_message)
         log_step("measures alone on this host, with the lock %s", self._lock)
-        self._prepare()
+        self._on_begin()
 
     def _acquire(self, print_message: Callable[[str], None]) -> None:
         """Wait for the lock; print which process holds it, once for each process."""
@@ -111,8 +111,8 @@ class HostTurn:
             except BlockingIOError:
                 holder, waiting_processes = _read_locks(descriptor)
                 if holder is None or holder.process != self._announced_process:
-                    line = _describe_line(holder, waiting_processes)
-                    print_message(f"another measurement is running on this host; waiting for {line}")
+                    processes_ahead = _describe_processes_ahead(holder, waiting_processes)
+                    print_message(f"another measurement is running on this host; waiting for {processes_ahead}")
                     self._announced_process = holder.process if holder else None
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         except BaseException:
@@ -221,7 +221,7 @@ def _open_lock(lock: Path) -> int:
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise FaultwatchError(
-            f"the lock of this host, {lock}, cannot be opened: {error.strerror}",
+            f"this host's lock, {lock}, cannot be opened: {error.strerror}",
             "set FAULTWATCH_HOST_LOCK to a file that all runners of this host may read",
         ) from None
 
@@ -244,7 +244,7 @@ def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
     return holder, waiting_processes
 
 
-def _describe_line(holder: Holder | None, waiting_processes: Sequence[int]) -> str:
+def _describe_processes_ahead(holder: Holder | None, waiting_processes: Sequence[int]) -> str:
     """Return for which processes a newcomer has to wait, as the end of a message."""
     holder_text = holder.describe() if holder else "a process that is not visible from here"
     other_count = len(waiting_processes)

@@ -117,7 +117,9 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
         first_measured_at[key] = min(first_measured_at.get(key, run.started_at), run.started_at)
     guessed_locations = {run.revision: run.location for run in runs if not run.time_is_known}
     commits = place_revisions(first_measured_at, guessed_locations, defaults.find_commit, runs[0].location)
-    reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
+    reports = (
+        _make_valid_report(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs
+    )
     # A run that is in several files has the same id each time, and is kept once.
     return list({report.run_id: report for report in reports}.values())
 
@@ -159,13 +161,13 @@ def _require_subject(run: ImportedRun, defaults: ImportDefaults) -> str:
     return make_safe_name(require_value(defaults.subject or run.subject, "subject", run.location))
 
 
-def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+def _make_valid_report(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     """Return the report of an imported run; if it is not valid, raise with the location in the file."""
     try:
         return _make_report(run, revision, defaults)
     except ValidationError as error:
         raise FaultwatchError(f"{run.location}: {describe_first_mistake(error)}") from None
-    except (ValueError, ArithmeticError) as error:
+    except (ValueError, ArithmeticError) as error:  # ArithmeticError: a time beyond the last year
         raise FaultwatchError(f"{run.location}: {error!s:.200}") from None
 
 

@@ -63,7 +63,7 @@ def parse_json(text: str) -> Any:
     """Return a document, or None if the text is not JSON."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # RecursionError: too deeply nested
         return None
 
 

@@ -45,10 +45,10 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
 
 def build_result(search: Search) -> JobResult:
     """Return the result of a search, in words and as data."""
-    return JobResult(_describe_state(search), search.model_dump(mode="json"))
+    return JobResult(_describe_answer(search), search.model_dump(mode="json"))
 
 
-def _describe_state(search: Search) -> str:
+def _describe_answer(search: Search) -> str:
     """Return in words what a search has found."""
     match search.answer:
         case Found(culprits=culprits):

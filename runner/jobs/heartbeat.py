@@ -107,7 +107,7 @@ class Heartbeat:
                 raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.reason or 'no reason given'}")
         max_runs = self.job.max_runs
         if max_runs is not None and len(self._runs) + runs > max_runs:
-            raise FaultwatchError(f"its budget of {max_runs} {'run' if max_runs == 1 else 'runs'} is spent")
+            raise FaultwatchError(f"the job's budget of {max_runs} {'run' if max_runs == 1 else 'runs'} is spent")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:
         """Report how the job ended.

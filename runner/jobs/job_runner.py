@@ -17,7 +17,8 @@ from runner.settings import Settings
 _MAX_WAIT_SECONDS = 30.0
 
 Prepare = Callable[[Job, Service, Heartbeat, Callable[[], None]], ClaimedJob]
-"""Prepares a job on this host. The last argument waits for the turn: it is called when the job is known to be valid."""
+"""Finds the repository, the workload and the case of a job on this host. The last argument waits for the turn: it is
+called when the job is known to be valid."""
 
 
 class JobRunner(Struct, frozen=True):
@@ -75,13 +76,13 @@ class JobRunner(Struct, frozen=True):
                     self.print_message(line)
                 heartbeat.report_progress(line)
 
-            def begin() -> None:
+            def begin_turn() -> None:
                 # Heartbeats continue during the wait, so the service does not declare the job lost.
                 self.turn.begin(report_waiting)
                 heartbeat.check_orders()
 
             def run_handler() -> JobResult:
-                return handler(prepare(lease.job, service, heartbeat, begin))
+                return handler(prepare(lease.job, service, heartbeat, begin_turn))
 
             return self._run_claimed(heartbeat, run_handler)
 

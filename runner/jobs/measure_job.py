@@ -31,7 +31,7 @@ def run(job: ClaimedJob) -> JobResult:
         )
     )
     if all(planned.revision != revision.commit for planned in plan.runs):
-        return JobResult(f"{revision.commit[:10]} was measured before.")
+        return JobResult(f"{revision.commit[:10]} has already been measured.")
     # Measure it and send it.
     job.announce_runs()
     report = measure_revision(
@@ -44,7 +44,7 @@ def run(job: ClaimedJob) -> JobResult:
         sampling=Sampling.from_workload(job.workload, question.samples),
     )
     outbox.post_now(report)
-    job.report_measured(f"{revision.commit[:10]} is measured.", 0)
+    job.report_measured(f"{revision.commit[:10]} has been measured.", runs_left=0)
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
-    return JobResult(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})
+    return JobResult(f"{revision.commit[:10]} has been measured.", {"run_id": str(report.run_id)})

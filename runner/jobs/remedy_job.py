@@ -24,7 +24,7 @@ def run(job: ClaimedJob) -> JobResult:
     assert isinstance(question, RemedyQuestion)
     if question.definition not in {None, job.case.definition}:
         raise FaultwatchError(
-            f"the workload file of this host defines {job.case.name} differently from the stored runs",
+            f"the workload file on this host defines {job.case.name} differently from the stored runs",
             "measure the case with the current file first, and choose the settings again",
         )
     # Build the revision with and without the remedy.
@@ -58,7 +58,7 @@ def run(job: ClaimedJob) -> JobResult:
     settings = ", ".join(
         f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
     )
-    job.report_measured(f"{settings} is measured.", 0)
+    job.report_measured(f"The effect of {settings} has been measured.", runs_left=0)
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": medians})
 
 

@@ -51,12 +51,12 @@ class ResidencyLock:
 
 
 class CachePreparer(Struct):
-    """Prepares files, and remembers the prepared ones, because users other than root cannot verify a file's folios."""
+    """Prepares the pages of files, and remembers which it has prepared: only root can verify a file's folios."""
 
     _prepared: set[tuple[int, ...]] = field(default_factory=set)
 
     def prepare(self, path: Path) -> Preparation:
-        """Prepare a file unless it is prepared already, and return the result."""
+        """Bring a file's pages into the prepared state, unless they are in it already; return the result."""
         try:
             with open_regular(path) as file:
                 state = os.fstat(file.fileno())

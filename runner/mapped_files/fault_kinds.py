@@ -10,7 +10,7 @@ FAULT_KIND_NAMES = (FILE, ANONYMOUS, KERNEL)
 
 
 def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, processes: int = 1) -> list[Sample]:
-    """Return samples with the fault kinds of the watched execution added to the first one that has as many faults.
+    """Return the samples, with the watched execution's fault kinds added to the first one that has as many faults.
 
     If there is no such sample, the first one contains the reason why the kinds were not counted.
 

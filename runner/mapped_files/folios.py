@@ -32,15 +32,15 @@ def has_prepared_folios(descriptor: int) -> bool | None:
     The kernel migrates pages now and then, so a page frame can belong to another file by the time its flags are read.
     A negative result is therefore checked again.
     """
-    is_prepared = _has_prepared_folios(descriptor)
+    is_prepared = _check_folios_once(descriptor)
     for _ in range(_MAX_ATTEMPTS - 1):
         if is_prepared:
             break
-        is_prepared = _has_prepared_folios(descriptor)
+        is_prepared = _check_folios_once(descriptor)
     return is_prepared
 
 
-def _has_prepared_folios(descriptor: int) -> bool | None:
+def _check_folios_once(descriptor: int) -> bool | None:
     """Return whether all pages are resident, in folios of one page, and without the readahead mark.
 
     The pages are read once, without the repetition of :func:`has_prepared_folios`. None if they cannot be read.

@@ -154,7 +154,7 @@ class TrialFiles:
                     continue
                 with open_regular(path, may_be_link=False) as stream:
                     os.fsync(stream.fileno())  # A dirty page cannot be evicted.
-                if real_path in self._preparations:
+                if real_path in self._preparations:  # The program maps it, so its preparation is recorded again.
                     self._prepare_file(real_path)
                 else:
                     self._known.preparer.prepare(path)
@@ -178,12 +178,12 @@ class TrialFiles:
         """Whether all files are prepared, so that the page cache cannot move the count."""
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
-    def renew(self) -> None:
+    def evict_unprepared(self) -> None:
         """Evict the evictable pages of the unprepared files from the page cache."""
         evict_unprepared(self._preparations)
 
     def record_renewal(self, faults: FaultsByFile | None) -> None:
-        """Record the faults of a watched execution that followed :meth:`renew`."""
+        """Record the faults of a watched execution that followed :meth:`evict_unprepared`."""
         self._renewals.append(faults)
 
     def build_program_files(self) -> ProgramFiles | None:
@@ -205,7 +205,7 @@ class TrialFiles:
             uncertain_faults=compute_uncertain_faults((self.faults, *self._renewals), self._preparations),
         )
 
-    def verify(self) -> None:
+    def mark_changed_files(self) -> None:
         """Mark files as unprepared that are no longer prepared after the program was measured."""
         for path, preparation in self._preparations.items():
             mapped = self.copies.get(path, Path(path))
@@ -232,12 +232,12 @@ class TrialFiles:
         own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
         system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
         doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
-        return tuple(_make_text(line)[:1000] for line in (loss_message, *lines, *doubts) if line)
+        return tuple(_make_valid_text(line)[:1000] for line in (loss_message, *lines, *doubts) if line)
 
     def _is_input(self, file: FileFaults, began_at: int) -> bool:
         """Return whether a mapped file existed before the execution, so that its state can be prepared."""
         path = Path(file.path)
-        if file.path in self.lookups.made_paths or not self._is_shown(path):
+        if file.path in self.lookups.made_paths or not self._is_visible_to_program(path):
             return False
         try:
             if path.resolve() in self._untouched_files:
@@ -250,7 +250,7 @@ class TrialFiles:
         # In a sandbox, the program may see another file at this path. A file that changed since then is its output.
         return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began_at
 
-    def _is_shown(self, path: Path) -> bool:
+    def _is_visible_to_program(self, path: Path) -> bool:
         """Return whether the program sees the same file at a path as the runner.
 
         For example, a file in the private ``/tmp`` of an untrusted program may have the path and the inode number of a
@@ -307,16 +307,16 @@ class TrialFiles:
         path, preparation = Path(file.path), self._preparations[file.path]
         is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
-            path=_make_text(str(self._make_relative(path))),
+            path=_make_valid_text(str(self._make_relative(path))),
             in_build=is_in_build,
             digest=hash_built_file(path, self._tree) if is_in_build else hash_file(path),
             cache=preparation.cache,
             reason=preparation.reason,
-            faults=file.faults if self._is_exact else None,
+            faults=file.faults if self._are_faults_complete else None,
         )
 
     @property
-    def _is_exact(self) -> bool:
+    def _are_faults_complete(self) -> bool:
         """Whether every fault of the watched execution was recorded."""
         return self.faults is not None and not self.faults.lost
 
@@ -332,7 +332,7 @@ def _is_file(path: str | Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
-def _make_text(text: str) -> str:
+def _make_valid_text(text: str) -> str:
     r"""Return a text with file names as text that a report can contain: ``\udce9`` for the byte E9 that is no UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 

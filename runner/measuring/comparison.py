@@ -134,7 +134,7 @@ def compare_interleaved(
     FaultwatchError
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
-    prepared_trial = base
+    prepared_trial = base  # The trial that is reported if the preparation fails.
     with raise_priority():
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
@@ -152,7 +152,7 @@ def compare_interleaved(
         if result.comparison and result.comparison.needs_cache_renewal:
             try:
                 for prepared_trial in (base, head):
-                    prepared_trial.renew()
+                    prepared_trial.renew_page_cache()
                     progress()
             except (ExecutionFailure, SpoiledSession) as error:
                 return make_undecided(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
@@ -437,8 +437,8 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
     """
     if head in reports:
         base_report = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
-        return ComparisonResult(base_report, reports[head], None)
-    return ComparisonResult(reports[base], _measure_head_alone(head), None)
+        return ComparisonResult(base_report, reports[head], comparison=None)
+    return ComparisonResult(reports[base], _measure_head_alone(head), comparison=None)
 
 
 def _measure_head_alone(head: Trial) -> Report:

@@ -102,8 +102,8 @@ class CountReuse:
             readings = trial.execute_untraced().readings
         except (ExecutionFailure, FaultwatchError):
             return None
-        for counted, expected_count in expected_counts.items():
-            if counted not in readings or readings[counted].value != expected_count:
+        for metric_name, expected_count in expected_counts.items():
+            if metric_name not in readings or readings[metric_name].value != expected_count:
                 return None
         return trial.report_reused(source, expected_counts)
 

@@ -49,7 +49,7 @@ def locate_result_file(tree: Path, name: str) -> Path:
     file = tree / name
     try:
         is_inside = file.resolve().is_relative_to(tree.resolve())
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         raise ExecutionFailure(f"the result file {name} is a link that points to itself") from None
     if not is_inside:
         raise ExecutionFailure(f"the result file {name} is outside the build's directory")

@@ -54,7 +54,7 @@ def is_sandbox_needed(confined: bool | None, repository: Repository, settings: S
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
 
-def prepare_bench(
+def set_up_workbench(
     settings: Settings,
     variables: Mapping[str, str] | None = None,
     *,
@@ -91,7 +91,7 @@ def prepare_bench(
         scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Caches the digests of the libraries.
-        describe_page_cache(None)  # Caches whether copies can be mounted.
+        describe_page_cache(sandbox=None)  # Caches whether copies can be mounted.
         return scope
 
     if examine_host and forbids_programs(settings.builds):

@@ -81,8 +81,10 @@ class Sampling(Struct, frozen=True):
         if len(samples) >= self.max_samples:
             return False
         if self._are_counts_expected(samples):
-            return not self._is_precise(samples)
-        return len(samples) < self.min_samples or not (_do_samples_agree(samples) and self._is_precise(samples))
+            return not self._are_metrics_precise(samples)
+        if len(samples) < self.min_samples:
+            return True
+        return not (_do_samples_agree(samples) and self._are_metrics_precise(samples))
 
     def _are_counts_expected(self, samples: Sequence[Sample]) -> bool:
         """Return whether all exact counts of all samples are those that are expected from the history."""
@@ -92,8 +94,8 @@ class Sampling(Struct, frozen=True):
             for name in names
         )
 
-    def _is_precise(self, samples: Sequence[Sample]) -> bool:
-        return all(_is_precise(_list_values(samples, name), percent) for name, percent in self.precision.items())
+    def _are_metrics_precise(self, samples: Sequence[Sample]) -> bool:
+        return all(_is_median_precise(_list_values(samples, name), percent) for name, percent in self.precision.items())
 
 
 def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -148,7 +150,7 @@ def _do_samples_agree(samples: Sequence[Sample]) -> bool:
     return True
 
 
-def _is_precise(values: Sequence[Number], percent: float) -> bool:
+def _is_median_precise(values: Sequence[Number], percent: float) -> bool:
     """Return whether the median is known to within ``percent``; True without values, because samples would not help."""
     median_bounds = compute_median_bounds(values, MEDIAN_ERROR_PROBABILITY)
     if median_bounds is None:

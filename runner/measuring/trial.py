@@ -64,6 +64,8 @@ from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
 from runner.workload.workload_folder import get_build_path
 
+_MAX_MESSAGE_CHARACTERS = 1000
+"""The longest message of a failure, and the longest remark, that a report can contain."""
 _MAX_REPEATED_SECONDS = 5.0
 """A watched execution that took more seconds than this is not repeated."""
 
@@ -104,13 +106,13 @@ class Bench(Struct, frozen=True):
             # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
             build_path = self.sandbox.select_visible_path(build_path)
             run_path = self.sandbox.select_visible_path(run_path)
-        files: SettingValues = {
+        file_settings: SettingValues = {
             **read_build_settings(
                 workload.build.command or (), workload.build.needs, build_path, workload.build.environment
             ),
             **read_run_settings(Tree(), bound.command, run_path, bound.own_folder),
         }
-        settings = {**self.capture(state).settings, **files}
+        settings = {**self.capture(state).settings, **file_settings}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
 
     def make_process_state(self, case: BoundCase) -> ProcessState:
@@ -168,7 +170,7 @@ class Trial:
         self._state = bench.make_process_state(self._case)
         self._load_cpus = bench.choose_load_cpus(self._case)
         self._cold_files = tuple(tree / name for name in self._case.cold_files)
-        self._sandbox = bench.sandbox.add_readable(self._case.own_folder) if bench.sandbox else None
+        self._sandbox = bench.sandbox.add_readable_folder(self._case.own_folder) if bench.sandbox else None
         untouched_files = (*self._cold_files, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched_files, began=read_build_start(tree)
@@ -189,7 +191,7 @@ class Trial:
         match self._case.huge_pages:
             # The other policies are always possible: a process can set "never", and "host" is what the host has.
             case "madvise" | "always" as policy if actual != policy:
-                return f"huge pages are {actual} here, not {policy}: {HugePages(policy).remedy}"
+                return f"huge pages are {actual} on this host, not {policy}: {HugePages(policy).remedy}"
         library = describe_missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 
@@ -263,7 +265,7 @@ class Trial:
             As :meth:`execute` does.
         """
         self._files.prepare_expected(self.program)
-        self._restorer.watch()
+        self._restorer.begin_session()
         for _ in range(2):
             began_at_ns, started_at = time.time_ns(), time.monotonic()
             faults, lookups = self._trace_execution()
@@ -276,7 +278,7 @@ class Trial:
             if not needs_repetition or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
-            self._files.renew()
+            self._files.evict_unprepared()
             for _ in range(2):  # First with evicted files, then in the state in which the first execution left them.
                 self._files.record_renewal(self._record_faults())
 
@@ -297,7 +299,7 @@ class Trial:
         self._files.prepare_expected(self.program)
         return self.execute()
 
-    def renew(self) -> None:
+    def renew_page_cache(self) -> None:
         """Renew the page-cache state of the files that could not be prepared: evict them, and execute the case once.
 
         Raises
@@ -305,7 +307,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.renew()
+        self._files.evict_unprepared()
         self._was_renewed = True
         self.execute()
 
@@ -397,7 +399,7 @@ class Trial:
         """
         self._restore_tree()
         self._make_cold()
-        # One window is enough to see which files the server maps.
+        # A recording without plans only watches which files the server maps, for which one window is enough.
         is_watched = recording is not None and not recording.plans
         order = ServerOrder(
             self.workload,
@@ -471,7 +473,7 @@ class Trial:
             If the environment has changed since before the samples.
         """
         require_unchanged(self._environment, self._bench.capture_environment(self.workload, self.subject.case))
-        self._files.verify()
+        self._files.mark_changed_files()
         if not self.workload.server:  # Of a server, the watched execution covers its whole life, not only the windows.
             samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
@@ -491,7 +493,7 @@ class Trial:
 
     def report_skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
-        failure = Failure(stage=Stage.RUN, message=reason[:1000], temporary=temporary)
+        failure = Failure(stage=Stage.RUN, message=reason[:_MAX_MESSAGE_CHARACTERS], temporary=temporary)
         return self._make_report(Outcome.SKIPPED, failure=failure)
 
     def report_failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
@@ -503,7 +505,7 @@ class Trial:
             Whether the state of this host is the reason, so that another attempt can succeed.
         """
         message, log = (hide_secrets(text, self._state.variables) for text in (message, log))
-        failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
+        failure = Failure(stage=stage, message=message[:_MAX_MESSAGE_CHARACTERS], log=log, temporary=temporary)
         return self._make_report(Outcome.FAILED, failure=failure)
 
     def _make_report(
@@ -523,7 +525,7 @@ class Trial:
             files_remarks = self._files.list_remarks()
             changes = self._restorer.describe(self._files.lookups.missed_paths)
             if changes:
-                files_remarks = (changes[:1000], *files_remarks)
+                files_remarks = (changes[:_MAX_MESSAGE_CHARACTERS], *files_remarks)
         was_built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),

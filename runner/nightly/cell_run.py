@@ -23,6 +23,9 @@ class PreparedCell(Struct, frozen=True):
 
 
 Prepare = Callable[[], PreparedCell]
+"""Finds the repository, the revision and the cases of a cell; raises if they cannot be measured on this host."""
+_MAX_PROBLEM_CHARACTERS = 1000
+"""The longest problem that the contract allows."""
 
 
 def run_cell(
@@ -36,7 +39,7 @@ def run_cell(
         prepared = prepare()
         summary = prepared.measurement.measure((prepared.revision,), observer)
     except FaultwatchError as error:
-        _report_cell(service, nightly_run, cell.model_copy(update={"problem": str(error)[:1000]}))
+        _report_cell(service, nightly_run, cell.model_copy(update={"problem": str(error)[:_MAX_PROBLEM_CHARACTERS]}))
         return
     measured_cell = cell.model_copy(
         update={
@@ -54,7 +57,7 @@ def run_cell(
         try:
             problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed_cases, observer))
         except FaultwatchError as error:
-            problem = str(error)[:1000]
+            problem = str(error)[:_MAX_PROBLEM_CHARACTERS]
         digest = _report_cell(
             service, nightly_run, measured_cell.model_copy(update={"problem": problem, "attempts": attempt})
         )
@@ -65,7 +68,9 @@ def run_cell(
 def _describe_problem(summary: HistorySummary) -> str:
     """Return why reports of a cell are missing in the service; empty if it has accepted all of them."""
     if summary.refusals:
-        return f"the service refused {len(summary.refusals)} of its reports: {summary.refusals[0]}"[:1000]
+        return f"the service refused {len(summary.refusals)} of the cell's reports: {summary.refusals[0]}"[
+            :_MAX_PROBLEM_CHARACTERS
+        ]
     return ""
 
 

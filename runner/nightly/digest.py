@@ -6,7 +6,7 @@ from runner.contract.nightly import CaseState, CellDigest, NightlyDigest
 
 
 def is_complete(cell: CellDigest) -> bool:
-    """Return whether all cases of a cell are measured."""
+    """Return whether all cases of a cell have been measured."""
     return cell.carried_out and not cell.problem and all(case.state is CaseState.MEASURED for case in cell.cases)
 
 

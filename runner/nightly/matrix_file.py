@@ -131,6 +131,7 @@ def load_matrix(file: Path) -> Matrix:
 
 
 def _require_choice(name: str | None, choices: tuple[str, ...]) -> str | None:
+    """Return the name; raise if it is neither None nor one of the choices."""
     if name is not None and name not in choices:
         raise ValueError(f"{name!r} is not one of {', '.join(choices)}")
     return name

@@ -101,7 +101,7 @@ class FaultsByFileRecorder:
         try:
             output, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
             self._faults = parse_faults_by_file(output)
-        except (subprocess.TimeoutExpired, ValueError):
+        except (subprocess.TimeoutExpired, ValueError):  # ValueError: the output is incomplete or damaged
             process.kill()
             process.communicate()
 

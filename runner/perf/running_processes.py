@@ -48,7 +48,7 @@ def attach_to_running(
             with suppress(_ChildEndedError):
                 return _attach_to(processes, events, filters, list_processes), processes
             processes = list_processes()
-    raise AttachError("its children end faster than perf can attach to them")
+    raise AttachError("the program's children end faster than perf can attach to them")
 
 
 def _attach_to(

@@ -86,6 +86,7 @@ class MemoryGroup:
 
     def apply(self) -> None:
         """Create the group and set its limit."""
+        # Raised if no parent exists; otherwise the refusal of the last parent is raised.
         refusal: OSError = PermissionError("no control group with a memory controller was found")
         for parent, limit_file in self._list_parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:
@@ -141,10 +142,10 @@ class MemoryGroup:
         self.folder = self._pids_folder = None
         for folder in folders:
             if folder is not None:
-                self.end(folder)
+                self.kill_and_remove(folder)
 
     @staticmethod
-    def end(folder: Path) -> None:
+    def kill_and_remove(folder: Path) -> None:
         """Kill the processes of a group, and remove it."""
         deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
         # Repeat this: processes can start others until they are killed, and leave the group only when they have ended.
@@ -218,7 +219,7 @@ def _remove_abandoned_groups(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*"):
         match = _GROUP_NAME.fullmatch(folder.name)
         if match and not is_alive(match[1]):
-            MemoryGroup.end(folder)
+            MemoryGroup.kill_and_remove(folder)
 
 
 def _remove_group(folder: Path) -> None:

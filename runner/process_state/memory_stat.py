@@ -9,7 +9,7 @@ GROUP_PREFIX = "cgroup:"
 GROUP_COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
 """Counters in ``memory.stat``. Control groups of version 1 have only the first two; older kernels lack some."""
 _STALL_METRICS = {"some": "memory-stall-some", "full": "memory-stall-full"}
-_OUTDATED_REASON = "the kernel had not added up the counters of the group yet"
+_OUTDATED_REASON = "the kernel had not added up the group's counters yet"
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 
 
@@ -49,6 +49,7 @@ def count_group_faults(folder: Path | None) -> int:
 
 
 def _read_counters(folder: Path) -> dict[str, int]:
+    """Return all counters in the ``memory.stat`` of a group; empty if it cannot be read."""
     lines = (line.split() for line in _read_text(folder / "memory.stat").splitlines())
     return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
 

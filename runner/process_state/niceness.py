@@ -34,7 +34,7 @@ class Niceness:
     def apply(self) -> None:
         """Set the nice value; raise if the previous value could not be restored."""
         previous_value = os.getpriority(os.PRIO_PROCESS, 0)
-        if previous_value < self._value and not _may_become(previous_value):
+        if previous_value < self._value and not _may_lower_nice_value_to(previous_value):
             raise PermissionError(f"a nice value of {previous_value} could not be restored")
         os.setpriority(os.PRIO_PROCESS, 0, self._value)
         self._previous_value = previous_value
@@ -44,6 +44,18 @@ class Niceness:
         os.setpriority(os.PRIO_PROCESS, 0, self._previous_value)
 
 
-def _may_become(value: int) -> bool:
+def lower_priority(thread: int, nice_value: int) -> None:
+    """Raise the nice value of a thread; do nothing if it is as high already, because only root could lower it.
+
+    Parameters
+    ----------
+    thread
+        The thread's id; 0 for the calling thread.
+    """
+    if os.getpriority(os.PRIO_PROCESS, thread) < nice_value:
+        os.setpriority(os.PRIO_PROCESS, thread, nice_value)
+
+
+def _may_lower_nice_value_to(value: int) -> bool:
     """Return whether this process may lower its nice value to ``value``; a soft limit of 40 allows -20."""
     return os.geteuid() == 0 or 20 - resource.getrlimit(resource.RLIMIT_NICE)[0] <= value

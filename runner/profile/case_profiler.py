@@ -32,12 +32,14 @@ from runner.execution.confined_readers import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.perf.perf_stat import ExecutionFailure
+from runner.process_state.niceness import lower_priority
 from runner.profile import recording_plan
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
+from runner.profile.labels import cut_remarks
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
@@ -67,7 +69,7 @@ meanwhile, so it takes little time from it. At the lowest priority, reading woul
 
 
 def _lower_thread_priority() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _READER_NICENESS)
+    lower_priority(threading.get_native_id(), _READER_NICENESS)
 
 
 class Collector(Struct):
@@ -257,7 +259,7 @@ class Collector(Struct):
         try:
             self.trial.execute(recording=Recording((), (recorder,), variables=variables))
         except ExecutionFailure as failure:
-            self.remarks.append(f"{obstacle}: {failure}"[:1000])
+            self.remarks.append(f"{obstacle}: {failure}")
 
     def _follow_compiled_code(self) -> CompiledCode:
         """Return the object that names the functions that a runtime compiles during one execution."""
@@ -395,7 +397,7 @@ class Profiling(Struct, frozen=True):
                 census=census,
                 python_lines=python_lines,
                 java_lines=pending_java_lines.result() if pending_java_lines else (),
-                remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
+                remarks=cut_remarks(collector.remarks),
             )
 
         return assemble

@@ -116,6 +116,7 @@ class CompiledCode:
                 Path(_MAP_FOLDER, f"perf-{process}.map").unlink()
 
     def _name_stack(self, event: Stacked) -> Stacked:
+        """Return an event with names for the functions in its stack that perf could not name."""
         if not any(_is_unnamed(frame.function, frame.module) for frame in event.frames):
             return event
         frames = tuple(
@@ -127,6 +128,7 @@ class CompiledCode:
         return replace(event, frames=frames)
 
     def _name_fault(self, event: Fault) -> Fault:
+        """Return a fault with a name for its function if perf could not name it."""
         function, module = split_place(event.place)
         if not _is_unnamed(function, module):
             return event

@@ -72,7 +72,7 @@ def read_segments(file: Path) -> list[Segment]:
             header = _read_header(stream)
             table = _read_table(stream, _SEGMENT, header.segments_offset, header.segment_size, header.segment_count)
             return [Segment(kind, offset, address, length) for kind, _, offset, address, _, length, _, _ in table]
-    except (OSError, OverflowError, ValueError):
+    except (OSError, OverflowError, ValueError):  # OverflowError: an offset is too large
         return []
 
 
@@ -91,7 +91,7 @@ def read_sections(file: Path) -> Sections | None:
                 _, _, _, _, offset, size, *_ = table[header.names_index]
                 stream.seek(offset)
                 name_table = stream.read(min(size, _MAX_TABLE_BYTES))
-    except (OSError, OverflowError, ValueError):
+    except (OSError, OverflowError, ValueError):  # OverflowError: an offset is too large
         return None
     section_names = {
         name_table[start : start + _MAX_NAME_BYTES].partition(b"\0")[0].decode("ascii", "replace")

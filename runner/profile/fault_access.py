@@ -101,7 +101,7 @@ def read_instruction(file: str, offset: int) -> int | None:
         with open_regular(file) as stream:
             stream.seek(offset)
             return int(struct.unpack("<I", stream.read(4))[0])
-    except (OSError, OverflowError, ValueError, struct.error):
+    except (OSError, OverflowError, ValueError, struct.error):  # too large an offset, or beyond the end of the file
         return None
 
 

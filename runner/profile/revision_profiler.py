@@ -33,14 +33,15 @@ class Profiler(Struct, frozen=True):
         FaultwatchError
             The revision does not build, fails, or cannot be profiled on this host.
         """
-        commit = self.repository.get_revision(revision)
-        short_commit, name = commit.commit[:10], self.case.name
+        resolved_revision = self.repository.get_revision(revision)
+        short_commit, name = resolved_revision.commit[:10], self.case.name
         progress(f"building {short_commit}")
         try:
-            tree, build = self.builder.build(self.repository, commit.commit, self.workload)
-            trial = Trial(self.workload, Subject(self.repository.name, commit, self.case, build), self.bench, tree)
+            tree, build = self.builder.build(self.repository, resolved_revision.commit, self.workload)
+            subject = Subject(self.repository.name, resolved_revision, self.case, build)
+            trial = Trial(self.workload, subject, self.bench, tree)
             if trial.obstacle:
-                raise FaultwatchError(f"{name} cannot be profiled here: {trial.obstacle}")
+                raise FaultwatchError(f"{name} cannot be profiled on this host: {trial.obstacle}")
             return collect_profile(
                 trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short_commit}: {text}")
             )
@@ -49,4 +50,4 @@ class Profiler(Struct, frozen=True):
         except ExecutionFailure as failure:
             raise FaultwatchError(f"{short_commit}, {name}: {failure.message}") from None
         except EvictionError as error:
-            raise FaultwatchError(f"{name} cannot be profiled here: {error}") from None
+            raise FaultwatchError(f"{name} cannot be profiled on this host: {error}") from None

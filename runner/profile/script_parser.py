@@ -245,7 +245,7 @@ def parse_arguments(text: str) -> dict[str, int]:
                 raise ValueError
         except ValueError:
             if name.strip() != "ip":  # Instead of an instruction pointer in the kernel, perf prints a name.
-                raise ScriptError(f"{text[:100]!r} are not numbers") from None
+                raise ScriptError(f"not all arguments are numbers: {text[:100]!r}") from None
     return values
 
 

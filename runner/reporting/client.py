@@ -267,7 +267,7 @@ class Service:
             if len(page_items) < _ITEMS_PER_PAGE:
                 return items
 
-    def check(self) -> None:
+    def check_available(self) -> None:
         """Check that the service answers. Called before long work whose result will be sent to it.
 
         Raises
@@ -361,7 +361,7 @@ class Service:
         # Raise the error with a suitable remedy.
         if not response.ok:
             reason = _extract_problem(response, f"{method} {path}")
-            message = f"the service at {self._shown_url} refused this: {reason}"
+            message = f"the service at {self._shown_url} refused the request: {reason}"
             if response.status_code in _REFUSAL_STATUSES:
                 refusal = RequestRefused(message)
                 refusal.reason = reason
@@ -413,7 +413,7 @@ def _extract_problem(response: requests.Response, request: str) -> str:
     try:
         document = response.json()
         return str(document.get("detail") or document["title"])
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError):  # It is not JSON, has no title, or is not an object.
         return f"{response.status_code} {response.reason} to {request}"
 
 

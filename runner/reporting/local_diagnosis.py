@@ -41,7 +41,7 @@ def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], N
         )
         return Diagnosis.model_validate_json(result.stdout)
     except subprocess.TimeoutExpired:
-        raise FaultwatchError("the diagnosis did not end in time") from None
+        raise FaultwatchError("the diagnosis did not finish in time") from None
     except ValidationError:
         lines = result.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
         message = lines[-1].removeprefix("faultwatch-service: ").strip()

@@ -32,8 +32,8 @@ class Outbox:
         self._posted: set[Path] = set()
         self._sender = send
         self._clock = clock
-        self._pause = 0.0
-        self._next_attempt_at = float("-inf")
+        self._pause = 0.0  # No failure yet.
+        self._next_attempt_at = float("-inf")  # The first attempt is made at once.
 
     @property
     def waiting(self) -> int:
@@ -86,7 +86,7 @@ class Outbox:
             self._pause = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
-        """Store documents in the spool; send those that cannot be stored at once."""
+        """Store documents in the spool; those that cannot be stored are sent at once."""
         for document in documents:
             try:
                 self._posted.add(self.spool.add(document))

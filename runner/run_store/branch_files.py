@@ -62,7 +62,7 @@ class BranchFiles(Struct):
                 f"fetch it: git fetch {_REMOTE} {self.branch}, or let `faultwatch history --store` create it",
             )
         work_tree = self._read_output("for-each-ref", "--format=%(worktreepath)", self._ref).strip()
-        if work_tree and may_be_new:
+        if work_tree and may_be_new:  # Only commands that may create a store write to it.
             raise FaultwatchError(
                 f"the branch {self.branch} is checked out in {work_tree}", "name a branch that is not checked out"
             )
@@ -143,7 +143,8 @@ class BranchFiles(Struct):
         }
         # Create the branch even if there is nothing to add, so that it can be pushed.
         if not new_files and not own_tip and fetched_tips:
-            self._run_git("update-ref", self._ref, fetched_tips[0], "")
+            no_old_tip = ""  # git then fails if the branch exists.
+            self._run_git("update-ref", self._ref, fetched_tips[0], no_old_tip)
         needs_merge = bool(own_tip and fetched_tips)
         if not new_files and not needs_merge:
             return
@@ -184,6 +185,7 @@ class BranchFiles(Struct):
         return (self._try_to_run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") or "").strip()
 
     def _map_blobs(self) -> dict[str, str]:
+        """Return the blob hash of each document in the store, by name."""
         return {name: blob for tip in self._list_tips() for name, blob in self._map_blobs_of(tip).items()}
 
     def _map_blobs_of(self, tip: str) -> dict[str, str]:

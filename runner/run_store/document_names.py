@@ -49,13 +49,13 @@ class DocumentName(Struct, frozen=True):
     subject: str
     digest: str
 
-    def fits(self, content: bytes) -> bool:
-        """Return whether a content is intact: the name contains its digest."""
+    def matches(self, content: bytes) -> bool:
+        """Return whether the content of the file is intact: the name contains its digest."""
         return hashlib.sha256(content).hexdigest() == self.digest
 
 
 def make_name(kind: Kind, subject: str, content: bytes) -> str:
-    """Return the name under which a content is stored."""
+    """Return the name under which the content of a file is stored."""
     digest = hashlib.sha256(content).hexdigest()
     return f"{kind}/{subject}/{digest[:2]}/{digest}.json"
 

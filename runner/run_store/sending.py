@@ -8,7 +8,7 @@ from runner.contract.report import Receipts
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.client import Service
 from runner.run_store.document_names import DocumentName, Kind
-from runner.run_store.store import RunStore, make_foreign_error
+from runner.run_store.store import RunStore, make_version_error
 
 _REPORTS_PER_REQUEST = 500
 _BYTES_PER_REQUEST = 16 << 20
@@ -79,7 +79,7 @@ def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentN
         answer = service.send_stored("/runs", _join_reports(content for _, content in batch))
     except RequestRefused as refusal:
         if len(batch) == 1:
-            raise make_foreign_error(store.files.description, batch[0][0], _get_reason(refusal)) from None
+            raise make_version_error(store.files.description, batch[0][0], _get_reason(refusal)) from None
         for document in batch:
             _send_reports(store, service, [document])
         return
@@ -102,7 +102,7 @@ def _send_one(store: RunStore, service: Service, name: DocumentName, content: by
         else:
             service.send_stored("/proofs", content)
     except RequestRefused as refusal:
-        raise make_foreign_error(store.files.description, name, _get_reason(refusal)) from None
+        raise make_version_error(store.files.description, name, _get_reason(refusal)) from None
 
 
 def _get_reason(refusal: RequestRefused) -> FaultwatchError:

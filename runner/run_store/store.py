@@ -64,7 +64,7 @@ class RunStore(Struct, frozen=True):
             try:
                 part = RevisionList.model_validate_json(content)
             except ValidationError as error:
-                raise make_foreign_error(self.files.description, name, error) from None
+                raise make_version_error(self.files.description, name, error) from None
             stored_items.update(part.revisions, part.refs)
         new_revisions = tuple(revision for revision in revisions if revision not in stored_items)
         new_tags = tuple(tag for tag in tags if tag not in stored_items)
@@ -84,7 +84,7 @@ class RunStore(Struct, frozen=True):
         """Yield the intact files of a kind with their contents; warn about damaged ones."""
         names = {name.text: name for name in self.list_documents(kind, subjects)}
         for text, content in self.files.read(names):
-            if names[text].fits(content):
+            if names[text].matches(content):
                 yield names[text], content
             else:
                 self.warn(f"{self.files.description}: {text} is damaged and was skipped; delete it or restore it")
@@ -98,7 +98,7 @@ class RunStore(Struct, frozen=True):
         self.files.write(make_name(kind, subject, content), content)
 
 
-def make_foreign_error(
+def make_version_error(
     store_description: str, name: DocumentName, error: ValidationError | FaultwatchError
 ) -> FaultwatchError:
     """Return the error about an intact file that this version cannot read."""

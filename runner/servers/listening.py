@@ -45,17 +45,17 @@ class Listener(Struct, frozen=True, order=True):
 
 def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list[Listener]:
     """Return where these processes listen, ports first. Other processes in their network are left out."""
-    sockets = {inode for pid in processes for inode in _list_sockets(proc / str(pid) / "fd")}
+    socket_inodes = {inode for pid in processes for inode in _list_socket_inodes(proc / str(pid) / "fd")}
     listeners = set()
     # All of them are in the same network namespace, so the lists of the first process contain the sockets of all.
     for pid in processes[:1]:
         for name in ("tcp", "tcp6"):
             for line in _read_lines(proc / str(pid) / "net" / name):
                 fields = line.split()  # Field 9, counted from 0, is the inode of the socket.
-                if len(fields) > 9 and fields[3] == _TCP_LISTEN and fields[9] in sockets:
+                if len(fields) > 9 and fields[3] == _TCP_LISTEN and fields[9] in socket_inodes:
                     listeners.add(Listener(port=int(fields[1].rpartition(":")[2], 16)))
         listeners.update(
-            Listener(path=path) for inode, path in _list_unix_listeners(proc / str(pid)) if inode in sockets
+            Listener(path=path) for inode, path in _list_unix_listeners(proc / str(pid)) if inode in socket_inodes
         )
     return sorted(listeners, key=lambda listener: (not listener.port, listener))
 
@@ -70,7 +70,7 @@ def _list_unix_listeners(process: Path) -> Iterator[tuple[str, str]]:
                 yield fields[6], fields[7]
 
 
-def _list_sockets(folder: Path) -> Iterator[str]:
+def _list_socket_inodes(folder: Path) -> Iterator[str]:
     """Yield the inodes of the sockets that a process has open, written as in the kernel's lists."""
     with suppress(OSError):
         for file in folder.iterdir():
@@ -81,7 +81,8 @@ def _list_sockets(folder: Path) -> Iterator[str]:
 
 
 def _read_lines(file: Path) -> list[str]:
+    """Return the lines of one of the kernel's lists of sockets, without its heading; empty if it cannot be read."""
     with suppress(OSError):
-        # str.splitlines() would also split at characters within names. The first line is a heading.
+        # str.splitlines() would also split at characters within names.
         return file.read_text(encoding="utf-8", errors="replace").split("\n")[1:]
     return []

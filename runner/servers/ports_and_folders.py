@@ -45,7 +45,7 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
         if sandbox:
             sandbox.change_owner(data)
     except OSError as error:
-        raise FaultwatchError(f"the folder {data} of the server cannot be created: {error.strerror}") from None
+        raise FaultwatchError(f"the server's folder {data} cannot be created: {error.strerror}") from None
     # The path of a socket is limited to 107 bytes, so the socket cannot be in the tree, whose path may be longer.
     folder = None if sandbox else Path(tempfile.mkdtemp(prefix="faultwatch-"))
     try:

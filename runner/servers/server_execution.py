@@ -142,8 +142,8 @@ class ServerExecution:
     @property
     def is_finished(self) -> bool:
         """Whether all windows are measured."""
-        measured = sum(not window.is_warm_up for window in self.windows)
-        return measured >= (self._order.windows or self._load.windows)
+        measured_windows = sum(not window.is_warm_up for window in self.windows)
+        return measured_windows >= (self._order.windows or self._load.windows)
 
     def run(self) -> Sample:
         """Wait until the server is ready, fill it, run all windows, and stop it; return the sample of this start.
@@ -168,7 +168,7 @@ class ServerExecution:
         """
         self._wait_until_ready()
         if self._bound_server.fill:
-            self._run(self._bound_server.fill, "fill")
+            self._run_or_raise(self._bound_server.fill, "fill")
 
     def _wait_until_ready(self) -> None:
         """Wait until the server is ready, as its workload says.
@@ -194,15 +194,15 @@ class ServerExecution:
     def find_listeners(self, seconds: float) -> list[Listener]:
         """Wait until the program listens, and return where; empty if it does not within ``seconds``, or ends."""
 
-        def find() -> list[Listener]:
+        def find_now() -> list[Listener]:
             if not self._counted_program.launch.is_started:
                 return []
             return find_listeners(self._counted_program.list_processes())
 
-        self._program.wait_until(lambda: bool(find()), time.monotonic() + seconds)
+        self._program.wait_until(lambda: bool(find_now()), time.monotonic() + seconds)
         # It may begin to listen on several ports or sockets one after the other.
         self._wait_until_time(time.monotonic() + _LISTEN_SECONDS)
-        return find()
+        return find_now()
 
     def _wait_until_time(self, moment: float) -> None:
         """Wait until a time of the monotonic clock, or until the server has ended."""
@@ -235,7 +235,7 @@ class ServerExecution:
             before = read_process_figures(self._counted_program.list_processes())
             for attached_perf in (perf, *recorders):
                 attached_perf.send_command("enable")
-            result = self._run(self._bound_server.load, f"window {len(self.windows) + 1}")
+            result = self._run_or_raise(self._bound_server.load, f"window {len(self.windows) + 1}")
             self._wait_until_idle()
             for attached_perf in (perf, *recorders):
                 attached_perf.send_command("disable")
@@ -284,7 +284,7 @@ class ServerExecution:
         self._require_alive("before it was stopped")
         deadline = time.monotonic() + self._server.stop_timeout
         if self._bound_server.stop_command:
-            self._run(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
+            self._run_or_raise(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
         elif self._counted_program.launch.program is not None:
             try:
                 os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
@@ -326,7 +326,7 @@ class ServerExecution:
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
         placeholders = list_server_placeholders(self._server)
-        return "it does not listen on " + " and ".join(
+        return "it is not listening on " + " and ".join(
             f"{{{name}}}" for name in ("port", "socket") if name in placeholders
         )
 
@@ -361,7 +361,7 @@ class ServerExecution:
                 return
             interval_start, previous_activity = now, activity
 
-    def _run(
+    def _run_or_raise(
         self, command: Sequence[str], purpose: str, *, deadline: float | None = None, may_end_server: bool = False
     ) -> CommandResult:
         """Run a command beside the server; return its result. If it fails, raise with ``purpose`` in the message."""
@@ -419,7 +419,8 @@ class ServerExecution:
         except UnreadableWorkError as error:
             last_line = result.output.strip().splitlines()[-1:] or ["nothing"]
             raise ExecutionFailure(
-                f"[load] command does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
+                f"[load] command does not report the work done: {error}; the last line of its output is "
+                f"{last_line[0][:120]!r}",
                 result.output[-MAX_OUTPUT_CHARACTERS:],
             ) from None
         return work.with_operations(load.operations) if work.is_rate and load.operations else work
@@ -529,7 +530,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
     ExecutionFailure
         The program does not exist.
     FaultwatchError
-        If perf or the sandbox is missing or forbidden.
+        perf or the sandbox is missing or forbidden.
     """
     state = order.state
     with ExitStack() as stack:
@@ -585,7 +586,10 @@ def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozens
 
 
 def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
-    """Find the file to execute, as :func:`resolve_program` does, among the files that the sandbox shows."""
+    """Return the path to execute and an empty text, or an empty path and the reason.
+
+    Like :func:`resolve_program`, but only files that the sandbox shows are considered.
+    """
 
     def is_visible(file: Path) -> bool:
         return sandbox is None or sandbox.is_visible_in_tree(directory, file)

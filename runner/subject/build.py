@@ -168,7 +168,7 @@ class Builder(Struct, frozen=True):
             raise BuildFailure(problem, Build(), temporary=True, lacks_programs=True)
         self.turn.give_way()
         build_folder = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
-        record = self._find_usable(build_folder)
+        record = self._find_usable_record(build_folder)
         is_cached = record is not None
         if record is None:
             with self.turn.pause(clock=self.clock):
@@ -226,7 +226,7 @@ class Builder(Struct, frozen=True):
             return None
         try:
             tree, build = self.build(repository, built_commit, workload)
-        except BuildFailure:  # It is lost, and does not build again: a failure of the other commit, not of this one.
+        except BuildFailure:  # The cached build is lost, and the other commit does not build again.
             return None
         if changed_files:
             checkout = tree.with_name(_CHECKOUT)
@@ -252,7 +252,7 @@ class Builder(Struct, frozen=True):
         known_commit
             The commit whose build is in the cache, with the list of the files that it read.
         """
-        if not _may_reuse(workload):
+        if not _may_share_builds(workload):
             return None
         changed_files = find_changed_files(repository, before, after)
         if changed_files is None:
@@ -277,7 +277,7 @@ class Builder(Struct, frozen=True):
         except DamagedBuild:
             return None
 
-    def _find_usable(self, build_folder: Path) -> BuildRecord | None:
+    def _find_usable_record(self, build_folder: Path) -> BuildRecord | None:
         """Return the record of a build, after restoring its tree to the built state; None if no build is usable."""
         try:
             record = read_record(build_folder)
@@ -360,8 +360,10 @@ class Builder(Struct, frozen=True):
         BuildFailure
             The build failed for a reason that must not be cached.
         """
-        if not self.traces_lookups or not _may_reuse(workload):
-            result = run_build_command(workload, tree, self.sandbox, None, self.clock, reveals_host=self.reveals_host)
+        if not self.traces_lookups or not _may_share_builds(workload):
+            result = run_build_command(
+                workload, tree, self.sandbox, tracer=None, clock=self.clock, reveals_host=self.reveals_host
+            )
             return (*result, make_untraced("the file lookups of the build were not traced"))
         with LookupTracer(is_launched=self.sandbox is not None, is_counted=False) as tracer, suppress(BuildFailure):
             failure, build = run_build_command(
@@ -371,7 +373,9 @@ class Builder(Struct, frozen=True):
                 return "", build, tracer.read_lookups()
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
-        result = run_build_command(workload, tree, self.sandbox, None, self.clock, reveals_host=self.reveals_host)
+        result = run_build_command(
+            workload, tree, self.sandbox, tracer=None, clock=self.clock, reveals_host=self.reveals_host
+        )
         return (*result, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
@@ -401,7 +405,7 @@ class Builder(Struct, frozen=True):
             raise BuildFailure(message, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
-def _may_reuse(workload: Workload) -> bool:
+def _may_share_builds(workload: Workload) -> bool:
     """Return whether the workload allows two commits to share a build."""
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
@@ -417,6 +421,7 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     path = get_build_path(workload)
     if hidden_from:
         visible_path = hidden_from.select_visible_path(path)
+        # A path counts as missing: shutil.which() would look for it on the host, and so reveal which files exist.
         missing_programs = [
             name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)
         ]
@@ -468,7 +473,7 @@ def run_build_command(
         environment = {**OFFLINE_VARIABLES, **environment}
         sandbox = replace(sandbox, empty_folders=list_masked_cache_folders(environment, sandbox))
         if workload.build_uses_own_folder:
-            sandbox = sandbox.add_readable(provide_own_folder(workload))
+            sandbox = sandbox.add_readable_folder(provide_own_folder(workload))
     cpu_seconds_before = _read_children_cpu_seconds()
     try:
         timeout = workload.build.timeout

@@ -113,7 +113,7 @@ class BuildAhead:
         with suppress(ValueError):
             self._next_commits.remove(commit)
         if not self._builds_all and not self._last_built_commit:
-            self._last_built_commit = self._find_earlier_build(commit)
+            self._last_built_commit = self._find_earlier_built_commit(commit)
         same_build = self._find_same_build(commit)
         if same_build:
             return same_build
@@ -148,7 +148,7 @@ class BuildAhead:
             return None
         return self._builder.reuse(self._repository, self._last_built_commit, commit, self._workload)
 
-    def _find_earlier_build(self, commit: str) -> str:
+    def _find_earlier_built_commit(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is in the cache; empty if none is near."""
         with suppress(GitError):  # The first commit of a history has no earlier one.
             earlier_commits = self._repository.git(
@@ -171,7 +171,7 @@ class BuildAhead:
             return
         try:
             previous_tree, _ = self._builder.build(self._repository, last_commit, self._workload)
-        except BuildFailure:  # It is lost, and does not build again, so there is nothing to compare with.
+        except BuildFailure:  # The cached build is lost, and cannot be built again, so nothing is compared.
             return
         if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
@@ -191,7 +191,7 @@ class BuildAhead:
         return changes is not None
 
     def _await_build(self, commit: str) -> None:
-        """Wait until a worker has built a commit; return at once if no worker builds it."""
+        """Wait until a worker has built a commit, telling an idle one to build it; return at once if none can."""
         worker = next((worker for worker in self._workers if worker.commit == commit), None)
         if worker is None and self._workers and not self._builder.has_build(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
@@ -219,8 +219,8 @@ class BuildAhead:
     def _assign_next(self) -> None:
         """Give the idle workers the next commits that are not built yet."""
         for worker in self._workers:
-            if worker.has_ended():
-                self._finished_commits.add(worker.take_finished())
+            if worker.has_finished_build():
+                self._finished_commits.add(worker.take_finished_commit())
             while (
                 worker.commit is None
                 and self._next_commits
@@ -295,11 +295,11 @@ class _Worker:
             self.commit = commit
             self._send_line(commit)
 
-    def has_ended(self) -> bool:
+    def has_finished_build(self) -> bool:
         """Return whether the build has ended."""
         return self.commit is not None and bool(select.select([self], [], [], 0)[0])
 
-    def take_finished(self) -> str:
+    def take_finished_commit(self) -> str:
         """Return the commit whose build has ended, and make the worker idle."""
         assert self.commit is not None
         self._is_alive = bool(self._answers.readline())

@@ -73,7 +73,7 @@ class BuildPlaces(Struct, frozen=True):
         except OSError as error:
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
         raise FaultwatchError(
-            f"{_MAX_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends"
+            f"{_MAX_PLACES_PER_BUILD} other processes are using the build {key}", "wait until one of them ends"
         )
 
     def get_first_place(self, key: str) -> Path:
@@ -127,7 +127,7 @@ class BuildPlaces(Struct, frozen=True):
             return is_free
 
 
-def release_all() -> None:
+def release_all_places() -> None:
     """Release all places of this process, so that other processes can use them."""
     while _held_locks:
         os.close(_held_locks.popitem()[1])

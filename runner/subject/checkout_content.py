@@ -136,14 +136,16 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
         )
     try:
         _refuse_missing_large_files(repository, commit, entries)
-        links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
-        if not links or level >= _MAX_LEVELS:
+        submodule_entries = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
+        if not submodule_entries or level >= _MAX_LEVELS:
             return None
         names = _read_submodule_names(repository, commit)
-        for link in links:
-            if link.path in names:  # Otherwise the folder is empty in every clone.
-                submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
-                missing_part = find_missing_part(submodule, link.object_hash, level + 1)
+        for submodule_entry in submodule_entries:
+            if submodule_entry.path in names:  # Otherwise the folder is empty in every clone.
+                submodule = _open_submodule(
+                    repository.get_common_directory(), names[submodule_entry.path], submodule_entry
+                )
+                missing_part = find_missing_part(submodule, submodule_entry.object_hash, level + 1)
                 if missing_part:
                     return missing_part
     except IncompleteCheckout as incomplete:
@@ -198,18 +200,18 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Refusa
     entries = list(_parse_entries(listing))
     with rules.skip_missing_if_allowed():
         _write_large_files(repository, entries, tree)
-    links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
-    names = _read_submodule_names(repository, commit) if links else {}
-    for link in links:
-        if link.path not in names:
+    submodule_entries = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
+    names = _read_submodule_names(repository, commit) if submodule_entries else {}
+    for submodule_entry in submodule_entries:
+        if submodule_entry.path not in names:
             continue  # Without an entry in .gitmodules, the folder is empty in every clone.
         if level == _MAX_LEVELS:
             raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.skip_missing_if_allowed():
-            submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
-            folder = tree / link.path
+            submodule = _open_submodule(repository.get_common_directory(), names[submodule_entry.path], submodule_entry)
+            folder = tree / submodule_entry.path
             _remove_submodule_folder(folder, tree)
-            _write_level(submodule, link.object_hash, folder, rules, level + 1)
+            _write_level(submodule, submodule_entry.object_hash, folder, rules, level + 1)
 
 
 def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
@@ -232,7 +234,7 @@ def _read_submodule_names(repository: Repository, commit: str) -> dict[str, str]
     return {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in pairs}
 
 
-def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
+def _open_submodule(store: Path, name: str, submodule_entry: _Entry) -> Repository:
     """Return the clone of a submodule, which git keeps in the project's git directory (``store``).
 
     Raises
@@ -245,12 +247,12 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
     if ".." not in parts and not name.startswith("/") and is_git_directory(git_directory):
         submodule = Repository(git_directory, name, bare=True)
         try:
-            submodule.git("cat-file", "-e", f"{link.object_hash}^{{commit}}")
+            submodule.git("cat-file", "-e", f"{submodule_entry.object_hash}^{{commit}}")
             return submodule
         except FaultwatchError:
             pass
     raise IncompleteCheckout(
-        f"this clone lacks the submodule {_make_printable(link.path)} at {link.object_hash[:12]}",
+        f"this clone lacks the submodule {_make_printable(submodule_entry.path)} at {submodule_entry.object_hash[:12]}",
         "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and use "
         "that clone; or, if the build does not need the submodule, write `incomplete = true` into [build]",
     )
@@ -308,7 +310,7 @@ def _find_large_file(repository: Repository, path: str, digest: str, size: int, 
 
 
 def _list_pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
+    """Yield the path of each file that looks like a pointer of Git LFS, with the digest and the size of its content."""
     if not _may_have_large_files(tree, entries):
         return
     for entry in filter(_may_be_pointer, entries):

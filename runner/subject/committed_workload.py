@@ -188,6 +188,6 @@ class _CommitTree(Struct, frozen=True):
                 raise FaultwatchError(f"{self.commit[:10]} cannot be checked out: {error}") from None
         return tree
 
-    def _run_git(self, *words: str) -> str:
+    def _run_git(self, *arguments: str) -> str:
         """Run git so that it takes paths literally, even if they contain special characters."""
-        return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, decode_paths=True)
+        return self.repository.git(*arguments, variables={"GIT_LITERAL_PATHSPECS": "1"}, decode_paths=True)

@@ -48,7 +48,7 @@ class TreeRestorer:
         """Whether nothing has to be undone in the rest of this session."""
         self._is_too_large = False
 
-    def watch(self) -> None:
+    def begin_session(self) -> None:
         """Begin a session: whether the next execution changes anything decides if changes have to be undone."""
         self._is_executed = False
         self._is_settled = self._keep_rules.keeps_everything
@@ -116,7 +116,7 @@ class TreeRestorer:
             self.changes = self.changes or tuple(changes)
             if not changes:
                 break
-            restored_paths.extend(self._undo(changes))
+            restored_paths.extend(self._undo_changes(changes))
         else:
             raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone")
         if not self.changes:  # Only files that may stay have changed.
@@ -124,7 +124,7 @@ class TreeRestorer:
             self._built_states = {}
         return restored_paths
 
-    def _undo(self, changes: Sequence[Change]) -> list[Path]:
+    def _undo_changes(self, changes: Sequence[Change]) -> list[Path]:
         """Undo these changes, and return the paths of the restored files."""
         for change in changes:
             if change.state and change.state.is_folder and change.kind == "modified" and self._is_built_folder(change):
@@ -142,12 +142,12 @@ class TreeRestorer:
             if built_state:
                 missing_paths.append(change.path)
         folders = {change.path.rpartition("/")[0] for change in changes if change.path}
-        return self._put_back(missing_paths, folders)
+        return self._put_files_back(missing_paths, folders)
 
     def _is_built_folder(self, change: Change) -> bool:
         return self._built_states[change.path].is_folder
 
-    def _put_back(self, missing_paths: Sequence[str], folders: set[str]) -> list[Path]:
+    def _put_files_back(self, missing_paths: Sequence[str], folders: set[str]) -> list[Path]:
         """Restore files and whole folders; then restore the times of their parent folders."""
         assert self._kept_copy is not None
         if missing_paths:
@@ -161,13 +161,13 @@ class TreeRestorer:
         files = [path for path in paths if not self._built_states[path].is_folder]
         for start in range(0, len(files), _FILES_PER_COPY):
             _copy_files(self._kept_copy.folder, self._tree, files[start : start + _FILES_PER_COPY])
-        self._replace_by_later(files)
+        self._replace_by_later_files(files)
         for path in sorted({*folders, *new_folders}, reverse=True):
             if path in self._built_states:
                 self._put_folder_state_back(path, has_new_owner=path in new_folders)
         return [self._tree / path for path in files]
 
-    def _replace_by_later(self, files: Iterable[str]) -> None:
+    def _replace_by_later_files(self, files: Iterable[str]) -> None:
         """Replace files by those of a later commit that uses the tree; keep their owners."""
         later_folder = self._kept_copy.later_files if self._kept_copy else None
         if later_folder is None:

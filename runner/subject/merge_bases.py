@@ -119,7 +119,7 @@ def _create_merge_commit(
         ).strip()
     except GitError as error:
         raise FaultwatchError(
-            f"{separated_repository.name}: merging {head} into {base} fails: {error.what}", error.remedy
+            f"{separated_repository.name}: {head} could not be merged into {base}: {error.what}", error.remedy
         ) from None
 
 
@@ -152,5 +152,5 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
         )
     if result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
-        raise FaultwatchError(f"{problem}, but git merge-tree fails: {error_lines[-1]}", manual_remedy)
+        raise FaultwatchError(f"{problem}, but git merge-tree failed: {error_lines[-1]}", manual_remedy)
     return tree

@@ -247,7 +247,7 @@ def _find_old_tool(log: str) -> MissingPart | None:
     for pattern, tool, update in _OLD_TOOLS:
         match = pattern.search(log)
         if match:
-            return MissingPart(f"{tool} {match[1]} or later", None, update)
+            return MissingPart(f"{tool} {match[1]} or later", packages=None, update=update)
     return None
 
 

@@ -115,7 +115,8 @@ class Repository(Struct, frozen=True):
             remedy = "use a branch, a tag or a hash that `git log` shows"
             shallow_hint = ", or run `git fetch --unshallow`, because this clone lacks the older commits"
             raise FaultwatchError(
-                f"{self.name} has no commit {revision!r}", remedy + (shallow_hint if self._is_truncated() else "")
+                f"{self.name} has no commit {revision!r}",
+                remedy + (shallow_hint if self._is_known_to_be_shallow() else ""),
             ) from None
 
     def get_revision(self, commit: str) -> Revision:
@@ -186,7 +187,7 @@ class Repository(Struct, frozen=True):
             *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
-        names = []
+        refs = []
         for line in filter(None, listing.split("\n")):  # str.splitlines() would also split at characters within names.
             name, own_hash, tagged_hash, kind, tagged_kind = line.split("\0")
             commit = own_hash if kind == "commit" else ""
@@ -194,8 +195,8 @@ class Repository(Struct, frozen=True):
                 commit = tagged_hash
             folder, _, short_name = name.removeprefix("refs/").partition("/")
             if commit and not short_name.endswith("/HEAD") and len(short_name) <= _MAX_REF_CHARACTERS:
-                names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short_name, commit=commit))
-        return tuple(names)
+                refs.append(Ref(kind="tag" if folder == "tags" else "branch", name=short_name, commit=commit))
+        return tuple(refs)
 
     def find_merge_bases(self, base: str, head: str) -> tuple[str, ...]:
         """Return the merge bases of two revisions: several if branches were merged in both directions.
@@ -237,7 +238,7 @@ class Repository(Struct, frozen=True):
         """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
 
-    def _is_truncated(self) -> bool:
+    def _is_known_to_be_shallow(self) -> bool:
         """Return whether the clone is known to be shallow; False if git cannot tell."""
         try:
             return self.is_shallow()
@@ -248,8 +249,8 @@ class Repository(Struct, frozen=True):
         """Raise if a shallow clone lacks a part of the range."""
         if not self.is_shallow():
             return
-        ancestor = self._does_git_succeed("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
-        if not ancestor:
+        is_ancestor = self._does_git_succeed("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
+        if not is_ancestor:
             raise FaultwatchError(
                 f"{self.name} is a shallow clone that does not reach from {start} to the end of the range",
                 "run `git fetch --unshallow`",

@@ -34,7 +34,7 @@ def find_workload_and_repository(
     start_in_background(load_validation)  # The modules load while git runs.
     repository = open_repository(repo, settings.clones) if repo else None
     if not workload_name:
-        workload = find_workload(_find_own_workload(repository.path if repository else Path.cwd(), settings))
+        workload = find_workload(_locate_workload_file(repository.path if repository else Path.cwd(), settings))
     else:
         workload = find_named_workload(workload_name, repository or _find_current_repository(settings), settings)
     return workload, repository or _open_repository(workload, settings)
@@ -48,7 +48,7 @@ def _find_current_repository(settings: Settings) -> Repository | None:
         return None
 
 
-def _find_own_workload(folder: Path, settings: Settings) -> str:
+def _locate_workload_file(folder: Path, settings: Settings) -> str:
     """Return the path of the workload file in a folder; if there is none, raise with a remedy."""
     file = folder / WORKLOAD_FILE
     if file.exists():

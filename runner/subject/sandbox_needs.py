@@ -70,7 +70,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
     return [need for need in needs if tree is None or not need.folder.is_relative_to(tree)]
 
 
-def list_hidden(needs: Iterable[Need], sandbox: Sandbox) -> list[Need]:
+def list_hidden_needs(needs: Iterable[Need], sandbox: Sandbox) -> list[Need]:
     """Return the needed folders that exist, but that the sandbox does not show."""
     return [need for need in needs if _exists(need.folder) and not sandbox.is_visible(need.folder)]
 
@@ -117,7 +117,7 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
         The output of the build. A missing folder is reported only if the output mentions it.
     """
     needs = list_needs([tool], environment, tree)
-    hidden_needs = list_hidden(needs, sandbox)
+    hidden_needs = list_hidden_needs(needs, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
         if offline_remedy:
@@ -155,7 +155,7 @@ def _explain_missing_packages(
         )
     # Second case: the folders of packages are hidden, or empty.
     needs_by_manager = {
-        manager: _list_unfilled(manager, Path(environment[manager.variable])) for manager in used_managers
+        manager: _list_unfilled_needs(manager, Path(environment[manager.variable])) for manager in used_managers
     }
     unfilled_needs = [need for needs in needs_by_manager.values() for need in needs]
     if hidden_needs or unfilled_needs:
@@ -186,7 +186,7 @@ def _list_package_needs(manager: PackageManager, folder: Path) -> list[Need]:
     return [Need(package_folder, manager.variable) for package_folder in package_folders]
 
 
-def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
+def _list_unfilled_needs(manager: PackageManager, folder: Path) -> list[Need]:
     """Return the folder of a package manager, in a list, if it contains no packages; otherwise an empty list."""
     filled_folders = [
         candidate

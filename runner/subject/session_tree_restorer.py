@@ -64,7 +64,7 @@ class KeptCopy(Struct, frozen=True):
         DamagedBuild
             If it was changed.
         """
-        if self.record and _find_fingerprint(self.folder, None) != self.record.copy_of_tree:
+        if self.record and _find_fingerprint(self.folder, ignored=None) != self.record.copy_of_tree:
             raise DamagedBuild("the copy of its tree is damaged")
 
 
@@ -186,7 +186,7 @@ def restore_tree(tree: Path) -> None:
     record = read_record(build_folder) if tree.name == TREE_FOLDER else None
     if record is None or _find_fingerprint(tree, record.ignored) == record.tree:
         return
-    if _find_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
+    if _find_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER, ignored=None) != record.copy_of_tree:
         raise DamagedBuild("the copy of its tree is damaged")
     new_tree = build_folder / f"{TREE_FOLDER}.partial"
     for tree_to_remove in (new_tree, tree):
@@ -195,7 +195,7 @@ def restore_tree(tree: Path) -> None:
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
     _copy_tree(build_folder / COPY_FOLDER / TREE_FOLDER, new_tree)
     if record.later_commit:
-        if _find_fingerprint(build_folder / _LATER_FILES_FOLDER, None) != record.later_files:
+        if _find_fingerprint(build_folder / _LATER_FILES_FOLDER, ignored=None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
         _replace_files(new_tree, build_folder / _LATER_FILES_FOLDER)
     _flush_to_storage(new_tree)

@@ -48,7 +48,7 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
         temporary_file.replace(file)
 
 
-def remove_abandoned_entries(settings: Settings) -> None:
+def remove_partial_entries(settings: Settings) -> None:
     """Remove the partial files of killed processes."""
     for temporary_file in (settings.home / "subjects").glob(".*.json.*"):
         if not is_alive(temporary_file.name.rpartition(".")[2]):
@@ -62,7 +62,7 @@ def find_subject(settings: Settings, subject: str) -> SubjectEntry:
         document = json.loads(_get_subject_file(settings, subject).read_text(encoding="utf-8"))
         workloads = {str(name): str(path) for name, path in document["workloads"].items()}
         return SubjectEntry(str(document["repository"]), workloads)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no file, or one with another content
         return SubjectEntry()
 
 

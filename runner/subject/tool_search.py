@@ -24,7 +24,7 @@ _SEARCHED_LINES = 50
 """How many lines at the end of a log are searched for such a line: a build ends soon after it."""
 
 
-def read_usual_path() -> list[str]:
+def list_usual_folders() -> list[str]:
     """Return the folders in which users often install tools, and which need not be in a ``PATH``."""
     return [str(Path(folder).expanduser()) for folder in _USUAL_FOLDERS]
 
@@ -36,7 +36,7 @@ def find_tool_outside(tool: str, build_path: str, variables: Mapping[str, str] =
     """
     if shutil.which(tool, path=build_path):
         return None
-    file = shutil.which(tool, path=os.pathsep.join((variables.get("PATH", ""), *read_usual_path())))
+    file = shutil.which(tool, path=os.pathsep.join((variables.get("PATH", ""), *list_usual_folders())))
     return Path(file) if file else None
 
 

@@ -129,9 +129,9 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
     root = read_state(tree)
     changes = [Change("", "modified", root)] if built_states[""].is_changed_to(root) else []
     present_paths, listed_folders = {""}, set()
-    queue, entry_count = [""], 0
-    while queue:
-        folder = queue.pop()
+    pending_folders, entry_count = [""], 0
+    while pending_folders:
+        folder = pending_folders.pop()
         try:
             entries = os.scandir(tree / folder)
         except OSError:
@@ -149,13 +149,13 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
                     continue
                 present_paths.add(path)
                 if built_state.is_folder and state.is_folder:
-                    queue.append(path)
+                    pending_folders.append(path)
                 if built_state.is_changed_to(state) and not rules.keeps(path):
                     changes.append(Change(path, "modified", state))
     for path in built_states:
         is_removed = path not in present_paths and path.rpartition("/")[0] in listed_folders
         if is_removed and not rules.keeps(path):
-            changes.append(Change(path, "removed", None))
+            changes.append(Change(path, "removed", state=None))
     return changes
 
 

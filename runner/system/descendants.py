@@ -16,11 +16,11 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
             if parent is not None:
                 children[parent].append(int(entry.name))
     processes: set[int] = set()
-    queue = list(roots)
-    while queue:
-        child_ids = children[queue.pop()]
+    pending_parents = list(roots)
+    while pending_parents:
+        child_ids = children[pending_parents.pop()]
         processes.update(child_ids)
-        queue += child_ids
+        pending_parents += child_ids
     return processes
 
 

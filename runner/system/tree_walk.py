@@ -25,11 +25,11 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
     TreeTooLarge
         The tree cannot be walked.
     """
-    queue = [os.fspath(tree)]
+    pending_folders = [os.fspath(tree)]
     entry_count = 0
-    while queue:
+    while pending_folders:
         try:
-            entries = os.scandir(queue.pop())
+            entries = os.scandir(pending_folders.pop())
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 raise TreeTooLarge(_DEPTH_PROBLEM) from None
@@ -41,7 +41,7 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
                     raise TreeTooLarge(f"has more than {MAX_ENTRIES:,} files")
                 yield entry
                 if entry.is_dir(follow_symlinks=False):
-                    queue.append(entry.path)
+                    pending_folders.append(entry.path)
 
 
 def explain_unusable_tree(tree: Path) -> str:

@@ -37,7 +37,9 @@ class _Benchmark(Struct):
 def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
     """Read the output of redis-benchmark: its report, its lines with ``-q``, or its table with ``--csv``."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})  # Takes the latencies of a table without a summary, and is not yielded.
+    benchmark = _Benchmark(
+        operations=None, rate=1.0, latencies={}
+    )  # Takes the latencies of a table without a summary, and is not yielded.
     columns: list[str] = ["test", "rps"]
     is_table_next = False
     # Progress messages are overwritten by carriage returns, so one line may contain many messages.
@@ -157,7 +159,9 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
 def _read_ab(text: str) -> Iterator[_Benchmark]:
     """Read the output of ApacheBench, whose latencies are whole milliseconds."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})  # Takes percentiles that follow no rate, and is not yielded.
+    benchmark = _Benchmark(
+        operations=None, rate=1.0, latencies={}
+    )  # Takes percentiles that follow no rate, and is not yielded.
     for line in text.splitlines():
         words = line.split()
         if words[:2] == ["Complete", "requests:"]:
@@ -177,7 +181,9 @@ def _read_sysbench(text: str) -> Iterator[_Benchmark]:
     If no time precedes the number of events, the text cannot be read: it would cause a division by 0.
     """
     seconds = 0.0
-    benchmark = _Benchmark(None, 1.0, {})  # Takes a percentile without a number of events, and is not yielded.
+    benchmark = _Benchmark(
+        operations=None, rate=1.0, latencies={}
+    )  # Takes a percentile without a number of events, and is not yielded.
     for line in text.splitlines():
         if match := re.fullmatch(r"\s*total time: +([0-9.]+)s\s*", line):
             seconds = _parse_positive(match[1])

@@ -36,6 +36,7 @@ def read_work(text: str, output_format: str, pattern: str | None = None) -> Work
     """
     try:
         work = _match_output(text, pattern or "") if output_format == "regex" else READERS[output_format](text)
+    # The text is untrusted: with unexpected content, a reader can raise any of these.
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
         raise UnreadableWorkError(REQUIREMENTS[output_format]) from None
     is_finite = _is_positive(work.operations) and _is_positive(work.seconds)

@@ -60,7 +60,7 @@ def _require_choice(*choices: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
+def _check_events(events: tuple[str, ...]) -> tuple[str, ...]:
     """Check that a workload is allowed to count its events."""
     for event in events:
         if not is_allowed(event):
@@ -264,7 +264,7 @@ class LoadRecipe(Table):
 class Metrics(Table):
     """``[metrics]``: additional perf events, and the required precision and the budgets of metrics."""
 
-    events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_require_counters)] = ()
+    events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_check_events)] = ()
     """perf events to count in addition to the standard ones, by their perf names."""
     judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
     """Metrics to judge in addition to the exact counts."""

@@ -71,7 +71,7 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     for table_name, table in tables.items():
         changes = {key: value for key, value in content[table_name].items() if value != getattr(table, key)}
         new_tables[table_name] = table.model_copy(update=changes)
-    return workload.model_copy(update=new_tables)
+    return workload.model_copy(update=new_tables)  # with the cached definition, so that the cases stay the same
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -69,13 +69,13 @@ def provide_own_folder(workload: Workload) -> Path | None:
     # The path has the same length in every data folder: programs keep it on their heap, so it affects their faults.
     copy = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
     if not copy.is_dir():
-        _remove_unused(copy.parent)
+        _remove_unused_copies(copy.parent)
         temporary_copy = copy.with_name(f".{copy.name}.{read_own_name()}")
         try:
             copy_sources(workload.list_own_files(), temporary_copy)
             if compute_tree_digest(select_build_files(list_source_files(temporary_copy))) != digest:
                 raise FaultwatchError(
-                    f"the files in {workload.path.parent} changed while the command ran", "start again"
+                    f"the files in {workload.path.parent} changed while the command was running", "start again"
                 )
             _make_readable(temporary_copy)
             rename_new_folder_durably(temporary_copy, copy)
@@ -105,7 +105,7 @@ def _make_readable(tree: Path) -> None:
     tree.chmod(0o755)
 
 
-def _remove_unused(folder: Path) -> None:
+def _remove_unused_copies(folder: Path) -> None:
     """Remove the copies that have not been used for as long as unused builds are kept."""
     oldest_kept_at = time.time() - MAX_BUILDS_DAYS * 86_400
     for copy in folder.glob("*"):

@@ -98,9 +98,9 @@ def compute_tree_digest(files: Sequence[SourceFile]) -> str:
 
 def _walk_folder(folder: Path) -> Iterator[Path]:
     """Yield all entries below a folder that are not folders themselves, without following links."""
-    queue = [(folder, 0)]
-    while queue:
-        folder_path, level = queue.pop()
+    pending_folders = [(folder, 0)]
+    while pending_folders:
+        folder_path, level = pending_folders.pop()
         if level > _MAX_LEVELS:
             raise FaultwatchError(
                 f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
@@ -110,7 +110,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
                 if entry.name in _IGNORED_FOLDERS:
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    queue.append((Path(entry.path), level + 1))
+                    pending_folders.append((Path(entry.path), level + 1))
                 else:
                     yield Path(entry.path)
 
@@ -119,7 +119,7 @@ def _follow_link(link: Path, boundary: Path) -> Path:
     """Return the file to which a link points; raise if it is missing, not regular, or outside of ``boundary``."""
     try:
         file = link.resolve(strict=True)
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         raise FaultwatchError(
             f"{link} points to a missing file", "remove the link from the workload's folder"
         ) from None

@@ -200,7 +200,7 @@ def test_a_build_that_downloads_is_told_what_the_gate_lacks_though_it_was_named(
         "a build in the sandbox has no network: commit the files that it "
         "downloads" in json.loads(done.stdout)["gate"]["problem"]
     )
-    assert "this does not build in the gate's sandbox: " in done.stderr
+    assert "the workload does not build in the gate's sandbox: " in done.stderr
 
 
 def test_what_failed_of_a_named_build_is_said_rather_than_to_name_one(folder: Path) -> None:

@@ -37,6 +37,7 @@ def sort_by_dependency(files: dict[str, str]) -> list[str]:
     entered: set[str] = set()
 
     def visit(file: str) -> None:
+        """Add a file, after the files that define the modules that it uses."""
         if file in entered:
             return
         entered.add(file)

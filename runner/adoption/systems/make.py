@@ -52,17 +52,17 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     folder = PurePosixPath(file).parent
     folder_option = "" if str(folder) == "." else f" -C {folder}"
     text = sources.read_text(file)
-    rules, leaving_targets = _parse_rules(text), find_leaving_targets(text)
+    rules, outside_targets = _parse_rules(text), find_outside_targets(text)
     default = next((name for name in rules if not name.startswith(".")), "")
     project_targets = [
         name
         for name in rules
-        if name.lower() == sources.name.lower() and name != default and name not in leaving_targets
+        if name.lower() == sources.name.lower() and name != default and name not in outside_targets
     ]
     targets = project_targets[:1]
-    if default not in leaving_targets:
+    if default not in outside_targets:
         targets.append("")  # without a target, make builds its default
-    targets += [name for name in _USUAL_TARGETS if name in rules and name not in leaving_targets]
+    targets += [name for name in _USUAL_TARGETS if name in rules and name not in outside_targets]
     return [
         BuildProposal(
             "Make",
@@ -76,20 +76,20 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     ]
 
 
-def find_leaving_targets(text: str) -> set[str]:
-    """Return the targets that start a container or change the user, directly or through a prerequisite."""
+def find_outside_targets(text: str) -> set[str]:
+    """Return the targets that work outside of the tree, directly or by a prerequisite: in a container, or as root."""
     rules = _parse_rules(text)
-    leaving_targets: set[str] = set()
+    outside_targets: set[str] = set()
     new_targets = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
     while new_targets:
-        leaving_targets |= new_targets
+        outside_targets |= new_targets
         # The targets with one of the previous targets as a prerequisite.
         new_targets = {
             name
             for name, rule in rules.items()
-            if name not in leaving_targets and not leaving_targets.isdisjoint(rule.prerequisites)
+            if name not in outside_targets and not outside_targets.isdisjoint(rule.prerequisites)
         }
-    return leaving_targets
+    return outside_targets
 
 
 class _Rule(Struct, dict=True):

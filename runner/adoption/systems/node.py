@@ -39,11 +39,19 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if not runs:
         return []
     runs = _add_help_runs(runs)
-    is_built = "build" in _get_table(package, "scripts")
+    has_build_script = "build" in _get_table(package, "scripts")
     # Only scripts and builds need development dependencies. Other programs are spared their installation, which may
     # download a lot.
-    builds = [_propose_build(sources, package, runs, needs_all_packages=is_built or bool(scripts), is_built=is_built)]
-    if is_built:
+    builds = [
+        _propose_build(
+            sources,
+            package,
+            runs,
+            needs_all_packages=has_build_script or bool(scripts),
+            runs_build_script=has_build_script,
+        )
+    ]
+    if has_build_script:
         # The build may only be for distribution: a program that is a tracked file may work without it.
         own_programs = tuple(run for run in runs if run.program and sources.has(run.program.removeprefix("./")))
         builds += [_propose_build(sources, package, own_programs)] if own_programs else []
@@ -56,15 +64,15 @@ def _propose_build(
     runs: tuple[RunProposal, ...],
     *,
     needs_all_packages: bool = False,
-    is_built: bool = False,
+    runs_build_script: bool = False,
 ) -> BuildProposal:
-    """Return a build that installs the dependencies of a package, and builds it if it has a build script.
+    """Return a build that installs the dependencies of a package, and may run its build script.
 
     Parameters
     ----------
     needs_all_packages
         Whether the development dependencies are installed too.
-    is_built
+    runs_build_script
         Whether the build script of the package is run.
     """
     steps = []
@@ -72,7 +80,7 @@ def _propose_build(
         install = "ci" if sources.has(*_LOCK_FILES) else "install"
         omit = "" if needs_all_packages else "--omit=dev "
         steps.append(f"npm {install} {omit}--prefer-offline {_QUIET}")
-    if is_built:
+    if runs_build_script:
         steps.append("npm run build")
     if not steps:
         return BuildProposal("Node.js", "", ("node",), runs=runs)
@@ -109,7 +117,7 @@ def _read_package(sources: Sources, file: str) -> dict[str, Any]:
     """Return the content of a package.json; empty if it is not valid."""
     try:
         package = json.loads(sources.read_text(file))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # RecursionError: too deeply nested
         return {}
     return package if isinstance(package, dict) else {}
 

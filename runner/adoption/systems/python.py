@@ -43,10 +43,10 @@ _AUXILIARY_FOLDER = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|ex
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to install the package into a virtual environment: first offline, then with downloads; then its tests."""
     project = _read_project(sources)
-    classes = _list_asv_folders(sources)
+    asv_folders = _list_asv_folders(sources)
     benchmarks = [file for file in sources.find_files_by_suffix(".py") if _is_benchmark(file)]
     scripts = [
-        file for file in benchmarks if not file.startswith(classes) and _has_own_statements(sources.read_text(file))
+        file for file in benchmarks if not file.startswith(asv_folders) and _has_own_statements(sources.read_text(file))
     ][:_MAX_SCRIPTS]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
         return _propose_scripts(sources, scripts)
@@ -120,7 +120,7 @@ def _has_own_statements(script: str) -> bool:
     """Return whether a script has statements besides imports and definitions."""
     try:
         return not all(map(_is_definition, ast.parse(script).body))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError):  # this version of Python cannot parse the script
         return True
 
 
@@ -276,10 +276,8 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
         ]
     # An example needs no input, and calls the package as users do.
     examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
-    with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
-    runs += [
-        RunProposal(f"{python} {file}", may_do_nothing=True, is_test=True) for file in with_statements[:_MAX_SCRIPTS]
-    ]
+    scripts = [file for file in examples if _has_own_statements(sources.read_text(file))]
+    runs += [RunProposal(f"{python} {file}", may_do_nothing=True, is_test=True) for file in scripts[:_MAX_SCRIPTS]]
     # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):

@@ -17,7 +17,7 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _MAX_HINT_CHARACTERS, _MAX_QUOTED_CHARACTERS = 500, 60
 
 
-def parse_map(text: str) -> dict[str, str]:
+def parse_column_map(text: str) -> dict[str, str]:
     """Parse ``NAME=COLUMN,…``, which says that the file's COLUMN contains the values of NAME; return COLUMN by NAME.
 
     NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a setting of

@@ -69,7 +69,7 @@ def read_name(line: Line, event: str) -> Name:
             raise line.make_error(f"{event!r} ends with a colon")
     elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _is_in_catalogue(term.partition(":")[0])):
         raise line.make_error(f"{event!r} has an unknown modifier")
-    _refuse_partial(line, event, frozenset(modifiers))
+    _refuse_partial_count(line, event, frozenset(modifiers))
     metric = _ALIASES.get(term, term)
     user_only = "u" in modifiers and "k" not in modifiers and metric not in OWN_CLOCKS | CPU_CLOCKS
     return Name(metric, pmu, user_only)
@@ -94,7 +94,7 @@ def _strip_pmu(event: str) -> tuple[str, str, str]:
     return event, "", ""
 
 
-def _refuse_partial(line: Line, event: str, modifiers: frozenset[str]) -> None:
+def _refuse_partial_count(line: Line, event: str, modifiers: frozenset[str]) -> None:
     """Raise if the modifiers exclude the program's own code from the count."""
     if "u" not in modifiers and modifiers & {"k", "h"}:
         raise line.make_error(

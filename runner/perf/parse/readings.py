@@ -69,7 +69,7 @@ def assemble_readings(
     }
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested_events:
-        readings = _check_requested(readings, in_user_space, requested_names)
+        readings = _check_and_complete(readings, in_user_space, requested_names)
     return PerfResult(readings, in_user_space)
 
 
@@ -127,7 +127,7 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 
-def _check_requested(
+def _check_and_complete(
     readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
 ) -> dict[str, Reading]:
     """Return the readings, completed for missing clocks; raise if they do not fit the requested events.

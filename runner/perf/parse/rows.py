@@ -62,7 +62,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     if unit not in {"", time_unit}:
         raise line.make_error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
     if text in STATUS_BY_MISSING_COUNT:
-        return Count(None, unit, STATUS_BY_MISSING_COUNT[text], printed=False)
+        return Count(value=None, unit=unit, status=STATUS_BY_MISSING_COUNT[text], printed=False)
     if not unit and metric in CPU_CLOCKS and is_decimal(text):
         unit, places = "msec", 6
     if unit == "msec":
@@ -70,5 +70,5 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     value = Decimal(parse_whole(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
         # perf 7.2 always prints the times of its own clocks as "0" without a unit.
-        return Count(None, unit, Status.NOT_COUNTED)
+        return Count(value=None, unit=unit, status=Status.NOT_COUNTED)
     return Count(value, "ns" if time_unit else "")

@@ -215,7 +215,7 @@ def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
     running_percent = parse_percent(line, match["running"]) if match["running"] else None
     if running_percent is not None and decimal_point not in match["running"]:
         raise line.make_error("the percentage and the times at the end use different decimal points")
-    return Row(line, match["event"], name, count, running_percent, None, metric)
+    return Row(line, match["event"], name, count, running_percent, runtime=None, metric=metric)
 
 
 def _parse_metric(line: Line, text: str, decimal_point: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import pyperf
 from runner.contract import build_suite
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, make_reports, read_file
-from runner.importing.formats.csv_columns import parse_map
+from runner.importing.formats.csv_columns import parse_column_map
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
 from tests.runner.importing.recorded import DATA, FILES
@@ -28,7 +28,7 @@ SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", start
 CSV = ImportDefaults(
     subject="s",
     host="h",
-    columns=parse_map("started_at=when,revision=what,case=program,minor-faults=faults,task-clock=clock_ms:ms"),
+    columns=parse_column_map("started_at=when,revision=what,case=program,minor-faults=faults,task-clock=clock_ms:ms"),
 )
 _ROWS = """when,what,program,faults,clock_ms
 20250101_000000,aaa,lu.exe 1024,9008.0,4001.5

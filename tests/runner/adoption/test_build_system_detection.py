@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.build_system_detection import describe_lack, propose_builds
+from runner.adoption.build_system_detection import explain_missing_build, propose_builds
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.workload_text import render_workload
 from tests.runner.adoption.listings import listing
@@ -131,11 +131,11 @@ def test_the_build_at_the_top_comes_before_that_of_a_folder() -> None:
 
 
 def test_a_project_that_names_nothing_to_run_is_told_what_was_found() -> None:
-    assert describe_lack(listing({"main.zig": ""})).startswith("has no build system that init knows (CMake, ")
-    assert describe_lack(listing({"package.json": "{}", "vendor/x/Makefile": ""})) == (
+    assert explain_missing_build(listing({"main.zig": ""})).startswith("has no build system that init knows (CMake, ")
+    assert explain_missing_build(listing({"package.json": "{}", "vendor/x/Makefile": ""})) == (
         "has nothing that init can build and run: package.json names no benchmark and no start script, no program in "
         "bin and no main module"
     )
-    assert describe_lack(listing({"package.json": "{}", "x/pom.xml": ""})) == (
+    assert explain_missing_build(listing({"package.json": "{}", "x/pom.xml": ""})) == (
         "has nothing that init can build and run: package.json, x/pom.xml name no program and no benchmark"
     )

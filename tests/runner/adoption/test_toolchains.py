@@ -17,7 +17,7 @@ def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.parent.mkdir()
         file.write_text(f"#!/bin/sh\necho go version go{version} linux/amd64\n")
         file.chmod(0o755)
-    monkeypatch.setattr("runner.adoption.toolchains.read_usual_path", list)
+    monkeypatch.setattr("runner.adoption.toolchains.list_usual_folders", list)
     monkeypatch.setenv("PATH", f"{tmp_path}/new:{tmp_path}/old")
     return tmp_path
 

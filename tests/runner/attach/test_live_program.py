@@ -17,7 +17,7 @@ from runner.attach.live_program import (
     read_live_program,
     select_variables,
 )
-from runner.attach.live_remedies import can_work, describe_trial, fit_diagnosis
+from runner.attach.live_remedies import can_have_effect, describe_trial, fit_diagnosis
 from runner.attach.process_table import LiveProcess, read_process
 from runner.contract.diagnosis import Diagnosis, Finding, Remedy
 from runner.system.tree import Tree
@@ -114,7 +114,7 @@ def test_a_program_that_only_its_own_mounts_show_has_files_of_its_own(tmp_path: 
     ],
 )
 def test_a_remedy_is_offered_where_it_can_work(settings: dict[str, str], program: LiveProgram, works: bool) -> None:
-    assert can_work(settings, program) is works
+    assert can_have_effect(settings, program) is works
 
 
 def test_how_a_remedy_is_tried_with_a_live_program() -> None:

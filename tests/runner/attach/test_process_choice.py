@@ -31,6 +31,7 @@ SERVERS = make_table(
     make_process(21, 20, "postgres: checkpointer", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
     make_process(30, 1, "python3 app.py", "/user.slice"),
     make_process(40, 1, "python3 other.py", "/user.slice"),
+    make_process(41, 1, "serve /srv/", "/user.slice"),
     make_process(50, 2, "", "/", name="kworker/0:1"),
     make_process(60, 1, "bash -c faultwatch attach --name nginx", "/user.slice"),
     make_process(61, 60, "python3 faultwatch attach --name nginx", "/user.slice"),

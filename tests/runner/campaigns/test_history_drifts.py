@@ -10,7 +10,9 @@ from tests.runner.commands import WORKLOAD, faultwatch, make_history
 pytestmark = pytest.mark.perf
 
 
-_CHANGED = "The file of pages, or another file in its folder, has changed since the last measurement here"
+_CHANGED = (
+    "The workload file of pages, or another file in its folder, has changed since the last measurement on this host"
+)
 
 
 def drifts(tmp_path: Path, url: str, *words: str, changed: bool = False) -> list[str]:

@@ -311,7 +311,7 @@ def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
         "x was not built: bison is missing",
         "apt install bison, or dnf install bison",
     )
-    assert "this does not build: bison is missing: apt install bison" in capsys.readouterr().err
+    assert "the project does not build this way: bison is missing: apt install bison" in capsys.readouterr().err
     assert len(host.built) == 1, "a build of one job at a time would lack it too"
 
 
@@ -392,7 +392,7 @@ def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FaultwatchError) as error:
         choose(Host({}), monkeypatch, BuildProposal("Python", "", runs=(RunProposal("python3 heat.py"),)))
-    assert "python3 heat.py: " in error.value.what
+    assert "python3 heat.py, for example: " in error.value.what
     assert MISSING in error.value.what
     assert "venv/bin/pip install numpy" in (error.value.remedy or "")
 
@@ -479,7 +479,7 @@ def test_a_program_that_lacks_what_a_failed_build_makes_is_refused_with_that_bui
     builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
     with pytest.raises(FaultwatchError) as failure:
         choose(Broken({}), monkeypatch, *builds)
-    assert failure.value.what.endswith(f"such as node x.js: {MISSING}; an earlier build failed: no network")
+    assert failure.value.what.endswith(f"node x.js, for example: {MISSING}; an earlier build failed: no network")
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:

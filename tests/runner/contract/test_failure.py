@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract.report import Failure, Stage
 
-BANNER = "Program: x (aligns)\nVersion: 0.7\nContact: x@example.org\n\nUsage:   x <command> [options]\n\nCommand: index\n"
+BANNER = "Program: x (aligns)\nVersion: 0.7\nContact: x@y.org\n\nUsage:   x <command> [options]\n\nCommand: index\n"
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_pressure_on_memory(machine: Make) -> None:
     laptop = machine("debian-laptop")
     assert "97 MiB are swapped out" in found(made_up(laptop.root), "memory")[1]
     laptop.replace("proc/pressure/memory", "some avg10=0.00", "some avg10=3.21")
-    assert "wait for memory" in found(made_up(laptop.root), "memory")[1]
+    assert "are waiting for memory" in found(made_up(laptop.root), "memory")[1]
 
 
 def test_load(machine: Make) -> None:

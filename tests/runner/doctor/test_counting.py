@@ -82,7 +82,7 @@ def test_no_perf_for_this_kernel(tmp_path: Path) -> None:
 def test_anything_else_is_quoted(text: str, tmp_path: Path) -> None:
     found = tried(tmp_path, text, 139)
     assert found.scope is None
-    assert found.what.startswith("perf stat does not work here: ")
+    assert found.what.startswith("perf stat does not work on this host: ")
     assert "\n" not in found.what
 
 
@@ -96,9 +96,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
         return ProgramOutput(NOT_FOUND_STATUS, "")
 
     monkeypatch.setattr(counting, "HostProbe", lambda: HostProbe(run=run))
-    counting._measure_here.cache_clear()
+    counting._try_counting_here.cache_clear()
     yield commands
-    counting._measure_here.cache_clear()
+    counting._try_counting_here.cache_clear()
 
 
 def test_one_clear_line_where_nothing_can_be_counted(here: list[Sequence[str]]) -> None:

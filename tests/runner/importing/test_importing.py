@@ -12,7 +12,7 @@ from runner.contract import build_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, files, make_reports, read_file
-from runner.importing.formats.csv_columns import parse_map
+from runner.importing.formats.csv_columns import parse_column_map
 
 SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
 ROWS = """when,what,program,faults,clock_ms,kernel
@@ -21,7 +21,7 @@ ROWS = """when,what,program,faults,clock_ms,kernel
 2025-01-03,aaa,fib,7,,5.4
 """
 MAP = "started_at=when,revision=what,case=program,minor-faults=faults,task-clock=clock_ms:ms,kernel.release=kernel"
-CSV = ImportDefaults(subject="s", host="h", columns=parse_map(MAP))
+CSV = ImportDefaults(subject="s", host="h", columns=parse_column_map(MAP))
 
 
 def imported(path: Path, text: str, defaults: ImportDefaults) -> list[Report]:
@@ -103,7 +103,7 @@ def test_a_cell_may_contain_what_ends_a_line_elsewhere(cell: str, tmp_path: Path
 @pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision="])
 def test_a_map_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(FaultwatchError, match="--columns"):
-        parse_map(text)
+        parse_column_map(text)
 
 
 PERF_CSV = "# started on Fri Aug  1 10:00:00 2025\n\n1234{0}{0}minor-faults{0}5000000{0}100.00{0}{0}\n"

@@ -258,7 +258,7 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
     )
     assert report.outcome is Outcome.SKIPPED
     assert report.failure
-    assert report.failure.message.startswith("huge pages are madvise here, not always: measure as root")
+    assert report.failure.message.startswith("huge pages are madvise on this host, not always: measure as root")
     assert "| sudo tee /sys/kernel/mm/transparent_hugepage/" in report.failure.message
 
 

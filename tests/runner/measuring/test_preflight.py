@@ -13,7 +13,7 @@ from runner.environment import capture as capturing
 from runner.errors import FaultwatchError
 from runner.measuring import preflight
 from runner.settings import load_settings
-from runner.subject.build_cache import release_all
+from runner.subject.build_cache import release_all_places
 from runner.subject.repository import Repository, open_repository
 from runner.workload import list_cases, load_workload
 from runner.workload.workload_folder import provide_own_folder
@@ -32,14 +32,14 @@ command = ["./w", "{workload}/input"]
 @pytest.mark.parametrize("setting", ["kernel.architecture", "cpu.model", "cpu.features", "libc.version"])
 def test_another_machine_makes_other_builds(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
-    here = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine_settings
+    here = preflight.set_up_workbench(load_settings(), examine_host=False).builder.machine_settings
 
     def other(**more: object) -> Environment:
         found = capturing.capture_environment(**more)  # type: ignore[arg-type]
         return found.model_copy(update={"settings": {**found.settings, setting: "another"}})
 
     monkeypatch.setattr(preflight, "capture_environment", other)
-    there = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine_settings
+    there = preflight.set_up_workbench(load_settings(), examine_host=False).builder.machine_settings
     assert {name for name in here | there if here.get(name) != there.get(name)} == {setting}
 
 
@@ -48,7 +48,7 @@ def short_folder() -> Iterator[Path]:
     """A folder whose path is shorter than that of pytest's."""
     with TemporaryDirectory(prefix="") as name:
         yield Path(name)
-        release_all()
+        release_all_places()
 
 
 @pytest.mark.perf
@@ -67,7 +67,7 @@ def test_programs_see_paths_as_long_as_the_environment_says(
     (tmp_path / "workload.toml").write_text(WORKLOAD)
     (tmp_path / "input").touch()
     workload = load_workload(tmp_path / "workload.toml")
-    workbench = preflight.prepare_bench(load_settings(), examine_host=False)
+    workbench = preflight.set_up_workbench(load_settings(), examine_host=False)
     tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
     shown = provide_own_folder(workload)
     settings = workbench.bench.capture_environment(workload, list_cases(workload)[0]).settings
@@ -91,5 +91,5 @@ def test_a_home_that_allows_no_programs_is_no_failure_of_a_revision(
 ) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(noexec_folder / "home"))
     with pytest.raises(FaultwatchError, match=r"/home/builds is on a file system that allows no programs \(noexec\)"):
-        preflight.prepare_bench(load_settings())
+        preflight.set_up_workbench(load_settings())
     assert not (noexec_folder / "home").exists()

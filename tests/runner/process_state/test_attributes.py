@@ -13,7 +13,7 @@ from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_policy import MemoryPolicy
-from runner.process_state.niceness import Niceness
+from runner.process_state.niceness import Niceness, lower_priority
 from runner.process_state.process_attribute import Attribute
 from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
@@ -87,6 +87,21 @@ def test_niceness_is_lowered_and_raised_where_that_is_allowed() -> None:
     assert os.getpriority(os.PRIO_PROCESS, 0) == before + 3 == int(attribute.read_value())
     attribute.undo()
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 10), (10, 10), (15, 15)])
+def test_a_priority_that_is_lower_already_is_left(before: int, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {0: before}
+
+    def set_priority(_: int, thread: int, value: int) -> None:
+        if value < values[thread]:
+            raise PermissionError
+        values[thread] = value
+
+    monkeypatch.setattr(os, "getpriority", lambda _, thread: values[thread])
+    monkeypatch.setattr(os, "setpriority", set_priority)
+    lower_priority(0, 10)
+    assert values == {0: after}
 
 
 def test_niceness_that_could_not_be_had_again_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,8 +127,8 @@ def test_a_server_may_print_a_lot_while_it_works(execute: Execute) -> None:
 
 FAILURES = {
     "end": (r"`./server [0-9]+ end` ended with exit code 3 \(before it was ready\)", {}),
-    "hang": (r"was not ready within 1 s: it does not listen on \{port\}", {"ready_timeout": 1}),
-    "chatter": (r"was not ready within 1 s: it does not listen on \{port\}", {"ready_timeout": 1}),
+    "hang": (r"was not ready within 1 s: it is not listening on \{port\}", {"ready_timeout": 1}),
+    "chatter": (r"was not ready within 1 s: it is not listening on \{port\}", {"ready_timeout": 1}),
     "crash": (r"was ended by SIGABRT \(during window 1\)", {}),
     "stubborn": (r"did not stop within 1 s after SIGTERM, and was killed", {"stop_timeout": 1}),
     "daemon": (r"it must stay in the foreground", {}),

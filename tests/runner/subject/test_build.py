@@ -15,7 +15,7 @@ from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_cache import BuildPlaces, release_all
+from runner.subject.build_cache import BuildPlaces, release_all_places
 from runner.subject.build_record import RECORD_FILE, read_record
 from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
@@ -390,7 +390,7 @@ def test_a_build_makes_room_by_removing_what_nobody_used_for_long(commit: Run, t
     commits = [commit(title, source=title) for title in ("old", "recent", "new")]
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     places = [builder.build(repository, head, workload("true"))[0].parent for head in commits[:2]]
-    release_all()
+    release_all_places()
     for place, days in zip(places, (8, 6), strict=True):
         used = time.time() - days * 86_400
         os.utime(place.with_name(f"{place.name}.lock"), (used, used))
@@ -424,13 +424,13 @@ def test_a_power_cut_right_after_a_build_costs_at_most_that_build(journal: bool,
         with disk(tmp_path / "disk", tmp_path / "storage", "32m") as storage:
             builder = Builder(BuildPlaces(storage.folder / "builds"), {})
             place = builder.build(repository, head, workload("cp source program"))[0].parent
-            release_all()
+            release_all_places()
             storage.cut(journal=journal)
             storage.restart()
             assert read_record(place) is not None, "it was written when the build had ended"
             tree, _ = builder.build(repository, head, workload("cp source program"))
             assert (tree / "program").read_text() == "1"
-            release_all()
+            release_all_places()
     except subprocess.CalledProcessError as error:
         pytest.skip(f"no file system can be mounted: {error}")
 

@@ -49,7 +49,7 @@ def list_tree(tree: Path) -> Listing:
 
 def make_restorer(tree: Path, *patterns: str) -> TreeRestorer:
     restorer = TreeRestorer(tree, KeepRules(patterns, "result"))
-    restorer.watch()
+    restorer.begin_session()
     assert restorer.restore() == []
     return restorer
 

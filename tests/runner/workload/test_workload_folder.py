@@ -66,7 +66,7 @@ def test_another_content_is_another_definition_in_another_folder(workload: Workl
 def test_files_that_change_during_a_session_are_not_taken_for_those_of_the_definition(workload: Workload) -> None:
     assert workload.definition
     (workload.path.parent / "deep" / "input").write_text("two")
-    with pytest.raises(FaultwatchError, match="changed while the command ran"):
+    with pytest.raises(FaultwatchError, match="changed while the command was running"):
         provide_own_folder(workload)
 
 
