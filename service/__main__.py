@@ -28,10 +28,10 @@ _ERROR_STATUS = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
 _DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """Error numbers that mean that a file cannot be written. Any other OSError is a bug."""
-_FREE = "Free some space, or make its folder writable for this user."
+_DISK_REMEDY = "Free some space, or make its folder writable for this user."
 _MAX_PID = 2**22
 """The largest process id on Linux."""
-_INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
+_INSTALLATION_REMEDY = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -113,7 +113,7 @@ def main() -> None:
         if (error.name or "").partition(".")[0] in {"service", "runner"}:
             raise
         # Faultwatch was installed without the service's dependencies, or an update of the clone has added one.
-        click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
+        click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALLATION_REMEDY}", err=True)
         sys.exit(_ERROR_STATUS)
     except BrokenPipeError:  # The reader closed the pipe; nothing is wrong.
         _discard_output()
@@ -123,7 +123,8 @@ def main() -> None:
             _discard_output()
             file_name = error.filename or "the output"
             click.echo(
-                f"faultwatch-service: The file cannot be written: {file_name} ({error.strerror}). {_FREE}", err=True
+                f"faultwatch-service: The file cannot be written: {file_name} ({error.strerror}). {_DISK_REMEDY}",
+                err=True,
             )
             sys.exit(_ERROR_STATUS)
         # Python's default exit code for exceptions, 1, has a different meaning: see docs/reference/commands.md.

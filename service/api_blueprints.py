@@ -44,13 +44,13 @@ def register_api(app: APIFlask) -> None:
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
     api.after_request(_make_conditional)
-    nouns = (
+    blueprints = (
         *(health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, proofs_and_nominations.bp, series.bp, drifts.bp),
         *(events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nightly_runs.bp, searches.bp),
         *(profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, lab.bp),
     )
-    for noun in nouns:
-        api.register_blueprint(noun)
+    for blueprint in blueprints:
+        api.register_blueprint(blueprint)
     app.register_blueprint(api)
 
 

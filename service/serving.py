@@ -57,7 +57,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     """
     notifications.load_notification_settings(config.home, config.notifications.file)  # only to report its errors now
     if port_file is not None:
-        _refuse_unwritable(port_file)
+        _refuse_unwritable_port_file(port_file)
     listener = listen(host, config.port)
     startup_database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade_database(startup_database)
@@ -122,7 +122,10 @@ def _make_app_when_database_answers(config: Config) -> Flask:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return the socket that systemd passes, or listen on the port, so that a used port is reported first."""
+    """Return the socket that systemd passes, or listen on the port.
+
+    This is done before the database is opened, so that a port in use is reported first.
+    """
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         # Otherwise gunicorn would use the socket as well.
         del os.environ["LISTEN_PID"]
@@ -163,6 +166,8 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
+    """Runs gunicorn with settings from this module; gunicorn calls the methods below."""
+
     def __init__(
         self,
         make_app: Callable[[], Flask],
@@ -186,14 +191,16 @@ class _Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
+        """Pass the settings to gunicorn."""
         for name, value in self._settings.items():
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
+        """Return the application of a worker process."""
         return self._make_app()
 
 
-def _refuse_unwritable(file: Path) -> None:
+def _refuse_unwritable_port_file(file: Path) -> None:
     """Refuse an unwritable port file before the service starts, while somebody still reads the message."""
     part = _name_part(file)
     try:

@@ -60,7 +60,8 @@ class _TaskState:
 
     task: Task
     due: float = math.inf
-    """The time of the next run, by the monotonic clock. A wake-up during a run makes another run due."""
+    """The time of the next run, by the monotonic clock: infinite if none is due, and minus infinite after a wake-up.
+    A wake-up during a run makes another run due."""
     running: bool = False
     error: str = ""
     """The error of the last run. It is remembered so that a repeated error is logged only once."""

@@ -63,7 +63,9 @@ def _read_variable(name: str) -> str:
     """Return a variable that GitHub Actions sets for each job; raise if it is not set."""
     value = os.environ.get(name, "")
     if not value:
-        raise ServiceError(f"{name} is not set", "this is not a GitHub Actions job", "Set it, or run this in a job.")
+        raise ServiceError(
+            f"{name} is not set", "this is not a GitHub Actions job", "Set it, or run the command in a job."
+        )
     return value
 
 
@@ -76,7 +78,7 @@ def _read_event_file() -> dict[str, Any]:
     except ValueError:
         payload = None  # It is rejected below, because it is not an object.
     if not isinstance(payload, dict):
-        raise ServiceError("GITHUB_EVENT_PATH does not name an event", str(file), remedy)
+        raise ServiceError("GITHUB_EVENT_PATH does not name the file of an event", str(file), remedy)
     return payload
 
 

@@ -19,6 +19,6 @@ def diagnose() -> None:
     try:
         request = DiagnosisRequest.model_validate_json(sys.stdin.buffer.read())
     except ValidationError as error:
-        what = f"the profile cannot be read: {error.errors()[0]['msg']}"
-        raise ServiceError(what, "standard input", "pass a request as JSON") from None
+        what = f"The profile cannot be read: {error.errors()[0]['msg']}"
+        raise ServiceError(what, "standard input", "Pass a request as JSON.") from None
     click.echo(diagnose_profile(request).model_dump_json())

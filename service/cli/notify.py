@@ -22,7 +22,8 @@ def notify() -> None:
     channels = settings.load_notification_settings(config.home, config.notifications.file)
     with open_database(may_be_new=True) as database:
         result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))
-    click.echo(f"{result.n_sent} sent through {len(channels.channel)} channels, {len(result.failures)} of them failed")
+    messages = f"{result.n_sent} message{'s' if result.n_sent != 1 else ''}"
+    click.echo(f"{messages} sent; {len(result.failures)} of {len(channels.channel)} channels failed")
     for reason in result.failures:
         click.echo(f"not sent: {reason}; it will be retried", err=True)
     if result.failures:

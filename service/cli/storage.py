@@ -28,17 +28,8 @@ if TYPE_CHECKING:
 _RETENTION_NICENESS = 10
 """The nice value of retention: it is not urgent, so the service on the same machine has priority."""
 _MAX_DAYS = 36_500
-_COUNTED_TABLES = {
-    "revision": "revisions",
-    "run": "runs",
-    "series": "series",
-    "drift": "drifts",
-    "event": "events",
-    "decision": "decisions",
-    "profile": "profiles",
-    "job": "jobs",
-}
-"""The tables whose numbers of rows are shown to the user, with the plural names of the rows."""
+_COUNTED_TABLES = ("revision", "run", "series", "drift", "event", "decision", "profile", "job")
+"""The tables whose numbers of rows are shown to the user. The name of a table is also the noun for one row."""
 _ROWS_PER_UPDATE = 10_000
 """The number of rows between two updates of the progress."""
 
@@ -47,10 +38,10 @@ _ROWS_PER_UPDATE = 10_000
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
     """Back up the database to FILE. The service can keep running."""
-    from service.store.maintenance.backup import backup_database as run
+    from service.store.maintenance.backup import backup_database
 
     with connect_database() as database, show_progress("backing up") as report_progress:
-        run(database, file, report_progress)
+        backup_database(database, file, report_progress)
     click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
 
 
@@ -64,11 +55,11 @@ def backup(file: Path) -> None:
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
     from service.store.engine.upgrade import upgrade_database
-    from service.store.maintenance.backup import restore_database as run
+    from service.store.maintenance.backup import restore_database
 
     with connect_database() as database:
         with show_progress("loading") as report_progress:
-            run(database, file, replace, report_progress)
+            restore_database(database, file, replace, report_progress)
         upgrade_database(database)
         _record_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     click.echo(f"{database.name} was restored from {file}")
@@ -176,11 +167,12 @@ def retain(
 
 def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     """Return in one line what retention has done or, in a dry run, would do."""
-    parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
+    profiles_thinned = _format_count(result.profiles_thinned, "profile")
+    parts = [f"{_format_count(result.thinned, 'report')} and {profiles_thinned} thinned"]
     if result.reduced:
-        parts.append(f"{result.reduced:,} reports reduced to their levels")
+        parts.append(f"{_format_count(result.reduced, 'report')} reduced to the levels")
     if result.profiles_deleted:
-        parts.append(f"{result.profiles_deleted:,} profiles deleted")
+        parts.append(f"{_format_count(result.profiles_deleted, 'profile')} deleted")
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
     if result.returned:
         parts.append(f"{result.returned:,} bytes returned to the file system")
@@ -203,15 +195,17 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
         counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
-        count_texts = [
-            f"{_COUNTED_TABLES[name]}: {count:,}" for name, count in counts.items() if name in _COUNTED_TABLES
-        ]
+        count_texts = [_format_count(count, name) for name, count in counts.items() if name in _COUNTED_TABLES]
         click.echo(f"{subject} has {', '.join(count_texts) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
             with show_progress("deleting") as report_progress:
                 deletion.delete_subject(database, subject, report_progress)
             _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
             click.echo(f"{subject} was deleted")
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 or noun == 'series' else f'{noun}s'}"
 
 
 def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None:

@@ -85,7 +85,7 @@ def create_token(
             audit.record_entry(
                 session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued_token.id}", detail, now=now
             )
-    except tokens.WrongTokenError as error:
+    except tokens.TokenRefusedError as error:
         raise ServiceError(f"Wrong {error.part}", repr(name), capitalize_first(f"{error}.")) from None
     click.echo(issued_token.text)
 

@@ -69,11 +69,11 @@ class IdentityProvider(Settings):
     )
     """The address of the identity provider. Its description is read from `/.well-known/openid-configuration` below."""
     client: str = declare_setting("FAULTWATCH_OIDC_CLIENT", "Client", "", default_text="required if an issuer is set")
-    """The id of this service at the provider."""
+    """This service's id at the provider."""
     secret: Annotated[str, SecretFile("The client secret", is_token=True)] = declare_setting(
         "FAULTWATCH_OIDC_SECRET_FILE", "Client secret", default_text="required if an issuer is set", repr=False
     )
-    """The file with the secret of this service at the provider."""
+    """The file with this service's secret at the provider."""
     groups: Annotated[_Groups, NoDecode, BeforeValidator(_parse_groups)] = declare_setting(
         "FAULTWATCH_OIDC_GROUPS",
         "Groups",
@@ -82,7 +82,7 @@ class IdentityProvider(Settings):
         unit="words",
         format_shown=lambda provider: ", ".join(f"{group}={'+'.join(scopes)}" for group, scopes in provider.groups),
     )
-    """What the members of a group may do: `group=read+triage`. Who is in several groups has the scopes of all."""
+    """What the members of a group may do: `group=read+triage`. A person in several groups has the scopes of all."""
     claims: Annotated[Words, AfterValidator(lambda claims: claims or ("groups",))] = declare_setting(
         "FAULTWATCH_OIDC_CLAIMS", "Claims", ("groups",), unit="words"
     )
@@ -90,7 +90,7 @@ class IdentityProvider(Settings):
     domains: Annotated[Words, AfterValidator(_check_domains)] = declare_setting(
         "FAULTWATCH_OIDC_DOMAINS", "E-mail domains", (), default_text="any", unset_text="any", unit="words"
     )
-    """The domains of which a person needs a verified e-mail address."""
+    """A person needs a verified e-mail address in one of these domains."""
     scopes: Words = declare_setting(
         "FAULTWATCH_OIDC_SCOPES",
         "Requested scopes",
@@ -106,7 +106,7 @@ class IdentityProvider(Settings):
         unit="a number of seconds, 300 to 604800",
         format_shown=lambda provider: f"{provider.lifetime.total_seconds():.0f} s",
     )
-    """The time after which a person has to sign in again, and from which new groups count."""
+    """The time after which a person has to sign in again. Only then do changes of the person's groups take effect."""
 
     @model_validator(mode="after")
     def _require_all_settings(self) -> Self:

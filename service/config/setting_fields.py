@@ -309,6 +309,7 @@ class _Environment(EnvSettingsSource):
         self.env_vars = {name: environment[name] for name in names if environment.get(name)}
 
     def prepare_field_value(self, field_name: str, field: FieldInfo, value: Any, value_is_complex: bool) -> Any:
+        """Return the value of a variable for validation; empty for a file with a secret, which is not read here."""
         if find_secret_file(field) is not None:
             return ""
         return super().prepare_field_value(field_name, field, value, value_is_complex)

@@ -34,7 +34,7 @@ from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
 
 SESSION_KEY = "session.key"
-"""The name of the database file in the data folder."""
+"""The name of the file in the data folder with the key that signs sessions."""
 LOOPBACK = ("localhost", "127.0.0.1")
 JOB_LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""

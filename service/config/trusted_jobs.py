@@ -117,7 +117,7 @@ class TrustedJobs(Settings):
         if not any(matches_repository(claims, pattern) for pattern in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
         if owner != repository.partition("/")[0]:
-            return f"the owner is {owner!r}"
+            return f"the owner is {owner!r}, which differs from the owner in the name {repository!r}"
         workflow = str(claims.get("job_workflow_ref", ""))
         if self.workflows and not any(matches_workflow(workflow, pattern) for pattern in self.workflows):
             return f"the workflow {workflow!r} may not sign in here"

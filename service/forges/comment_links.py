@@ -55,7 +55,7 @@ def build_links(
     log = log_url or report.log_url
     compare = f"{address}/compare?{query}" if address else ""
     definitions = f"{address}/definitions" if address else ""
-    return Links(compare, log, definitions, _find_commits(report, log), accept=accept, merge=merge)
+    return Links(compare, log, definitions, _find_commit_address_prefix(report, log), accept=accept, merge=merge)
 
 
 def format_last_line(outcome: GateOutcome, links: Links) -> str:
@@ -73,7 +73,7 @@ def has_counts(outcome: GateOutcome) -> bool:
     return any(row.is_count for row in outcome.metrics)
 
 
-def _find_commits(report: GateReport, log: str) -> str:
+def _find_commit_address_prefix(report: GateReport, log: str) -> str:
     """Return the address prefix of commits on the forge, derived from the address of the log; empty if impossible.
 
     The log of a CI job has an address below that of the repository.

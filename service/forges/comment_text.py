@@ -20,6 +20,7 @@ from service.forges.gate_verdict_text import (
     describe_judge,
     describe_rows,
     format_change,
+    format_count,
     format_metric_name,
 )
 from service.rules.comparison.metric_decision import describe_bounds
@@ -197,7 +198,8 @@ def _format_noise(verdict: MetricVerdict) -> str:
         return "intermittent"
     if verdict.rule == "exact":
         n_at_level, n_samples = sum(side.n_at_level for side in sides), sum(side.n for side in sides)
-        return "none" if n_at_level == n_samples else f"{n_samples - n_at_level} of {n_samples} outlier"
+        n_outliers = n_samples - n_at_level
+        return f"{format_count(n_outliers, 'outlier')} in {n_samples} samples" if n_outliers else "none"
     if len(sides) < 2:
         return "–"
     if all(side.n_at_level == side.n for side in sides):

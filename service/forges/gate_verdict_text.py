@@ -69,9 +69,9 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
         if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
-            parts.append("As before, the workload file of the target branch was used.")
+            parts.append("As before, the target branch's workload file was used.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        parts.append("The workload file of head was used, because the target branch has no workload file yet.")
+        parts.append("Head's workload file was used, because the target branch does not have one yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
         parts.append("Base and head were each built and run according to their own workload file.")
     if report.merge:
@@ -87,7 +87,7 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
     """Return a change of a key in words, such as "budget of minor-faults 10 → 2,000" or "matrix loses n=9"."""
     table, _, key = change.key.partition(".")
     if table == "file":
-        return f"the workload file of the target branch cannot be read ({escape(' '.join(change.before))})"
+        return f"the target branch's workload file cannot be read ({escape(' '.join(change.before))})"
     if table == "folder":
         return "the files of the workload's folder"
     if table == "matrix":
@@ -151,10 +151,10 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
     """Return the sentence that nothing has changed, and in which metrics; or that head only adds cases."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
-        return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
+        return f"Head adds {format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
     unchanged_clause = f"No change in {_list_names(_list_judged_titles(outcome, escape))}"
     statement = "No change, because base and head have the same bytes" if outcome.same_bytes else unchanged_clause
-    return f"{statement}, in {_format_count(count, 'case')}."
+    return f"{statement}, in {format_count(count, 'case')}."
 
 
 def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
@@ -320,5 +320,6 @@ def _describe_others(count: int, noun: str) -> str:
     return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
 
 
-def _format_count(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural."""
     return f"{count} {noun}{'s' if count != 1 else ''}"

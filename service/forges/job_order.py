@@ -26,7 +26,7 @@ def order_job(
         gate = store.find_gate(session, comment.repository, comment.number, head)
         report = store.read_report(gate) if gate and gate.document else None
     if report is None:
-        return False, f"{head[:10]} is not measured yet. Repeat the command after the measurement."
+        return False, f"{head[:10]} has not been measured yet. Repeat the command once it has been measured."
     question = build_question(command, report)
     if isinstance(question, str):
         return False, question
@@ -37,7 +37,7 @@ def order_job(
     except WrongOrderError as error:
         return False, str(error)
     link = f"[job {job.id}]({address}/jobs/{job.id})" if address else f"job {job.id}"
-    status = "The result will be posted here." if is_new else "The job was already ordered."
+    status = "The result will be posted here." if is_new else "The job had already been ordered."
     return True, f"The {command.verb} of {format_code(question.case)} at {head[:10]} is {link}. {status}"
 
 

@@ -88,4 +88,4 @@ def _run_command(command: Command, head: str, handlers: Handlers) -> str:
         return _GITHUB_ONLY_REPLY
     if handlers.accept(head, command.text):
         return f"Accepted for {head[:10]}: {format_code(command.text, _MAX_REASON_CHARACTERS)}"
-    return f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
+    return f"The head is now {head[:10]}, which has not been measured yet. Accept this head once it has been measured."

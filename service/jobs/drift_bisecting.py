@@ -58,6 +58,7 @@ class DriftBisector:
             orders = [self._build_next_order(session, name) for name in names]
         self._last_checks.update(dict.fromkeys(names, now))
         for order in orders:
+            # A job that only the caller can start would wait in vain: nobody has asked for it.
             if order is not None and self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self._place_order(order)
 

@@ -39,6 +39,7 @@ class DriftProfiler:
     scheduler: JobScheduler
     min_idle_time: timedelta = HOST_IDLE_TIME
     _last_version: int = field(default=-1, init=False)
+    """The version of the drifts whose profiles were last ordered; -1 if none were."""
 
     def order_profiles(self) -> None:
         """Order the profiles that are missing, if the drifts have changed and the hosts are idle."""
@@ -51,10 +52,11 @@ class DriftProfiler:
             questions = drifts_to_profile.list_questions_to_order(
                 drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
                 lambda drift: build_profile_question(session, drift),
-                lambda question: _has_profiles(session, question),
+                lambda question: _is_answered_or_ordered(session, question),
             )
         for question in questions:
             order = JobOrder(question=question)
+            # A job that only the caller can start would wait in vain: nobody has asked for it.
             if self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
         self._last_version = version  # If an order fails, the next call orders the rest.
@@ -80,7 +82,7 @@ def build_profile_question(session: Session, drift: Drift) -> ProfileQuestion | 
     )
 
 
-def _has_profiles(session: Session, question: ProfileQuestion) -> bool:
+def _is_answered_or_ordered(session: Session, question: ProfileQuestion) -> bool:
     """Return whether both profiles exist, or whether a job for them was ordered before, whatever its result."""
     revisions = [revision for revision in (question.revision, question.against) if revision is not None]
     filters = (ProfileFilter(question.subject, question.case, revision, question.host) for revision in revisions)

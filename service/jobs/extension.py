@@ -27,12 +27,12 @@ class _JobsExtension:
     local: LocalStarter | None
 
 
-def register(app: Flask, data: Database, config: Config) -> JobScheduler:
+def register(app: Flask, database: Database, config: Config) -> JobScheduler:
     """Add a scheduler to an application, and return it; it starts jobs on this machine if the settings allow this."""
-    scheduler = JobScheduler(data, lease=config.lease)
+    scheduler = JobScheduler(database, lease=config.lease)
     local = None
     if config.starts_jobs:
-        local = LocalStarter(config.home, data, config.by_token, scheduler.handle_ended_process, host=config.host)
+        local = LocalStarter(config.home, database, config.by_token, scheduler.handle_ended_process, host=config.host)
         scheduler.starters[Backend.LOCAL] = local
     app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
     return scheduler
@@ -44,7 +44,7 @@ def find_scheduler(app: Flask | None = None) -> JobScheduler:
 
 
 def find_log_file(job_id: int) -> Path | None:
-    """Return the log of a job that ran on this machine; None if there is none."""
+    """Return the log file of a job that ran on this machine; None if there is none."""
     local = _get_extension().local
     if local is None:
         return None

@@ -101,7 +101,7 @@ class LocalStarter:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:
+        except OSError:  # Without a log, no process of the job was started.
             return False
         return False
 

@@ -49,7 +49,7 @@ class LabAddress:
     def from_query(cls, arguments: Mapping[str, str]) -> LabAddress:
         """Return the address from the arguments of a query; unknown arguments are ignored.
 
-        The form of the page sends ``axis.NAME`` for each setting, and ``name`` and ``values`` for a setting to add.
+        The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` for a setting to add.
         """
         texts = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
         axis_of_setting = {

@@ -81,7 +81,7 @@ def order() -> ResponseReturnValue:
         cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))
     ]
     if not cells_to_order:
-        return _show_problem(address, "There is nothing to order: all cells are already measured or ordered.")
+        return _show_problem(address, "There is nothing to order: all cells have already been measured or ordered.")
     name = form["author"] or None
     requester = Requester(find_author(name), Where.DASHBOARD)
     for cell in cells_to_order:

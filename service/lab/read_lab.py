@@ -187,6 +187,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
+    """Builds the cells of a lab from stored reports and from jobs."""
+
     target: LabTarget
     default: LabRun
     grid: SettingsGrid

@@ -111,7 +111,7 @@ class LabCell(View):
     job_state: State | None = None
     """The state of that job."""
     sentence: str = ""
-    """The reason why the cell is not measured."""
+    """The reason why the cell has not been measured."""
     metrics: tuple[LabMetric, ...] = ()
     question: RemedyQuestion | None = None
     """The order that measures the cell (`POST /api/v1/jobs`); none if the cell cannot be measured."""
@@ -145,7 +145,7 @@ class SettingsLab(View):
     default_run: UUID
     """The run whose settings are the default."""
     default_commit: str
-    """The commit of the default run. It differs from this commit if nothing is measured here yet."""
+    """The commit of the default run. It differs from this commit if nothing has been measured here yet."""
     measured_at: datetime
     """The start time of the default run."""
     settings: tuple[LabSetting, ...]

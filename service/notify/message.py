@@ -155,7 +155,7 @@ def _offer_bisect(step: NextStep) -> str:
     """Return the line about the next bisect, with the command that starts it."""
     runs = f" with about {step.runs} measurements" if step.runs else ""
     if orders_bisects(step.policy):
-        return f"Next: the service bisects the commits{runs}"
+        return f"Next: the service will bisect the commits{runs}"
     # Leave out a command that does not fit into the line unchanged, because it would do something else.
     fits_into_line = make_single_line(step.command, _MAX_COMMAND_CHARACTERS) == step.command
     command_clause = f", in a clone: {step.command}" if step.command and fits_into_line else ""

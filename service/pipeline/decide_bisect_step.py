@@ -129,4 +129,4 @@ def _add_proof(
         parent_run=base.run_id,
         run=head.run_id,
     )
-    return culprit_proof.add_levels(culprit.model_copy(update={"proof": proof}), metric_name, comparison)
+    return culprit_proof.add_levels_of_proof(culprit.model_copy(update={"proof": proof}), metric_name, comparison)

@@ -105,7 +105,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
 
 
 def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
-    """Return the shift of a suite between its two newest revisions as a drift without a series; None if none."""
+    """Return the shift of a suite between its two newest revisions, as a drift without a series; None without one."""
     paths = _list_paths(session, suite, metric)
     earlier_values = []
     newest_values = []

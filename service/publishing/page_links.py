@@ -62,7 +62,7 @@ class PageRewriter(HTMLParser):
         """Write a self-closing tag, such as those within an SVG picture."""
         if not self._omitted_elements:
             self.handle_starttag(tag, attrs)
-            if self._omitted_elements:
+            if self._omitted_elements:  # This element is left out, and has no end tag that would end it.
                 self._omitted_elements.pop()
 
     def handle_endtag(self, tag: str) -> None:
@@ -103,6 +103,7 @@ class PageRewriter(HTMLParser):
         return (is_action or is_other_format) and self._leads_nowhere(values.get("href"))
 
     def _leads_nowhere(self, address: str | None) -> bool:
+        """Return whether an address is that of a page of the service that the site does not contain."""
         return (
             address is not None
             and not address.startswith(("#", *_EXTERNAL_PREFIXES))

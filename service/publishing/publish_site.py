@@ -152,7 +152,7 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
     app.jinja_env.globals |= {
         "is_published": True,
         "follow": lambda *_series, **_jobs: "",
-        "format_addresses": dict,
+        "format_addresses": dict,  # A site has no page in another format.
         "is_anonymous": lambda: True,
         "signed_in": lambda: None,
     }

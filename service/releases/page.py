@@ -83,6 +83,7 @@ def choose() -> ResponseReturnValue:
 
 
 def _resolve_requested_release(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
+    """Return the commit that a field of the form names; otherwise None, and what is wrong with the field."""
     return resolve_commit_name(session, text, subject or None) if text else (None, f"Name a release. {NAMING_ADVICE}")
 
 

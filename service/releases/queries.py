@@ -71,6 +71,7 @@ def _map_previous_commits(session: Session, subject_id: int) -> dict[str, list[s
 
 
 def _rank_change(change: ReleaseChange) -> tuple[float, str, str, str]:
+    """Return the sort key that puts the largest relative change first; a change from zero is the largest."""
     size = float("inf") if change.percent is None else abs(change.percent)
     return -size, change.case, change.host, change.metric
 

@@ -52,7 +52,7 @@ class ReleaseSide(View):
     commit: str
     title: str
     measured: str | None
-    """The newest measured commit that the release contains; None if no commit is measured."""
+    """The newest measured commit that the release contains; None if none has been measured."""
 
 
 class Releases(View):

@@ -75,7 +75,7 @@ def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
     return bool(first.key) and first.key == second.key
 
 
-def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
+def may_be_due_to_page_cache(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
     """Return whether the page cache may be the only cause of a change, through faults in unprepared files.
 
     It cannot be if the change exceeds the range of the number of these faults, or if a bound of this range differs

@@ -319,12 +319,12 @@ class Drift(View):
             all_known=values.get("candidates_known", True),
         )
         is_single = certainty_ is Certainty.SINGLE
-        fields = {name: _get_value(candidates[0], name) if is_single else "" for name in ("title", "author")}
+        title_and_author = {name: _get_value(candidates[0], name) if is_single else "" for name in ("title", "author")}
         evidence = values["evidence"]
         n_pairs = evidence.get("pairs") if isinstance(evidence, dict) else evidence.pairs
         if is_single and n_pairs:
             certainty_ = Certainty.PROVEN
-        return {**values, **fields, "certainty": certainty_}
+        return {**values, **title_and_author, "certainty": certainty_}
 
     @property
     def good(self) -> str:
@@ -361,7 +361,7 @@ class Drift(View):
         words = {
             Cause.CONFIG: f"{names} changed",
             Cause.BOTH: f"{self.blamed}, or {names}",
-            Cause.UNKNOWN: f"{'n' if is_provisional else 'N'}o recorded factor changed",
+            Cause.UNKNOWN: "no recorded factor changed" if is_provisional else "No recorded factor changed",
         }[self.cause]
         return prefix_provisional(words) if is_provisional else words
 

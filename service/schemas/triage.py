@@ -440,14 +440,14 @@ class EventSummary(View):
             all_known=values.get("candidates_known", True),
             proven=bool(culprits),
         )
-        fields: dict[str, str] = {"title": "", "author": ""}
+        title_and_author: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
-            fields = {"title": culprits[0].title, "author": culprits[0].author}
+            title_and_author = {"title": culprits[0].title, "author": culprits[0].author}
         elif certainty_ is Certainty.SINGLE:
-            fields = {}  # Nothing to hide: the stored title and author belong to the only candidate.
+            title_and_author = {}  # Nothing to hide: the stored title and author belong to the only candidate.
             if values.get("pairs"):
                 certainty_ = Certainty.PROVEN
-        return {**values, **fields, "certainty": certainty_}
+        return {**values, **title_and_author, "certainty": certainty_}
 
 
 class EventDetail(EventSummary):

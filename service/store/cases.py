@@ -24,7 +24,7 @@ def list_workloads(session: Session) -> list[str]:
 
 
 def find_case(session: Session, key: str) -> CaseEntry | None:
-    """Return the case with this key."""
+    """Return the case with this key; None if there is none."""
     row = session.scalar(select(Case).where(Case.key == key))
     return None if row is None else _build_entries(session, [row])[0]
 

@@ -125,7 +125,10 @@ def find_pull_request(session: Session, repository: str, head: str) -> int | Non
 
 
 def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any], now: datetime) -> None:
-    """Store the report of a gate with the baselines of its series, and schedule it, unless a newer one is stored."""
+    """Store the report of a gate with the baselines of its series, and schedule it.
+
+    Nothing happens if this report or a newer one is stored already.
+    """
     finished_at = max((case.head.finished_at for case in report.cases), default=now)
     document = zlib.compress(report.model_dump_json().encode())
     if gate.measured_at is not None and (gate.measured_at > finished_at or gate.document == document):

@@ -19,7 +19,7 @@ from service.store.runs.stored_reports import unpack_report
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name, or only the host with the given name."""
     hosts = true() if name is None else Host.name == name
-    newest_runs = runs.map_newest_runs_of_hosts(
+    newest_runs = runs.list_newest_runs_of_hosts(
         session, hosts, func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
     )
     rows = session.execute(
@@ -56,7 +56,7 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
 
 def _map_last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
     """Return when each host ended its newest run; runs of bisects, proofs and labs count, too."""
-    newest = bulk.is_among(session, Run.number, runs.map_newest_runs_of_hosts(session, hosts))
+    newest = bulk.is_among(session, Run.number, runs.list_newest_runs_of_hosts(session, hosts))
     return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
 
 

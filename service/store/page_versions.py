@@ -13,7 +13,7 @@ _MAX_OPEN_RUN_NUMBERS = 10_000
 """At most this many of the newest run numbers can belong to open transactions."""
 
 
-def read_global_token(session: Session) -> str:
+def read_global_version(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
     newest_number = session.scalar(select(func.max(Run.number))) or 0
     # Writers of different subjects commit in any order, so a run can appear after one with a higher number. Therefore
@@ -24,7 +24,7 @@ def read_global_token(session: Session) -> str:
     return f"{newest_number}.{n_newest}.{drifts}.{decisions}"
 
 
-def read_jobs_token(session: Session) -> str:
+def read_jobs_version(session: Session) -> str:
     """Return a text that changes whenever a job is ordered, changes its state or makes progress."""
     newest_job = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
     progress = session.execute(
@@ -35,7 +35,7 @@ def read_jobs_token(session: Session) -> str:
     return hash_document([str(newest_job), str(progress)])
 
 
-def read_series_token(session: Session, series_id: int) -> str:
+def read_series_version(session: Session, series_id: int) -> str:
     """Return a text that changes whenever a series gets a point or is judged."""
     versions = session.execute(select(Series.version, Series.judged_version).where(Series.id == series_id)).first()
     return "none" if versions is None else f"{versions[0]}.{versions[1]}"

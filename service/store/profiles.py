@@ -56,7 +56,7 @@ class ProfileFilter:
     host: str | None = None
 
     def list_conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions."""
+        """Return the conditions on the table of profiles."""
         is_of_commit = named_commits.match_commit(self.revision or "")  # not used without a revision
         filters = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
@@ -122,7 +122,7 @@ def find_zipped_profile(session: Session, profile_id: UUID) -> bytes | None:
 
 
 def find_profile(session: Session, profile_id: UUID) -> Profile | None:
-    """Return a profile with its stacks."""
+    """Return a profile with its stacks; None if there is none."""
     document = find_zipped_profile(session, profile_id)
     return None if document is None else read_compressed(document)
 

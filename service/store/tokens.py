@@ -21,8 +21,8 @@ _LIMITS = ("hosts", "subjects", "repositories")
 """The names of the limits, as fields of :class:`TokenLimits` and as columns of a token."""
 
 
-class WrongTokenError(ValueError):
-    """The name or the limits are not valid for a token."""
+class TokenRefusedError(ValueError):
+    """No token can be issued with this name or these limits; ``part`` says which of the two is not valid."""
 
     def __init__(self, part: str, detail: str) -> None:
         super().__init__(detail)
@@ -36,16 +36,16 @@ def issue_token(
 
     Raises
     ------
-    WrongTokenError
+    TokenRefusedError
         If the name is empty, too long or not printable, or the limits are not valid for the scopes.
     """
     scopes = sorted(set(scopes))
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        raise WrongTokenError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
+        raise TokenRefusedError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
     objection = limits.explain_objection(scopes)
     if objection:
-        raise WrongTokenError("limits", objection)
+        raise TokenRefusedError("limits", objection)
     presented_token = generate_token()
     add_token(
         session,

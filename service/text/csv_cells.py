@@ -20,5 +20,5 @@ def _is_formula(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return text not in {"-", "–"}
+        return text != "-"  # A single hyphen stands for a missing value.
     return False

@@ -63,7 +63,10 @@ def write_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
 def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
     """Write rows as JSON, one document per line."""
     for row in rows:
-        yield json.dumps({name: _read_json(value) for name, value in row._asdict().items()}, ensure_ascii=False) + "\n"
+        yield (
+            json.dumps({name: _format_json_value(value) for name, value in row._asdict().items()}, ensure_ascii=False)
+            + "\n"
+        )
 
 
 def _write_line(values: Iterable[object]) -> str:
@@ -78,5 +81,5 @@ def _format_plain_value(value: object) -> object:
     return format_moment(value) if isinstance(value, datetime) else value
 
 
-def _read_json(value: object) -> object:
+def _format_json_value(value: object) -> object:
     return format_moment(value) if isinstance(value, datetime) else value

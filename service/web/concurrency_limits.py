@@ -26,7 +26,7 @@ RETRY_SECONDS = 2
 _KEY = "faultwatch.admission"
 View = TypeVar("View", bound=Callable[..., Any])
 _refused_requests = RawValue("Q")
-"""Requests refused by all processes of this machine, which share this memory. Not locked, so one is rarely missed."""
+"""Requests refused by all processes of this machine, which share this memory without a lock: a few may be missed."""
 
 
 class Admission:

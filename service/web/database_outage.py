@@ -48,4 +48,4 @@ def _answer_database_error(error: SQLAlchemyError) -> Response:
     if not isinstance(error, OperationalError):
         return answer_crash(error)
     log.error("the database refused: %s", error.orig)
-    return build_response(500, "The database cannot be used; see the log of the service for the reason.")
+    return build_response(500, "The database cannot be used; see the service's log for the reason.")

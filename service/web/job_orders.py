@@ -71,7 +71,7 @@ def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:
 
 @contextmanager
 def open_for_change(
-    job_id: int, *, only_own_jobs: bool = False, claiming: str | None = None
+    job_id: int, *, only_own_jobs: bool = False, claiming_host: str | None = None
 ) -> Iterator[tuple[Session, JobRow, datetime]]:
     """Yield the session and the row of a job for a change, and translate scheduler errors to problem documents.
 
@@ -79,7 +79,7 @@ def open_for_change(
     ----------
     only_own_jobs
         Whether a job of GitHub Actions may change only the jobs that were dispatched to its own repository.
-    claiming
+    claiming_host
         The host that wants to claim the job.
     """
     now = datetime.now(UTC)
@@ -88,7 +88,7 @@ def open_for_change(
         if row is None:
             raise make_not_found(f"job {job_id}")
         caller_limits.require_access_to_subject(
-            row.question["subject"], claiming or row.host or row.question.get("host")
+            row.question["subject"], claiming_host or row.host or row.question.get("host")
         )
         if only_own_jobs:
             caller_limits.require_own_job(row.github)
@@ -96,6 +96,6 @@ def open_for_change(
             yield session, row, now
         except lease_jobs.BusyError as error:
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
-            raise ProblemError(HTTPStatus.CONFLICT, f"Job {job_id} waits: {error}.", headers=headers) from None
+            raise ProblemError(HTTPStatus.CONFLICT, f"Job {job_id} is waiting: {error}.", headers=headers) from None
         except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, capitalize_first(f"{error}.")) from None

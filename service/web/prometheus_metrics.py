@@ -92,11 +92,11 @@ class ServiceMetrics:
         )
         yield GaugeMetricFamily(
             "faultwatch_webhooks_waiting",
-            "Webhooks from forges that are not handled yet.",
+            "Webhooks from forges that have not been handled yet.",
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(
-            "faultwatch_series_unjudged", "Series that changed since they were judged.", self.figures.unjudged
+            "faultwatch_series_unjudged", "Series that have changed since they were judged.", self.figures.unjudged
         )
 
 

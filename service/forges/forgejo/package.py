@@ -20,7 +20,7 @@ def _create_forge(settings: ForgejoSettings, _: JobScheduler) -> Forge:
 
 PACKAGE = ForgePackage(
     settings=ForgejoSettings,
-    role="forgejo",
+    role="Forgejo connection",
     refusal_clause="signature in X-Forgejo-Signature does not match the body",
     connect=_create_forge,
 )

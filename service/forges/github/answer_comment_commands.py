@@ -48,7 +48,7 @@ def _run_command(
     if command.verb is Verb.ACCEPT:
         acceptance_reply = f"Accepted for {head[:10]}: {format_code(command.text, _MAX_REASON_CHARACTERS)}"
         unmeasured_reply = (
-            f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
+            f"The head is now {head[:10]}, which has not been measured yet. Accept this head once it has been measured."
         )
         return (True, acceptance_reply) if handlers.accept(head, command.text) else (False, unmeasured_reply)
     if pull.state != "open":

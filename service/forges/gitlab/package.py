@@ -20,7 +20,7 @@ def _create_forge(settings: GitlabSettings, _: JobScheduler) -> Forge:
 
 PACKAGE = ForgePackage(
     settings=GitlabSettings,
-    role="gitlab",
-    refusal_clause="secret in X-Gitlab-Token does not match the secret of this service",
+    role="GitLab connection",
+    refusal_clause="secret in X-Gitlab-Token does not match this service's secret",
     connect=_create_forge,
 )

@@ -68,15 +68,19 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
 
 
 def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
-    """Return in words how many of the other cells are not measured or not decided; empty if all are decided."""
+    """Return in words how many of the other cells have not been measured or decided; empty if all are decided."""
     n_unmeasured = sum(cell.state is not CellState.MEASURED for cell in other_cells)
     n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
     parts = []
     if n_unmeasured:
-        parts.append(f"{n_unmeasured} not measured")
+        parts.append(f"{n_unmeasured} {_choose_have(n_unmeasured)} not been measured")
     if n_undecided:
-        parts.append(f"{n_undecided} not decided")
+        parts.append(f"{n_undecided} {_choose_have(n_undecided)} not been decided")
     return f" Of {len(other_cells)} other cells, {' and '.join(parts)}." if parts else ""
+
+
+def _choose_have(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 def _describe_price(cell: LabCell) -> str:

@@ -66,7 +66,7 @@ def admit_person(
 
 
 def _list_groups(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """Return the groups in a claim, which is a list or a single group. The claim ``email`` has to be verified."""
+    """Return the groups in a claim, which is a list or a single group; ``email`` counts only if it is verified."""
     value = _find_verified_email(claims) if claim == "email" else claims.get(claim)
     values = value if isinstance(value, list) else [value]
     return [group for group in values if isinstance(group, str) and group]
@@ -90,4 +90,5 @@ def _find_verified_email(claims: Mapping[str, Any]) -> str:
 
 
 def _keep_printable(name: str) -> str:
+    """Return the printable characters of a name, without surrounding spaces, cut to ``MAX_NAME_CHARACTERS``."""
     return "".join(character for character in name if character.isprintable()).strip()[:MAX_NAME_CHARACTERS]

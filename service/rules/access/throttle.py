@@ -45,6 +45,6 @@ def normalise_address(address: str) -> str:
     except ValueError:
         return "unknown"
     if isinstance(ip_address, ipaddress.IPv6Address):
-        mapped = ip_address.ipv4_mapped
-        return str(mapped or ipaddress.ip_network((ip_address, 64), strict=False))
+        mapped_ipv4 = ip_address.ipv4_mapped
+        return str(mapped_ipv4 or ipaddress.ip_network((ip_address, 64), strict=False))
     return str(ip_address)

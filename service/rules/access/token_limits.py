@@ -32,7 +32,7 @@ class TokenLimits:
     subjects: Patterns | None = None
     repositories: Patterns | None = None
 
-    def includes(self, repository: str) -> bool:
+    def may_publish_about(self, repository: str) -> bool:
         """Return whether the token may publish about a repository.
 
         A token without any limit may publish about all of them. A token with any other limit, such as on its hosts, may

@@ -349,12 +349,12 @@ def _subtract_waves(
     # explain a wave, only rounding errors are left of it; the small constant keeps its products near 0.
     triangle = np.linalg.cholesky(with_each_other + np.eye(max_waves) * n_measurements * MIN_WAVE_SHARE)
     products = np.linalg.solve(triangle, np.column_stack((with_regressors, with_values)))
-    shared, shift = products[:, :-1], products[:, -1:]
+    regressor_products, value_products = products[:, :-1], products[:, -1:]
     # A wave that is explained takes no degree of freedom; the small constant is only a tenth of this limit.
     is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * n_measurements * MIN_WAVE_SHARE
 
     # For each number of waves, the sums that they explain.
-    wave_sums = (shared**2, shift * shared, shift**2, is_free)
+    wave_sums = (regressor_products**2, value_products * regressor_products, value_products**2, is_free)
     explained_by_waves = [
         np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in wave_sums
     ]

@@ -114,9 +114,9 @@ class BranchReferences:
             usable_suspects = [
                 commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and is_usable(commit)
             ]
-            fork = self._start_of_base[base]
-            if fork is not None and is_usable(fork):
-                n_comparable[fork] = n_comparable.get(fork, 0) + len(usable_suspects)
+            branch_start = self._start_of_base[base]
+            if branch_start is not None and is_usable(branch_start):
+                n_comparable[branch_start] = n_comparable.get(branch_start, 0) + len(usable_suspects)
             else:
                 is_long = len(usable_suspects) > _MAX_FULLY_COUNTED_SUSPECTS
                 for start in usable_suspects[:1] if is_long else usable_suspects:

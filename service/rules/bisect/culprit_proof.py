@@ -34,29 +34,28 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
         return ProofState.OPEN, verdict.sentence
     # The change that merged branches brought in is not the culprit's own change.
     own_change = verdict.change - culprit.branch_change
-    if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
+    if _counts_as_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
-    result = (
-        "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
-    )
+    has_opposite_sign = _counts_as_difference(verdict, culprit) and own_change != 0
+    result = "a change of the opposite sign" if has_opposite_sign else "no change"
     unit = metric(metric_name).unit
     before, after = (
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
     )
-    sentence = f"The search measured {before} before and {after} after. Measured interleaved, {result}."
+    sentence = f"The search measured {before} before and {after} after. The interleaved measurement shows {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
 def differs_only_like_builds(metric_name: str, comparison: Comparison) -> bool:
-    """Return whether a metric differs no more than further builds of the same commits do, here or in another place."""
+    """Return whether a metric differs no more than it does between builds of one commit, in one or in two folders."""
     return any(
         verdict.metric == metric_name and verdict.same_because in {"other builds", "place"}
         for verdict in comparison.metrics
     )
 
 
-def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Culprit:
+def add_levels_of_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of base and head in its proof.
 
     It keeps the levels of the search if it is not proven, or if the levels of the proof have the opposite order, as
@@ -72,7 +71,7 @@ def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Cu
     return with_levels if (with_levels.own_change > 0) == (culprit.own_change > 0) else culprit
 
 
-def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
+def _counts_as_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
     """Return whether a comparison counts as a difference: it found one, or the merged branches brought in a change."""
     # A merge can undo the change of its branches: then equal counts on both sides mean that it made a change itself.
     return verdict.verdict is Verdict.CHANGED or culprit.branch_change != 0

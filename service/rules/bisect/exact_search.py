@@ -97,9 +97,10 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
     """Return why a search with too many changes proves nothing, and what to do instead."""
     low, high = min(values.values()), max(values.values())
     return (
-        f"Not proven: the metric moves at more than {MAX_STEPS} places of the range. The {len(values)} measured "
-        f"commits lie between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. State "
-        "the smallest difference that matters (--min-difference), or search a shorter range."
+        f"Not proven: the metric moves at more than {MAX_STEPS} places in the range. The levels of the {len(values)} "
+        f"measured commits lie between {question.format_quantity(low, high)} and "
+        f"{question.format_quantity(high, low)}. State the smallest difference that matters (--min-difference), or "
+        "search a shorter range."
     )
 
 
@@ -276,7 +277,9 @@ class _ExactSearch:
             del self.culprits[commit]
 
     def _explain_level(self, commit: str, expected_level: Number, explained_commits: Collection[str]) -> bool:
-        """Add the culprit of an unexpected level, or open a gap that contains it; return whether no more is to measure.
+        """Add the culprit of an unexpected level, or open a gap that contains it.
+
+        Return whether the level is explained.
 
         The culprit is among the ancestors of the commit that no explained commit contains. ``expected_level`` is the
         level of the commit without its own change.
@@ -435,10 +438,10 @@ class _ExactSearch:
             return False
         # If nothing is left to measure, name the newer end, with the commits that cannot be distinguished from it.
         moved_within = self._sum_effects(suspects)
-        is_unclear = moved_within != 0 or (
+        may_end_be_innocent = moved_within != 0 or (
             remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
         )
-        candidates = suspects if is_unclear else remaining_suspects
+        candidates = suspects if may_end_be_innocent else remaining_suspects
         failed_bits = self._collect_failed_before(new_end)
         if failed_bits:
             # A parent could not be measured. So suspects stay candidates if they were cleared only because two measured

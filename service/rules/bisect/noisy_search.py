@@ -338,7 +338,7 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
     best = int(belief.probabilities.argmax())
     probability = format_number(float(belief.probabilities[best]))
     return (
-        f"no commit is certain after {n_runs} runs, and the most probable commit is "
+        f"after {n_runs} runs, no commit is certain to be the culprit; the most probable one is "
         f"{measurements.names[best + 1][:10]}, with a probability of {probability}"
     )
 

@@ -115,11 +115,9 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} the change could not be measured.")
         if before == after or abs(after - before) < question.min_difference:
-            end_texts = [
-                format_quantity(*sides).strip()
-                for sides in ((before, question.unit, after), (after, question.unit, before))
-            ]
-            return Refused(sentence=f"The environments do not differ: before {end_texts[0]}, after {end_texts[1]}.")
+            before_text = format_quantity(before, question.unit, after).strip()
+            after_text = format_quantity(after, question.unit, before).strip()
+            return Refused(sentence=f"The environments do not differ: before {before_text}, after {after_text}.")
 
         def carries_difference(changed_names: frozenset[str]) -> bool | None:
             """Return whether a mixture has the level of the environment after the change; None if it is unmeasurable.
@@ -279,7 +277,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             f"{len(measurements)} runs well. The most probable set is {', '.join(sorted(hypotheses[best]))}, with a "
             f"probability of {format_number(float(belief.probabilities[best]))}."
         )
-    # If the environments may not differ, measure both again, or give up.
+    # If it is in doubt whether the environments differ, measure both again, or give up.
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
@@ -319,7 +317,7 @@ def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str
     # settings would add little information to the two environments.
     is_chosen = rng.random((MAX_MIXTURES, len(settings))) < rng.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
     random_mixtures = [
-        frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen) for row in is_chosen
+        frozenset(setting for setting, chosen in zip(settings, choices, strict=True) if chosen) for choices in is_chosen
     ]
     complements = [frozenset(settings) - necessary for necessary in hypotheses if len(necessary) <= 2]
     return list(dict.fromkeys([frozenset(), frozenset(settings), *complements, *random_mixtures]))

@@ -56,11 +56,11 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
             return verdict.model_copy(update={**changes, "sentence": sentence})
         case "content":
             sentence = (
-                f"{verdict.sentence} In head's place, base counts as before. No file that the program looked for "
-                f"differs, but something else in the tree does{_list_differences(base_in_head_place.differences)}."
+                f"{verdict.sentence} In head's place, base's count stays the same. No file that the program looked for "
+                f"differs, but something else in the tree does{_format_differences(base_in_head_place.differences)}."
             )
         case "unknown":
-            sentence = f"{verdict.sentence} The count of base in head's place does not explain the difference."
+            sentence = f"{verdict.sentence} Base's count in head's place does not explain the difference."
     return verdict.model_copy(update={"sentence": sentence})
 
 
@@ -79,5 +79,5 @@ def _find_cause(
     return "content" if comparison_with_head.verdict is Verdict.CHANGED else "unknown"
 
 
-def _list_differences(differences: tuple[str, ...]) -> str:
+def _format_differences(differences: tuple[str, ...]) -> str:
     return f": {'; '.join(differences)}" if differences else ""

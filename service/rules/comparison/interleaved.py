@@ -111,6 +111,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     explained_verdict = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
+    # The difference is due to the folder or the builds, so there is no change to compare with the budget.
     if explained_verdict.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
         return _MetricResult(explained_verdict.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
     return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)
@@ -173,7 +174,7 @@ def _apply_budget(
         max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else result.remaining_pairs
     )
     budget_sentences = {
-        BudgetState.WITHIN: f" Within its budget of {budget}.",
+        BudgetState.WITHIN: f" The change is within its budget of {budget}.",
         BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs are needed to decide.",
         BudgetState.OVER: "",
     }

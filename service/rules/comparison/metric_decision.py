@@ -104,7 +104,7 @@ def decide_count(
     signs, n = count_signs(pairs), len(pairs)
     is_repeating_count = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if is_repeating_count else "counts"
-    agreement_clause = f"in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} samples"
+    agreement_clause = f"in {count_agreeing(base)} of {n} base samples and {count_agreeing(head)} of {n} head samples"
     direction, min_difference = _find_direction(pairs, alpha)
     if direction:
         return _decide_changed(pairs, direction, rule, alpha, min_difference)
@@ -209,8 +209,8 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     if is_significant_majority(n_changed_pairs, n, alpha):
         if rule == "exact":
             sentence = (
-                f"Each side repeats its count, in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} "
-                "samples: the difference is certain."
+                f"Each side repeats its count, in {count_agreeing(base)} of {n} base samples and "
+                f"{count_agreeing(head)} of {n} head samples: the difference is certain."
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."

@@ -23,11 +23,17 @@ def decide_missing_value(name: str, missing_sides: Sequence[str], request: Compa
     reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
     is_missing_on_both = len(missing_sides) == 2
     if reasons:
-        subject_words = "Neither base nor head has" if is_missing_on_both else f"The {missing_sides[0]} does not have"
-        sentence = f"{subject_words} a value of this metric: {reasons[0]}."
-    else:
-        subject_words = (
-            "Neither base nor head reports" if is_missing_on_both else f"The {missing_sides[0]} does not report"
+        clause = (
+            "Neither base nor head has a value"
+            if is_missing_on_both
+            else f"{missing_sides[0].capitalize()} has no value"
         )
-        sentence = f"{subject_words} this metric."
+        sentence = f"{clause} for this metric: {reasons[0]}."
+    else:
+        clause = (
+            "Neither base nor head reports"
+            if is_missing_on_both
+            else f"{missing_sides[0].capitalize()} does not report"
+        )
+        sentence = f"{clause} this metric."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)

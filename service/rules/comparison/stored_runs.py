@@ -64,15 +64,15 @@ _EQUAL_COUNTS = MetricDecision(
     Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head."
 )
 _NO_BASE, _NO_HEAD = (
-    MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.") for side in ("base", "head")
+    MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"{side} has no value.") for side in ("Base", "Head")
 )
 _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
     MetricDecision(
         Verdict.NEEDS_MORE_RUNS,
         "apart",
-        f"{what}, but base and head were not measured interleaved, and sessions may differ by that much.",
+        f"{observation}, but base and head were not measured interleaved, and sessions may differ by that much.",
     )
-    for what in ("The metric is noisy", "The counts differ")
+    for observation in ("The metric is noisy", "The counts differ")
 )
 
 
@@ -168,7 +168,7 @@ def compare_pairs(
         sum(count for name, count in n_runs_of_metric.items() if metric(name).exact) or 1
     )
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
-    compared_pairs = []
+    compared_metrics = []
     for pair in pairs:
         base_readings = _pool_readings_by_metric(pair.base, readings)
         head_readings = _pool_readings_by_metric(pair.head, readings)
@@ -179,22 +179,25 @@ def compare_pairs(
             verdict = measured_interleaved.get(name)
             if verdict is not None:
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
-                compared_pairs.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
+                compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
-                # The trend leads from base to head only if both are points of one series.
-                series_drifts = (
-                    drifts.get(base.series) if base.series is not None and base.series == head.series else None
-                )
-                drifts_between = (
-                    [drift for drift in series_drifts if is_drift_between(drift, pair)] if series_drifts else ()
-                )
+                drifts_between = _list_drifts_between(pair, base, head, drifts)
                 decision = (
                     _decide_by_trend(base, head, drifts_between)
                     if drifts_between
                     else _decide_without_drift(metric_entry, pair, base, head, alpha)
                 )
-                compared_pairs.append(ComparedMetric(pair, metric_entry, base, head, decision))
-    return compared_pairs
+                compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision))
+    return compared_metrics
+
+
+def _list_drifts_between(
+    pair: Pair, base: SideReadings, head: SideReadings, drifts: Mapping[int, Sequence[DriftSummary]]
+) -> list[DriftSummary]:
+    """Return the drifts between the two sides of a pair; the trend connects them only if they are of one series."""
+    if base.series is None or base.series != head.series:
+        return []
+    return [drift for drift in drifts.get(base.series, ()) if is_drift_between(drift, pair)]
 
 
 def _decide_without_drift(

@@ -35,15 +35,15 @@ class ChangePoints:
         self._next_position = first_provisional
         # Candidates near the end are added only for this update: the next points may rule them out.
         n_settled = bisect_left(positions, first_provisional)
-        self._add(positions[:n_settled], sums, squares)
+        self._add_candidates(positions[:n_settled], sums, squares)
         self._rank_of_node += [-1] * n_settled
         settled_state = self._partition.save_state()
-        self._add(positions[n_settled:], sums, squares)
+        self._add_candidates(positions[n_settled:], sums, squares)
         n_unchanged = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.restore_state(settled_state)
         return n_unchanged
 
-    def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
+    def _add_candidates(self, positions: list[int], sums: Floats, squares: Floats) -> None:
         """Add candidate positions with the running sums before them to the partition."""
         for position, total, square in zip(
             positions, sums[positions].tolist(), squares[positions].tolist(), strict=True

@@ -216,6 +216,7 @@ def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance:
 
 
 def _do_overlap(first: LevelChange, second: LevelChange) -> bool:
+    """Return whether the intervals of two changes overlap, apart from an error of ``MAX_POSITION_ERROR`` points."""
     return first.low <= second.high + MAX_POSITION_ERROR and first.high >= second.low - MAX_POSITION_ERROR
 
 

@@ -102,8 +102,8 @@ def is_rare(before: Floats, after: Floats) -> bool:
     """
     counts_at_most = np.searchsorted(np.sort(before), after, side="right")
     counts_below = np.searchsorted(np.sort(before), after, side="left")
-    pairs = len(before) * len(after)
-    n_out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
+    n_pairs = len(before) * len(after)
+    n_out_of_order = min(int(counts_at_most.sum()), n_pairs - int(counts_below.sum()))
     if n_out_of_order >= len(_compute_log_partition_counts()):
         return False
     log_probability = _compute_log_partition_counts()[n_out_of_order] - compute_log_choose(

@@ -93,9 +93,9 @@ class NoisySeries:
         if n_to_partition >= MIN_POINTS and n_to_partition > self._n_partitioned and self.noise.sigma > 0:
             self._update_partition(n_to_partition)
 
-    def _estimate_noise(self, head: Floats) -> None:
+    def _estimate_noise(self, first_values: Floats) -> None:
         """Estimate the noise again, and discard the changes that were found with the former estimate."""
-        self.noise = estimate_noise(head, sort_sizes(head[1:] - head[:-1]))
+        self.noise = estimate_noise(first_values, sort_sizes(first_values[1:] - first_values[:-1]))
         self._discard_results()
 
     def _update_partition(self, n_points: int) -> None:

@@ -88,7 +88,7 @@ def find_pooled_shift(
     # Each benchmark's offset from its own history, and its normal score among it.
     newest_values = check_numbers(newest_values, 0, "newest")
     offsets_and_scores = [
-        _compute_offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
+        _compute_offset_and_score(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
         for i, (history, value) in enumerate(zip(histories, newest_values, strict=True))
         if len(history) >= MIN_HISTORY_POINTS
     ]
@@ -99,14 +99,14 @@ def find_pooled_shift(
     offsets, scores = np.array(offsets_and_scores).T
     shift, error, degrees_of_freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:
-        return _build_shift(shift, 0.0, 0.0, offsets) if shift else None
+        return _build_shift(shift, margin=0.0, p=0.0, offsets=offsets) if shift else None
     p = _compute_two_sided_p(_compute_yuen_t(scores), degrees_of_freedom)
     if p > max_false_alarm_probability:
         return None
     return _build_shift(shift, error * _compute_t_quantile(degrees_of_freedom), p, offsets)
 
 
-def _compute_offset(history: list[Number], value: Number) -> tuple[float, float]:
+def _compute_offset_and_score(history: list[Number], value: Number) -> tuple[float, float]:
     """Return the difference of a value from the level of its history, and its normal score among this history."""
     values = subtract_origin([*history, value], history[0])
     return float(values[-1] - np.median(values[:-1])), float(compute_normal_scores(values)[-1])

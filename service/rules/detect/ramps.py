@@ -56,7 +56,7 @@ def make_group(change: MeasuredChange) -> ChangeGroup:
     )
 
 
-def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
+def _follows_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
     """Return whether a change goes in the direction of the group."""
     return (change.after > change.before) == (group.last_change.after > group.first_change.before)
 
@@ -64,7 +64,7 @@ def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
     """Return whether a change continues the group, or is one of few small changes against its direction."""
     is_small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
-    return _has_direction_of(group, change) or (
+    return _follows_direction_of(group, change) or (
         is_small and STEPS_PER_OPPOSED_STEP * (group.n_opposed + 1) <= group.n_changes + 1
     )
 
@@ -81,7 +81,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     gain = segment_change.length * climb * (segment_change.trend - climb / 2)
     second_change = change if group.n_changes == 1 else group.second_change
     steps = (*group.steps, change) if group.n_changes < MAX_STEPS else group.steps
-    n_opposed = group.n_opposed + (not _has_direction_of(group, change))
+    n_opposed = group.n_opposed + (not _follows_direction_of(group, change))
     return ChangeGroup(
         first_change=group.first_change,
         second_change=second_change,

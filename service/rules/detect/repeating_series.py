@@ -198,11 +198,11 @@ class RepeatingSeries:
     @property
     def is_repeating(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
-        is_one_sided = (
+        may_pending_repeat = (
             len(self._pending_values) < MIN_RUNS_TO_SHOW_NOISE
             or _count_transitions(self._pending_values) <= len(self._pending_values) // 2
         )
-        return self._is_exact() and is_one_sided
+        return self._is_exact() and may_pending_repeat
 
     @property
     def has_varying_samples(self) -> bool:

@@ -157,7 +157,7 @@ def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that bring huge pages back; if the program still advises them, larger regions come first."""
     is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
     alignment = Remedy(
-        text="allocate what belongs together as one region, aligned to 2 MiB: advice for a smaller one has no effect"
+        text="allocate what belongs together as one region, aligned to 2 MiB: advice for a smaller region has no effect"
     )
     return (
         *([alignment] if is_advised else []),

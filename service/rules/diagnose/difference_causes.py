@@ -181,7 +181,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
     return FaultCause.NEW_MEMORY if touch is Touch.FIRST else FaultCause.UNKNOWN_TOUCH
 
 
-def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
+def _find_group(entry: FaultKind | Site, facts: Facts) -> _Group:
     """Return the cause of faults of a kind, and the file if they are on a mapped file."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
@@ -189,7 +189,7 @@ def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
 
 def _classify_kind(site: Site, facts: Facts) -> _Kind:
     """Return the facts that decide to which cause and to which lines the faults of a site belong."""
-    return _Kind(_classify_cause(site, facts), site.memory in OWN_MEMORY, _is_copy(site))
+    return _Kind(_find_group(site, facts), site.memory in OWN_MEMORY, _is_copy(site))
 
 
 def _sum_sides(before: Facts, after: Facts) -> list[_Side]:
@@ -217,7 +217,7 @@ def _sum_side(
     sums: Counter[_Group] = Counter()
     image_files: Counter[str] = Counter()
     for kind in facts.anatomy.kinds:
-        group = _classify_cause(kind, facts)
+        group = _find_group(kind, facts)
         sums[group] += kind.faults
         if group[0] is FaultCause.IMAGE:
             image_files[kind.file] += kind.faults

@@ -67,8 +67,8 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
-        f"{windows:,} calls to munmap, between two of which {format_amount(faults * facts.page_size / windows)} fault; "
-        f"the faults and calls take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
+        f"{windows:,} calls to munmap, between which {format_amount(faults * facts.page_size / windows)} fault on "
+        f"average; the faults and calls take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
 

@@ -25,7 +25,10 @@ def _read_warm(facts: Facts, name: str) -> float | None:
 
 
 def _is_start_cold(facts: Facts) -> bool:
-    """Return whether most major faults disappear when the files are in memory; false if this was not measured."""
+    """Return whether most major faults disappear when the files are in memory; false if this was not measured.
+
+    It is also false if read-ahead is off, which is another finding, or if threads wait no longer than before a change.
+    """
     if _is_read_ahead_off(facts) or (facts.before is not None and facts.storage_wait <= facts.before.storage_wait):
         return False
     cold_faults = facts.profile.value("major-faults")
@@ -55,7 +58,7 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     cold_seconds = facts.profile.value("elapsed") or 0
     warm_seconds = _read_warm(facts, "elapsed") or 0
     return (
-        f"{cold_faults:,.0f} major faults when its files are not in memory, {warm_faults:,.0f} when they are; "
+        f"{cold_faults:,.0f} major faults if the program's files are not in memory, {warm_faults:,.0f} if they are; "
         f"{format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
         f"threads waited {format_quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
@@ -71,7 +74,7 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     )
     return (
         *([smaller_binary] if image_faults >= data_faults else []),
-        Remedy(text="read its files into memory before it starts (posix_fadvise WILLNEED, vmtouch)"),
+        Remedy(text="read the program's files into memory before it starts (posix_fadvise WILLNEED, vmtouch)"),
         Remedy(text="keep the files in memory (mlock), if the start must never wait"),
     )
 

@@ -122,5 +122,5 @@ _CAUSE_CLAUSES = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a configuration change",
     Cause.BOTH: ", at a point where both a commit and the configuration changed",
-    Cause.UNKNOWN: ", for an unknown cause",
+    Cause.UNKNOWN: ", and the cause is unknown",
 }

@@ -23,7 +23,7 @@ def compute_size(drift: Drift) -> float:
     """Return the size of a drift in percent of the level before it, so that metrics are comparable."""
     if drift.series_id == NO_SERIES:
         return 0  # the levels of a shift of a whole suite are relative to zero, so it is no percentage of them
-    return _compute_share(drift)
+    return _compute_percent(drift)
 
 
 def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
@@ -38,7 +38,7 @@ def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | Non
     """Return the drift of a series that represents an event; None if no drift belongs to a series."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
-        key=lambda drift: (drift.wants_rerun, _is_better(drift), -_compute_share(drift), drift.case, drift.drift_id),
+        key=lambda drift: (drift.wants_rerun, _is_better(drift), -_compute_percent(drift), drift.case, drift.drift_id),
         default=None,
     )
 
@@ -119,7 +119,7 @@ def _is_better(drift: Drift | EventDrift) -> bool:
     return drift.direction is not Direction.REGRESSION
 
 
-def _compute_share(drift: Drift | EventDrift) -> float:
+def _compute_percent(drift: Drift | EventDrift) -> float:
     """Return the size of a drift in percent; :data:`PERCENT_FROM_ZERO` if the level before it is zero."""
     return PERCENT_FROM_ZERO if drift.percent is None else abs(drift.percent)
 

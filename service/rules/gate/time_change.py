@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from runner.contract import MetricVerdict, Report, Verdict, metric
-from runner.contract.comparison import Side as MeasuredSide
+from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.metric_verdict_text import has_clearly_moved
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.rules.gate.verdict import CaseOutcome, MetricOutcome
@@ -15,20 +14,20 @@ _MIN_SHARE = 0.01
 """A price below this share of the CPU time is not shown."""
 
 
-def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
+def describe_time_change(case: CaseOutcome, outcome: MetricOutcome) -> str:
     """Return ``elapsed 63.5 → 164 ms (+159 %)`` or ``about +1.2 ms of CPU time``; empty if no time is known.
 
     Parameters
     ----------
-    row
+    outcome
         The changed metric. If it is itself a time, the text is empty, so that the time is not named twice.
     """
-    if row.metric_verdict.metric in _TIME_METRICS:
+    if outcome.metric_verdict.metric in _TIME_METRICS:
         return ""
     verdicts = {verdict.metric: verdict for verdict in case.comparison.metrics} if case.comparison else {}
     moved_times = (verdicts[name] for name in _TIME_METRICS if name in verdicts and _has_moved(verdicts[name]))
     measured_time = next((describe_levels(verdict) for verdict in moved_times), "")
-    return measured_time or _describe_price(case, row.metric_verdict, verdicts.get("user-time"))
+    return measured_time or _describe_price(case, outcome.metric_verdict, verdicts.get("user-time"))
 
 
 def describe_levels(verdict: MetricVerdict) -> str:
@@ -55,9 +54,9 @@ def _describe_price(case: CaseOutcome, verdict: MetricVerdict, user_time: Metric
         and _compute_growth(user_time) * _compute_growth(verdict) < 0
     ):
         return ""
-    base, head = case.case.base, case.case.head
-    cost = head.canary.seconds_per_fault if head.canary else None
-    sides = _make_side(base, verdict.base, case), _make_side(head, verdict.head, case)
+    canary = case.case.head.canary
+    cost = canary.seconds_per_fault if canary else None
+    sides = _make_side(case, verdict, is_base=True), _make_side(case, verdict, is_base=False)
     price = price_change(verdict.metric, *sides, FaultCosts(host=cost))
     if price is None or (price.share is not None and abs(price.share) < _MIN_SHARE):
         return ""
@@ -69,10 +68,10 @@ def _compute_growth(verdict: MetricVerdict) -> float:
     return (verdict.head.level or 0) - (verdict.base.level or 0)
 
 
-def _make_side(report: Report, side: MeasuredSide, case: CaseOutcome) -> Side:
+def _make_side(case: CaseOutcome, verdict: MetricVerdict, *, is_base: bool) -> Side:
     """Return a side of a comparison as the rule for prices needs it: faults, other levels and settings."""
-    is_base = report is case.case.base
+    report, side = (case.case.base, verdict.base) if is_base else (case.case.head, verdict.head)
     verdicts = case.comparison.metrics if case.comparison else ()
-    levels = {verdict.metric: verdict.base.level if is_base else verdict.head.level for verdict in verdicts}
+    levels = {entry.metric: entry.base.level if is_base else entry.head.level for entry in verdicts}
     known_levels = {name: level for name, level in levels.items() if level is not None}
     return Side(side.level or 0, known_levels, report.environment.settings)

@@ -34,7 +34,11 @@ def explain_objection(name: str, value: str | None) -> str:
     if name == HUGE_PAGES:
         return "" if value in POLICIES else f"the huge page policy must be one of {', '.join(POLICIES)}"
     if name == MEMORY_LIMIT:
-        return "" if value == NO_LIMIT or (value or "").isdecimal() else "a memory limit must be in bytes, or none"
+        return (
+            ""
+            if value == NO_LIMIT or (value or "").isdecimal()
+            else "a memory limit must be a number of bytes, or none"
+        )
     if name.startswith(PARAMETER):
         is_plain = value is not None and _PLAIN_VALUE.fullmatch(value)
         return "" if is_plain else f"{name.removeprefix(PARAMETER)} has a value that no job may set"

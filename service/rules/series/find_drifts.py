@@ -13,7 +13,7 @@ from runner.contract import Kind, metric
 from runner.contract.level import compute_median
 from service.rules import detect
 from service.rules.detect.nomination import Nomination, nominate_change
-from service.rules.same_bytes import is_uncertain
+from service.rules.same_bytes import may_be_due_to_page_cache
 from service.rules.series.cause import find_cause
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
@@ -126,7 +126,9 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
         # If the position of the change is uncertain, everything that differs across its interval may be the cause.
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
         last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
-        if is_exact and is_uncertain(change.after - change.before, last_old.program_bytes, first_new.program_bytes):
+        if is_exact and may_be_due_to_page_cache(
+            change.after - change.before, last_old.program_bytes, first_new.program_bytes
+        ):
             continue  # the page cache of unprepared files can explain the change
         yield SeriesDrift(
             old_points=measured_points[start : change.index],

@@ -30,7 +30,10 @@ class SuiteKey:
 
 
 def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
-    """Return the series whose two newest points have the most common pair of environments."""
+    """Return the series whose two newest points have the most common pair of environments.
+
+    Each series is given as its path and the position of its last drift.
+    """
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
     return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
@@ -39,8 +42,9 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
 def choose_representative(paths: Sequence[tuple[Points, int]]) -> Points:
     """Return the path of a series whose two newest points show everything that can have shifted the suite.
 
-    All paths end with runs of the same commits in the same environments. But a commit may have changed only some of the
-    programs, and a system upgrade only some of the files that they map.
+    Each series is given as its path and the position of its last drift. All paths end with runs of the same commits in
+    the same environments. But a commit may have changed only some of the programs, and a system upgrade only some of
+    the files that they map.
     """
     return max((path for path, _ in paths), key=lambda path: _CAUSES_BY_EXTENT.index(find_cause(path[-2], path[-1])))
 

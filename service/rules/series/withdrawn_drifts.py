@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import Kind
 from runner.contract.level import compute_median
 from service.rules.detect.level_change import format_level
-from service.rules.same_bytes import is_uncertain
+from service.rules.same_bytes import may_be_due_to_page_cache
 from service.rules.series.point_order import PathPoint
 from service.schemas.history import Drift, Number
 
@@ -154,7 +154,7 @@ def _is_explained_by_unprepared_files(
     """Return whether faults in unprepared files explain the change now, but did not when it was detected."""
     ends = old_points[-1].program_bytes, new_points[0].program_bytes
     change = _compute_median(new_points) - _compute_median(old_points)
-    return is_uncertain(change, *ends) and not is_uncertain(drift.change, *ends)
+    return may_be_due_to_page_cache(change, *ends) and not may_be_due_to_page_cache(drift.change, *ends)
 
 
 def _is_level_back(drift: Drift, later_points: Sequence[PathPoint]) -> bool:

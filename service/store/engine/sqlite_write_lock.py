@@ -44,7 +44,10 @@ class WriteLock:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Try to lock a file without waiting; return whether it succeeded."""
+    """Try to lock a file without waiting; return whether it succeeded.
+
+    It also fails on a file system without locks: the writer then waits for SQLite's own lock.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -205,7 +205,7 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
     for _ in range(_MAX_ATTEMPTS):
         try:
             _exchange_partition(database, table, partition, new_table)
-        except OperationalError:
+        except OperationalError:  # a query has used the partition for longer than the lock timeout
             time.sleep(_PAUSE_SECONDS)
         else:
             return before - after

@@ -48,7 +48,7 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
     """
     if database.file is not None:
         _refuse_foreign_file(database.file)
-    _make_folder(database)
+    _make_folder_and_file(database)
     deadline = time.monotonic() + MAX_SECONDS
     while True:
         try:
@@ -180,7 +180,7 @@ def _read_schema(connection: Connection, tables: Collection[str]) -> str | None:
     return schema
 
 
-def _make_folder(database: Database) -> None:
+def _make_folder_and_file(database: Database) -> None:
     """Create the folder and the file of a SQLite database, so that only their owner can read the file."""
     name = database.url.database if database.is_sqlite else None
     # A URI (file:…?mode=ro) names an existing database.

@@ -110,8 +110,8 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
 
 def _build_view(session: Session, row: CrossMeasurementRow, sides: _Sides) -> triage.CrossMeasurement:
     """Return a cross-measurement with its four levels and, once they are measured, the parts of the change."""
-    head = series.find_series(session, row.series_id)
-    assert head is not None
+    series_row = series.find_series(session, row.series_id)
+    assert series_row is not None
     old_commit, new_commit, old_environment, new_environment = sides
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     is_of_sides = Run.revision_id.in_((row.revision_before_id, row.revision_after_id))
@@ -132,21 +132,21 @@ def _build_view(session: Session, row: CrossMeasurementRow, sides: _Sides) -> tr
         split = triage.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction)
     return triage.CrossMeasurement(
         series_id=row.series_id,
-        case=head.case.name,
-        host=head.host.name,
-        metric=head.metric,
+        case=series_row.case.name,
+        host=series_row.host.name,
+        metric=series_row.metric,
         **sides._asdict(),
         old_in_old=cross_levels.old_in_old,
         old_in_new=cross_levels.old_in_new,
         new_in_old=cross_levels.new_in_old,
         new_in_new=cross_levels.new_in_new,
-        status=_find_status(session, row, head, settled=parts is not None),
+        status=_find_status(session, row, series_row, settled=parts is not None),
         split=split,
     )
 
 
 def _find_status(
-    session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
+    session: Session, row: CrossMeasurementRow, series_row: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
     """Return whether the change is split, can still be split, or cannot, because both cross-measurements failed.
 
@@ -161,9 +161,9 @@ def _find_status(
     failed_runs = [
         session.scalar(
             select(Run.id).where(
-                Run.subject_id == head.subject_id,
-                Run.host_id == head.host_id,
-                Run.case_id == head.case_id,
+                Run.subject_id == series_row.subject_id,
+                Run.host_id == series_row.host_id,
+                Run.case_id == series_row.case_id,
                 Run.revision_id == revision,
                 Run.environment_id == environment,
                 Run.outcome != Outcome.MEASURED,

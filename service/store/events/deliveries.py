@@ -33,12 +33,12 @@ _MAX_PROBLEM_CHARACTERS = 1000
 """Maximum length of the problem of a failed attempt."""
 
 
-def claim_message(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:
+def claim_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
     """Log a message that is about to be sent; return its key."""
-    key = hash_document([name, *sorted(occasions)])
+    key = hash_document([channel_name, *sorted(occasions)])
     session.add_all(
         DeliveryRow(
-            channel=name,
+            channel=channel_name,
             event_id=occasion.event_id,
             occasion=occasion.name,
             message_id=key,
@@ -53,9 +53,9 @@ def claim_message(session: Session, name: str, occasions: Sequence[Occasion], no
     return key
 
 
-def claim_due_messages(session: Session, name: str, now: datetime) -> list[str]:
+def claim_due_messages(session: Session, channel_name: str, now: datetime) -> list[str]:
     """Claim the unsent messages that are due for another attempt; return their keys."""
-    is_due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
+    is_due = (DeliveryRow.channel == channel_name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
     rows = session.scalars(select(DeliveryRow).where(*is_due).order_by(DeliveryRow.id).with_for_update()).all()
     for row in rows:
         row.attempts += 1

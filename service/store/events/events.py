@@ -226,7 +226,7 @@ def list_summaries(session: Session, event_ids: Sequence[str]) -> list[triage.Ev
 
 
 def find_event(session: Session, event_id: str) -> Event | None:
-    """Return the row of an event."""
+    """Return the row of an event; None if there is no such event."""
     return session.get(Event, event_id)
 
 
@@ -270,7 +270,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
 
 
 def find_event_of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
-    """Return the event to which a drift belongs."""
+    """Return the event to which a drift belongs; None if it belongs to none."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     return None if event_id is None else read_event(session, event_id)
 

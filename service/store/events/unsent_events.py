@@ -20,23 +20,25 @@ class Occasion(NamedTuple):
     """``new``; or ``reopened`` or ``withdrawn`` with the number of the decision, as both can happen repeatedly."""
 
 
-def get_or_create_channel(session: Session, name: str, now: datetime) -> Channel:
+def get_or_create_channel(session: Session, channel_name: str, now: datetime) -> Channel:
     """Return the row of a channel; if it is new, it sends no events from before ``now``."""
-    row = session.get(Channel, name)
+    row = session.get(Channel, channel_name)
     if row is None:
-        row = Channel(name=name, since=now, digest_at=None)
+        row = Channel(name=channel_name, since=now, digest_at=None)
         session.add(row)
         session.flush()
     return row
 
 
-def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occasion]:
+def list_unsent_events(session: Session, channel_name: str, since: datetime) -> list[Occasion]:
     """Return the new, reopened and withdrawn events since a time that were not sent through a channel.
 
     An event is sent once it is confirmed, unless somebody has decided about it before. Its withdrawal is sent only if
     the event was.
     """
-    rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
+    rows = session.execute(
+        select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == channel_name)
+    )
     logged_occasions = {Occasion(*row) for row in rows}
     sendable = (Event.still_detected, Event.confirmed, Event.merged_into.is_(None))
     new_event_ids = session.scalars(
@@ -54,7 +56,7 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
     )
     last_withdrawal = func.max(DecisionRow.id)
     earlier_message = select(DeliveryRow.event_id).where(
-        DeliveryRow.channel == name, DeliveryRow.event_id == Event.id, DeliveryRow.sent_at <= DecisionRow.at
+        DeliveryRow.channel == channel_name, DeliveryRow.event_id == Event.id, DeliveryRow.sent_at <= DecisionRow.at
     )
     withdrawn_events = session.execute(
         select(Event.id, last_withdrawal)

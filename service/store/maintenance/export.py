@@ -61,12 +61,15 @@ def list_samples(
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
         # The fields before and after the sample's own fields: its number, its value, and the level of the run.
-        head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
-        tail = quarantine == REUSED, quarantine or ""
+        fields_before = (
+            *(str(run_id), *columns, name, metric(name).unit),
+            *(status.value, quarantine is not None, started_at),
+        )
+        fields_after = quarantine == REUSED, quarantine or ""
         if not values:
-            yield SampleRow._make((*head, None, None, None, *tail))
+            yield SampleRow._make((*fields_before, None, None, None, *fields_after))
         for index, sample in enumerate(values):
-            yield SampleRow._make((*head, index, sample, value, *tail))
+            yield SampleRow._make((*fields_before, index, sample, value, *fields_after))
 
 
 def list_reports(session: Session, subject: str | None = None) -> Iterator[Report]:

@@ -57,7 +57,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
             runs = connection.execute(select(func.count()).select_from(Run)).scalar() or 0
     if runs and not replace:
         remedy = "Repeat the command with --replace to discard these runs."
-        raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
+        raise ServiceError("The database already contains runs", f"{database.name} has {runs:,}", remedy)
 
 
 def _replace_content(url: URL, file: Path) -> None:

@@ -31,7 +31,7 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
         to_cross_measure[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
     alike_by_key = {key: alike_environments[index] for index, key in enumerate(keys)}
-    revisions_to_rerun = _map_uncertain_cases(session, request.subject, host, alike_by_key)
+    revisions_to_rerun = _map_revisions_to_rerun(session, request.subject, host, alike_by_key)
     revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(
@@ -44,7 +44,7 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
     }
 
 
-def _map_uncertain_cases(
+def _map_revisions_to_rerun(
     session: Session, subject: str, host: str, alike_by_key: Mapping[str, frozenset[str]]
 ) -> dict[str, str | None]:
     """Return the revision to measure again for each case whose newest level is in doubt, by the case's key.

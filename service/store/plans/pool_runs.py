@@ -31,15 +31,16 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
     if POOL_SETTING not in request.environment.settings:
         return environments_by_case
     series_of_case = _list_exact_series(session, request)
-    by_series = points.read_points_on_trend(session, [name for names in series_of_case.values() for name in names])
+    all_series = [series_id for series_ids in series_of_case.values() for series_id in series_ids]
+    by_series = points.read_points_on_trend(session, all_series)
     environments = {point.environment for of_series in by_series.values() for point in of_series}
     settings = pool_environments.read_pool_settings(session, environments) | {
         own_environment: dict(request.environment.settings)
     }
     for index, case in enumerate(request.cases):
         alike_in_series: list[set[str]] = []
-        for name in series_of_case[shared_rows.make_case_key(case)]:
-            stand_in_of = find_stand_ins(by_series[name], settings)
+        for series_id in series_of_case[shared_rows.make_case_key(case)]:
+            stand_in_of = find_stand_ins(by_series[series_id], settings)
             own_stand_in = stand_in_of.get(own_environment, own_environment)
             alike_in_series.append({other for other in settings if stand_in_of.get(other, other) == own_stand_in})
         if alike_in_series:

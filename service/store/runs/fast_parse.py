@@ -94,7 +94,9 @@ def parse_reports(body: bytes) -> list[Report | PlainReport]:
     """
     try:
         return list(_parse_reports(_batch.decode(body).reports))
-    except (KeyError, RecursionError, ValueError):  # the errors of msgspec and pydantic are ValueErrors
+    # A field is missing, the JSON is nested too deeply, or msgspec or pydantic refuses a value: their errors are
+    # ValueErrors. The models then parse the list, or explain what is wrong with it.
+    except (KeyError, RecursionError, ValueError):
         return list(ReportList.model_validate_json(body).reports)
 
 

@@ -19,7 +19,7 @@ from service.store.runs.runs import select_joined
 from service.store.runs.stored_reports import unpack_report
 
 _MAX_RUNS = 5
-"""The durations of so many of the newest runs predict those of the next runs."""
+"""At most this many of the newest runs are read: their durations predict those of the next runs."""
 
 
 class CaseOnHost(NamedTuple):

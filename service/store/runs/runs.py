@@ -74,7 +74,7 @@ class RunFilter:
         return conditions
 
     def count(self, session: Session, ids: Mapping[str, list[int]]) -> int:
-        """Return how many runs are selected."""
+        """Return how many runs are selected: counted for a revision, which the stored counts do not distinguish."""
         if "revision_id" in ids:
             return session.scalar(select(func.count()).select_from(Run).where(*self.list_conditions(ids))) or 0
         conditions = [getattr(RunCount, name).in_(column_ids) for name, column_ids in ids.items()]
@@ -139,13 +139,13 @@ def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummar
 
 def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host whose newest measured run is in quarantine."""
-    judged = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
-    newest = map_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
+    concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
+    newest = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
     in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
     return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*in_quarantine).order_by(Host.name))]
 
 
-def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
+def list_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the run number of each host's newest run that satisfies the conditions; hosts without one are left out."""
     newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))

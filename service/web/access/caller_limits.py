@@ -155,7 +155,7 @@ def require_access_to_publication(repository: str) -> None:
     own_repository, limits = find_caller().repository, find_caller().limits
     if own_repository is not None and repository.lower() != own_repository:
         raise make_refusal(own_repository, f"{repository} is another repository")
-    if own_repository is None and not limits.includes(repository):
+    if own_repository is None and not limits.may_publish_about(repository):
         allowed_clause = f"only {' '.join(limits.repositories)}" if limits.repositories else "or any other repository"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,

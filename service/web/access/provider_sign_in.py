@@ -122,7 +122,7 @@ def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnVal
         count_failure(_METHOD, reason)
     except ProblemError as error:
         return render_problem("/", error)
-    message = f"{provider.host} did not sign you in. The log of this service says why."
+    message = f"{provider.host} did not sign you in. This service's log says why."
     return render_sign_in_page("/", message, HTTPStatus.FORBIDDEN)
 
 

@@ -78,7 +78,7 @@ def sign_in(json_data: Identity) -> Admission:
     )
     with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
-            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was used before: request a new one.")
+            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity has already been used: request a new one.")
         tokens.add_token(session, stored_token)
         audit_log.record_action(
             session, AuditAction.JOB_SIGNED_IN, f"token {stored_token.id}", author=stored_token.name

@@ -35,7 +35,7 @@ _MAX_SUMMARY_BYTES = 1_000_000
 @bp.input(BaseQuery)
 @bp.output(BaseAnswer)
 def base(json_data: BaseQuery) -> BaseAnswer:
-    """Return the stored runs of a base that were measured on the same host in the same environment."""
+    """Return the newest stored run of a base that was measured on the same host in the same environment."""
     require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
         return BaseAnswer(report=runs.find_newest_report(session, json_data))

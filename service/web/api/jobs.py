@@ -110,7 +110,7 @@ def log(job_id: int) -> ResponseReturnValue:
 def claim(job_id: int, json_data: Claim) -> Lease:
     """Claim a job. The runner keeps it as long as it reports progress; a host has one job at a time."""
     lease = find_scheduler().lease
-    with job_orders.open_for_change(job_id, only_own_jobs=True, claiming=json_data.host) as (session, row, now):
+    with job_orders.open_for_change(job_id, only_own_jobs=True, claiming_host=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'no reason given'}")
         secret = lease_jobs.claim_job(session, row, json_data, lease, now, holder=find_caller().holder)

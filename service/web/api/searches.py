@@ -24,12 +24,12 @@ def post(json_data: SearchRequest) -> Search:
     """
     require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
-        state = decide_bisect_step.search_commits(session, json_data)
-    if state is None:
+        search = decide_bisect_step.search_commits(session, json_data)
+    if search is None:
         raise make_unprocessable(
             "good", "good and bad must be known commits. Send them first (PUT /subjects/…/revisions)."
         )
-    return state
+    return search
 
 
 @bp.post("/setting-searches")

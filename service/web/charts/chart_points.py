@@ -75,7 +75,7 @@ class DrawnPoints:
         return [self._slots.find_slot(point) for point in self.points]
 
     @cached_property
-    def index(self) -> dict[UUID, int]:
+    def index_of_run(self) -> dict[UUID, int]:
         """Index of each run's point."""
         return {point.run_id: index for index, point in enumerate(self.points)}
 

@@ -196,9 +196,9 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
 
 def _list_flagged_drifts(drifts: Iterable[Drift], drawn_points: DrawnPoints) -> list[tuple[Drift, SeriesPoint]]:
     """Return the drifts that begin at one of some points, in the order of these points, each with its point."""
-    flagged_drifts = [drift for drift in drifts if drift.run_after in drawn_points.index]
-    flagged_drifts.sort(key=lambda drift: drawn_points.index[drift.run_after])
-    return [(drift, drawn_points.points[drawn_points.index[drift.run_after]]) for drift in flagged_drifts]
+    flagged_drifts = [drift for drift in drifts if drift.run_after in drawn_points.index_of_run]
+    flagged_drifts.sort(key=lambda drift: drawn_points.index_of_run[drift.run_after])
+    return [(drift, drawn_points.points[drawn_points.index_of_run[drift.run_after]]) for drift in flagged_drifts]
 
 
 def _choose_scale(point_groups: Iterable[DrawnPoints], unit: str) -> Scale:
@@ -287,7 +287,7 @@ class _DotMaker:
     def _describe_change(self, point: SeriesPoint) -> str:
         """Return the change from the previous run on the path; empty for the first run and for runs beside the path."""
         path = self._plot.path
-        index = path.index.get(point.run_id)
+        index = path.index_of_run.get(point.run_id)
         if index is None or index == 0:
             return ""
         before, value = path.values[index - 1], path.values[index]
@@ -360,9 +360,9 @@ def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> li
         return []
     steps = sorted(
         (
-            (path.index[drift.run_after], drift)
+            (path.index_of_run[drift.run_after], drift)
             for drift in drifts
-            if drift.run_before in path.index and drift.run_after in path.index
+            if drift.run_before in path.index_of_run and drift.run_after in path.index_of_run
         ),
         key=lambda entry: entry[0],
     )
@@ -387,7 +387,7 @@ def _list_lines(series: SeriesDetail, path: DrawnPoints) -> list[ConfigLine]:
     """Return the configuration changes along the path as vertical lines of the chart."""
     lines: list[ConfigLine] = []
     for change in series.changes:
-        before, after = path.index.get(change.run_before), path.index.get(change.run_after)
+        before, after = path.index_of_run.get(change.run_before), path.index_of_run.get(change.run_after)
         if before is None or after is None:
             continue
         lines.append(

@@ -50,9 +50,9 @@ def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that changes when anything new is stored: in one series or, if None, in any; optionally in jobs."""
     with get_database().reading() as session:
         if series_id is not None and 0 <= series_id <= MAX_ROW_ID:
-            return page_versions.read_series_token(session, series_id)
-        state = page_versions.read_global_token(session)
-        return f"{state}.{page_versions.read_jobs_token(session)}" if jobs else state
+            return page_versions.read_series_version(session, series_id)
+        state = page_versions.read_global_version(session)
+        return f"{state}.{page_versions.read_jobs_version(session)}" if jobs else state
 
 
 def build_watcher(

@@ -78,7 +78,8 @@ def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
     summary = profiles.read_summary(session, profile_id)
     if summary is None:
         abort(
-            404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
+            404,
+            "There is no such profile. It may belong to another Faultwatch service, or still be in a runner's spool.",
         )
     return build_single_view(summary)
 

@@ -94,7 +94,9 @@ def show(run_id: UUID) -> Page:
         report = runs.find_report(session, run_id)
         series_ids = _map_series_ids(session, report) if report else {}
     if report is None:
-        abort(404, "There is no such run. It may belong to another Faultwatch service, or wait in a runner's spool.")
+        abort(
+            404, "There is no such run. It may belong to another Faultwatch service, or still be in a runner's spool."
+        )
     return Page(
         "run.html",
         {

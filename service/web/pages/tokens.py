@@ -79,7 +79,7 @@ def make() -> ResponseReturnValue:
             )
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
             audit_log.record_action(session, AuditAction.TOKEN_MADE, f"token {token.id}", detail)
-    except tokens.WrongTokenError as error:
+    except tokens.TokenRefusedError as error:
         return _show_problem(form, f"{error.part}: {error}.")
     response = make_response(render_template("tokens.html", **_build_context(_list_entries(), token)))
     response.headers["Cache-Control"] = "no-store"

@@ -118,7 +118,7 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
         decided = interleaved.decide_comparison(ComparisonRequest(base=base, head=head, base_stored=stored))
         show_comparison(ComparisonResult(base, head, decided, base_stored=stored), TARGET)
         text = capsys.readouterr().out
-        said = f"  file-faults, anonymous-faults: The head does not have a value of this metric: {why}.\n"
+        said = f"  file-faults, anonymous-faults: Head has no value for this metric: {why}.\n"
         assert text.count(said) == 1
 
 

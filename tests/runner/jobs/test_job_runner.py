@@ -25,12 +25,12 @@ def test_a_job_that_the_service_does_not_give_yet_leaves_the_host_to_others(tmp_
             another.end()
 
     with http_stub() as stub, HostTurn(lock, say) as turn, HostTurn(lock, say) as another:
-        busy = Answer(409, json.dumps({"detail": "Job 7 waits: box runs job 6."}), {"Retry-After": "0"})
+        busy = Answer(409, json.dumps({"detail": "Job 7 is waiting: box runs job 6."}), {"Retry-After": "0"})
         stub.next = [busy, busy, Answer(410, json.dumps({"detail": "Job 7 was cancelled."}))]
         runner = JobRunner(Settings(tmp_path, None, "box"), Service(stub.url), turn, say)
         with pytest.raises(AlreadyEnded, match="Job 7 was cancelled"):
             runner.run(7, lambda *_: pytest.fail("the job must not begin"))
         assert stub.requests == 3
     ((line, found),) = said
-    assert line == "Job 7 waits: box runs job 6."
+    assert line == "Job 7 is waiting: box runs job 6."
     assert found is None, "nobody waits for who waits"

@@ -344,9 +344,9 @@ def test_the_command_does_one_round(api: Api, config: Config, monkeypatch: pytes
         monkeypatch.setenv("FAULTWATCH_HOME", str(config.home))
         monkeypatch.setenv("DATABASE_URL", config.database_url)
         monkeypatch.setenv("HOOK", receiver.url)
-        assert CliRunner().invoke(cli, ["notify"]).output == "0 sent through 1 channels, 0 of them failed\n"
+        assert CliRunner().invoke(cli, ["notify"]).output == "0 messages sent; 0 of 1 channels failed\n"
         regress(api)
-        assert CliRunner().invoke(cli, ["notify"]).output.startswith("1 sent")
+        assert CliRunner().invoke(cli, ["notify"]).output.startswith("1 message sent")
         monkeypatch.delenv("HOOK")
         regress(api, reports.OTHER_CASE)
         assert CliRunner().invoke(cli, ["notify"]).exit_code == 0

@@ -25,6 +25,7 @@ class _Schemas(GenerateJsonSchema):
         self.enums: set[type[Enum]] = set()
 
     def get_defs_ref(self, core_mode_ref: Any) -> Any:
+        """Return the reference of a type as in requests, also where it is a part of an answer."""
         return super().get_defs_ref((core_mode_ref[0], "validation"))
 
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
@@ -42,6 +43,7 @@ class _Schemas(GenerateJsonSchema):
         return document
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> dict[str, Any]:
+        """Return the schema of an enum, and remember its class for the description that is added at the end."""
         self.enums.add(schema["cls"])
         return super().enum_schema(schema)
 

@@ -77,9 +77,9 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
             [("faultwatch.yml", {"base": made_gates.BASE, "head": made_gates.HEAD})],
             "Measuring",
         ),
-        ("/faultwatch bisect copy_service[mib=4]", "confused", [], "is not measured yet"),
+        ("/faultwatch bisect copy_service[mib=4]", "confused", [], "has not been measured yet"),
         ("/faultwatch bisect", "confused", [], "Name the case"),
-        ("/faultwatch accept a larger cache", "confused", [], "Accept this head after its measurement"),
+        ("/faultwatch accept a larger cache", "confused", [], "Accept this head once it has been measured"),
         ("/faultwatch accept", "confused", [], "Give a reason"),
         ("/faultwatch help", "+1", [], "| command |"),
         ("/faultwatch sing", "confused", [], "no such command"),
@@ -138,7 +138,7 @@ def test_a_head_that_nobody_has_seen_is_not_accepted(service: Any, hub: stand_in
     hub.head = "f0f0" * 10  # pushed by force before the comment was read
     service.deliver("issue_comment", payload)
     service.work()
-    assert "Accept this head after its measurement" in replies(hub)[0]
+    assert "Accept this head once it has been measured" in replies(hub)[0]
     assert service.report(OVER)["passed"] is False
 
 
@@ -152,7 +152,7 @@ def test_a_head_that_was_pushed_before_the_comment_was_read_is_not_accepted(
     service.deliver("pull_request", pull("synchronize", pull_request={"number": 7, "head": {"sha": hub.head}}))
     service.deliver("issue_comment", payload)
     service.work()
-    assert "Accept this head after its measurement" in replies(hub)[0]
+    assert "Accept this head once it has been measured" in replies(hub)[0]
 
 
 def test_the_reason_of_an_acceptance_is_answered_as_text(service: Any, hub: stand_in.GitHub, said: Any) -> None:

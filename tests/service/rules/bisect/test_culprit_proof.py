@@ -9,7 +9,7 @@ from runner.contract.commit_search import Proof, ProofState
 from service.rules.bisect import exact_search
 from service.rules.bisect.culprit_proof import (
     MAX_PROOFS_WITHOUT_RESULT,
-    add_levels,
+    add_levels_of_proof,
     choose_next_proof,
     choose_precision,
     decide_proof,
@@ -61,12 +61,12 @@ def test_a_proven_culprit_shows_what_its_proof_measured():
     stands = Proof(state=ProofState.STANDS, sentence="It does.", parent_run=uuid.uuid4(), run=uuid.uuid4())
     pooled = CULPRIT.model_copy(update={"before": 99, "after": 130, "proof": stands})
     comparison = compared([100] * 30, [131] * 30)
-    assert add_levels(pooled, "minor-faults", comparison).before == 100
-    assert add_levels(pooled, "minor-faults", comparison).after == 131
-    merge = add_levels(pooled.model_copy(update={"branch_change": 7}), "minor-faults", comparison)
+    assert add_levels_of_proof(pooled, "minor-faults", comparison).before == 100
+    assert add_levels_of_proof(pooled, "minor-faults", comparison).after == 131
+    merge = add_levels_of_proof(pooled.model_copy(update={"branch_change": 7}), "minor-faults", comparison)
     assert (merge.before, merge.after, merge.own_change) == (100, 131, 24)
     undone = pooled.model_copy(update={"branch_change": 40})
-    assert add_levels(undone, "minor-faults", compared([100] * 30, [150] * 30)) == undone
+    assert add_levels_of_proof(undone, "minor-faults", compared([100] * 30, [150] * 30)) == undone
 
 
 def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():

@@ -49,7 +49,9 @@ def speeds(base: Sequence[float], head: Sequence[float], precision: float = 3) -
 def test_enough_samples_that_agree_on_each_side_are_the_same() -> None:
     comparison = compared({"minor-faults": [7] * 20}, {"minor-faults": [7] * 20})
     assert (comparison.verdict, comparison.remaining_pairs) == (SAME, 0)
-    assert of(comparison, "minor-faults").sentence == "The count is the same in 20 of 20 and 20 of 20 samples."
+    assert of(comparison, "minor-faults").sentence == (
+        "The count is the same in 20 of 20 base samples and 20 of 20 head samples."
+    )
 
 
 def test_counts_that_are_only_shown_are_not_called_the_same_beside_one_that_changed() -> None:
@@ -148,8 +150,8 @@ def test_a_deciding_metric_that_one_side_lacks_is_never_the_same(
     verdict = of(comparison, "minor-faults")
     assert (comparison.verdict, comparison.remaining_pairs) == (MORE, 0)
     assert (verdict.rule, verdict.verdict, verdict.counts) == ("absent", MORE, True)
-    why = "does not have a value of this metric: no counter." if readings else "does not report this metric."
-    assert verdict.sentence == f"The {lacking} {why}"
+    why = "has no value for this metric: no counter." if readings else "does not report this metric."
+    assert verdict.sentence == f"{lacking.capitalize()} {why}"
 
 
 def test_a_metric_that_the_workload_names_is_missed_on_both_sides() -> None:
@@ -257,7 +259,7 @@ def within(budget: float | str, base: int, head: int) -> MetricVerdict:
 def test_a_change_for_the_worse_is_held_to_its_budget(budget: int | str, head: int, over: bool) -> None:
     verdict = within(budget, 10_000, head)
     assert (verdict.verdict, verdict.over_budget, verdict.budget) == (CHANGED, over, budget)
-    assert ("Within its budget" in verdict.sentence) == (not over and head > 10_000)
+    assert ("The change is within its budget" in verdict.sentence) == (not over and head > 10_000)
 
 
 def test_any_percentage_of_nothing_is_nothing() -> None:

@@ -255,7 +255,7 @@ def test_the_commands(api: Api, database_url: str, tmp_path: Path, monkeypatch: 
     assert "was backed up to" in run("backup", copy)
     niceness: list[int] = []
     monkeypatch.setattr(os, "nice", niceness.append)  # this process is that of all tests
-    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles thinned")
+    assert run("retain", "--days", "30").startswith("1 report and 0 profiles thinned")
     assert niceness == [10], "the service goes first"
     assert run("export", "--format", "csv").startswith("run_id,subject,")
     assert "1 suite files" in run("export", "--format", "pyperf", "--output", str(folder))

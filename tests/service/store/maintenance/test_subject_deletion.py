@@ -101,7 +101,7 @@ def test_the_command_says_what_goes_and_asks(
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert "runs: 18" in (told := run("demo", "--dry-run"))
+    assert "18 runs" in (told := run("demo", "--dry-run"))
     assert "_" not in told, "a name of a table"
     assert "forgotten" not in run("demo", answer="n\n")
     assert api.get("/runs")["total"] == 18

@@ -126,7 +126,7 @@ def test_one_host_has_one_job_at_a_time_and_one_job_one_host(jobs: Jobs) -> None
     job, other = jobs.order(), jobs.order(question={"bad": reports.commit(8)})
     lease = jobs.claim(job)["lease"]
     assert jobs.claim(other, 409)["detail"] == (
-        f"Job {other['id']} waits: the host box is busy with job {job['id']}, a bisect of "
+        f"Job {other['id']} is waiting: the host box is busy with job {job['id']}, a bisect of "
         f"{job['question']['case']}{ordered(job)}; `faultwatch job pause {job['id']}` frees the host."
     )
     assert "the host box has job" in jobs.claim(job, 409, host="barn")["detail"]
