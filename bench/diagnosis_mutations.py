@@ -218,7 +218,7 @@ def _scan_protected(draw: random.Random) -> Mutation:
 
 
 def _scan_alone(draw: random.Random) -> Mutation:
-    return _scan("mmap", 1, None, "mapped", draw, command={"640": str(draw.choice([400, 900]))})
+    return _scan("mmap", 1, "file-windows", "mapped", draw, command={"640": str(draw.choice([400, 900]))})
 
 
 def _scan_read(draw: random.Random) -> Mutation:

@@ -11,6 +11,9 @@ from service.text.numbers import format_amount
 
 MIN_WINDOWS = 32
 """A file is mapped in windows if munmap is called at least this often; fewer calls may be for files read once each."""
+MIN_WINDOWS_PER_FILE = 8
+"""If munmap is called less often for each of the files, they are small files that are read whole a few times, such as
+the objects of git, and no window could be larger."""
 
 
 def _list_sites(facts: Facts, touch: Touch) -> list[Site]:
@@ -34,8 +37,9 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
 
     If threads wait for the mmap lock, this lock is the finding instead.
     """
+    n_files = len({site.file for site in _list_sites(facts, Touch.AFTER_MUNMAP)})
     return (
-        facts.count_calls("munmap") >= MIN_WINDOWS
+        facts.count_calls("munmap") >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
         and _count_remapped(facts) > 0
         and LOCK_CONTENTION.evaluate(facts) is None
     )

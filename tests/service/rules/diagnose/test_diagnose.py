@@ -99,12 +99,14 @@ def test_a_heap_that_grows_and_shrinks_takes_once_in_two_calls() -> None:
     assert rules(profile(shrunk, cost=0.4, calls={"brk": 60})) == ["temporary-buffers"]
 
 
-def mapped_again(windows: int, waited: float = 0.0) -> Profile:
-    """Return a profile of a program that maps parts of a file again and again, and waits for the lock."""
+def mapped_again(windows: int, waited: float = 0.0, files: int = 1) -> Profile:
+    """Return a profile of a program that maps parts of files again and again, and waits for the lock."""
     frame = Frame(function="read_part", file="/srv/read.c", line=7)
+    names = ["/srv/data.db", *(f"/srv/{number}" for number in range(1, files))]
     sites = tuple(
-        Site(frame=frame, memory=Memory.FILE_DATA, touch=touch, file="/srv/data.db", faults=faults)
+        Site(frame=frame, memory=Memory.FILE_DATA, touch=touch, file=name, faults=faults // files)
         for touch, faults in UNMAPPED.items()
+        for name in names
     )
     made = anatomy(UNMAPPED, Memory.FILE_DATA, sites=sites)
     return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows})
@@ -155,6 +157,11 @@ def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
 
 def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
     assert rules(mapped_again(20)) == []
+
+
+def test_many_small_files_that_are_each_read_a_few_times_are_no_windows() -> None:
+    assert rules(mapped_again(100, files=20)) == []
+    assert rules(mapped_again(400, files=20)) == ["file-windows"]
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.1, ["mmap-lock"]), (0.0, [])])
