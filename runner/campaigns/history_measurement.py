@@ -43,7 +43,10 @@ class HistoryObserver(Protocol):
         """Called after each execution."""
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
-        """Called when the report of a run is on disk; ``skipped_executions`` of the plan were not needed."""
+        """Called when the report of a run is on disk; ``skipped_executions`` of the plan were not needed.
+
+        The number is negative if the run needed more executions than planned.
+        """
 
     def on_missing_commit(self, commit: str, runs: int) -> None:
         """Called for a planned commit that this clone lacks, so that its runs are left out."""

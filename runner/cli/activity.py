@@ -82,13 +82,19 @@ class Activity:
         if self._pace:
             self._pace.advance(self._clock(), steps)
         if self._remaining is not None:
-            self._remaining = max(0, self._remaining - steps)
+            self._remaining -= steps
+        self.on_change()
+
+    def add_unplanned(self, steps: int) -> None:
+        """Correct the number of remaining steps, after ``steps`` that were not planned have ended."""
+        if self._remaining is not None:
+            self._remaining += steps
         self.on_change()
 
     @property
     def total(self) -> int | None:
         """The number of all steps, including those that have ended; None if unknown."""
-        return None if self._remaining is None else self.done + self._remaining
+        return None if self._remaining is None else self.done + max(0, self._remaining)
 
     @property
     def time_left(self) -> str:
@@ -96,7 +102,9 @@ class Activity:
         if self._format_left:
             return self._format_left()
         return (
-            format_time_left(self._pace.estimate_time_left(self._clock(), self._remaining or 0)) if self._pace else ""
+            format_time_left(self._pace.estimate_time_left(self._clock(), max(0, self._remaining or 0)))
+            if self._pace
+            else ""
         )
 
     def format_line(self) -> str:

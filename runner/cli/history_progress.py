@@ -127,8 +127,11 @@ class ProgressBar:
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
         """Print the count of a run, or the reason why there is no count."""
-        self._progress.advance(self._task, skipped_executions)
-        self._activity.advance(skipped_executions)
+        if skipped_executions >= 0:
+            self._progress.advance(self._task, skipped_executions)
+            self._activity.advance(skipped_executions)
+        else:
+            self._add_unplanned(-skipped_executions)
         self._finished_runs += 1
         self._pace.advance(self._clock())
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
@@ -155,6 +158,12 @@ class ProgressBar:
                 self._console.print(
                     f"  {time_left}, not counting reruns of an uncertain level", highlight=False, soft_wrap=True
                 )
+
+    def _add_unplanned(self, executions: int) -> None:
+        """Correct the total number of executions, after a run that needed more of them than planned."""
+        total = (self._progress.tasks[0].total or 0) + executions
+        self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
+        self._activity.add_unplanned(executions)
 
     def _format_time_left(self) -> str:
         """Return the remaining time; for reruns, the upper limit, because the next one may already end the doubt."""

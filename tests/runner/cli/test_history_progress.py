@@ -134,6 +134,17 @@ def test_a_log_says_that_a_long_build_goes_on() -> None:
     assert "activity" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_executions_beyond_the_plan_do_not_let_the_progress_go_back() -> None:
+    bar = ProgressBar(Console(file=io.StringIO(), width=100), "demo")
+    bar.on_plan([PlannedRun(revision=commit(number), case=CASE) for number in (1, 2)], 0, 6)
+    for _ in range(9):
+        bar.on_execution()
+    before = bar._activity.done
+    bar.on_report(report(1, 1000), -6)
+    assert bar._activity.done == before
+    assert bar._activity.total == 12, "three of the second run remain"
+
+
 def test_a_program_that_prints_its_usage_or_draws_on_a_terminal_is_quoted_with_what_is_wrong() -> None:
     usage = "usage: copy [-n N] FILE\n  -n N  how often\n  --help  show this help\n"
     for log, said in (
