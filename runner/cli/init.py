@@ -63,13 +63,13 @@ _FOREIGN_REMARK = (
 )
 _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
 _FAILED_REMARK = (
-    "This command may do better work, but it was not measured: {}. To measure it, let `command` in [build] of "
-    "workload.toml create the files that it needs, or reduce its work, and make it the `command` in [run]"
+    "A better benchmark could not be measured: {}. To measure it, let `command` in [build] of workload.toml create the "
+    "files that it needs, or give it less work; then set it as `command` in [run]"
 )
 
 _MISSING_MODULE_REMARK = (
-    "`{0}` may do better work, but it lacks the Python module {1}. To measure it, add `venv/bin/python -m pip install "
-    "{1}` to `command` in [build] of workload.toml, and make it the `command` in [run]"
+    "`{0}` may be a better benchmark, but it lacks the Python module {1}. To measure it, add `venv/bin/python -m pip "
+    "install {1}` to `command` in [build] of workload.toml, and make it the `command` in [run]"
 )
 _SERVER_REMARK = (
     "{}. To measure it under load, replace `command` in [run] with the tables at the end of workload.toml, with a load "

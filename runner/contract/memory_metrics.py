@@ -79,19 +79,19 @@ MEMORY_METRICS = (
         "thp_fault_alloc",
         "Huge pages by faults",
         "pages",
-        "Transparent huge pages that a fault allocated. Needs version 2 of control groups.",
+        "Transparent huge pages that a fault allocated. Requires cgroup v2.",
     ),
     _make_group_metric(
         "workingset_refault_anon",
         "Swap refaults",
         "pages",
-        "Pages that were swapped in soon after they were swapped out. Needs version 2 of control groups.",
+        "Pages that were swapped back in soon after they were swapped out. Requires cgroup v2.",
     ),
     _make_group_metric(
         "workingset_refault_file",
         "File refaults",
         "pages",
-        "Pages of files that were read again soon after they were dropped. Needs version 2 of control groups.",
+        "Pages of files that were read again soon after they were dropped. Requires cgroup v2.",
     ),
     _make_group_metric(
         "memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME

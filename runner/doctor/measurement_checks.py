@@ -83,9 +83,9 @@ def check_address_layout(host: HostProbe) -> CheckResult:
 def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
     """Check that a process can refuse transparent huge pages."""
     if host.can_refuse_huge_pages():
-        return make_ok("can be switched off for a process")
+        return make_ok("a process can refuse them")
     return make_warning(
-        'cannot be switched off for a process: huge_pages = "never" in a workload has no effect',
+        'a process cannot refuse them: huge_pages = "never" in a workload has no effect',
         "use kernel 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
     )
 

@@ -263,7 +263,7 @@ def create_sandbox() -> Sandbox:
 @lru_cache
 def _check_sandbox(sandbox: Sandbox) -> None:
     """Raise if bubblewrap cannot create a sandbox on this host."""
-    remedy = "or run code that you trust with --no-sandbox"
+    remedy = "or, if you trust the code, pass --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
     # If the runner is root, the launcher creates the user namespace later; check here that it can.

@@ -208,7 +208,7 @@ def load_libseccomp() -> ctypes.CDLL:
     except OSError:
         raise FaultwatchError(
             "libseccomp is not installed",
-            "Debian and Ubuntu: apt install libseccomp2; or run code that you trust with --no-sandbox",
+            "Debian and Ubuntu: apt install libseccomp2; or, if you trust the code, pass --no-sandbox",
         ) from None
     seccomp.seccomp_init.restype = ctypes.c_void_p
     seccomp.seccomp_init.argtypes = [ctypes.c_uint32]

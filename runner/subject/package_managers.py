@@ -43,7 +43,8 @@ class PackageManager(Struct, frozen=True):
         return [folder / part for part in self.package_folders if os.path.exists(folder / part)]  # noqa: PTH110
 
     def describe_filling(self, command: Iterable[str]) -> str:
-        """Return how a user can fill the folder for a build command."""
+        """Return how a user can fill the folder of downloaded packages for a build command."""
+        # A build that downloads its packages itself fills the folder wherever it has network access.
         if self.download_command and not any(self.download_command in part for part in command):
             return f"fill it with `{self.download_command} --dest FOLDER PACKAGE...`"
         return (

@@ -59,7 +59,7 @@ class Health(View):
 
 
 class Stored(View):
-    """The number of revisions of a subject that the service knows now."""
+    """The number of revisions of a subject that the service now has."""
 
     subject: str
     revisions: int

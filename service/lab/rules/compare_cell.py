@@ -131,7 +131,7 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
         )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(entry.metric, change) if change else Effect.SAME
-    sentence = "Each side repeats its count, in its own session."
+    sentence = "Every run of each side gave the same count, so the two counts can be compared."
     return entry.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 

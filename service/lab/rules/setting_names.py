@@ -64,5 +64,5 @@ def read_value(name: str, text: str) -> Value:
             return str(int(match[1]) * _UNITS[match[2].upper()])
         if text in {"", NO_LIMIT}:
             return NO_LIMIT
-        raise ValueError(f"{text!r} is not a size: write bytes such as 256M, or none")
+        raise ValueError(f"{text!r} is not a size: write a size such as 256M, or 'none' for no limit")
     return text or None

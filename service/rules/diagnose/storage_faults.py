@@ -75,7 +75,7 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     return (
         *([smaller_binary] if image_faults >= data_faults else []),
         Remedy(text="read the program's files into memory before it starts (posix_fadvise WILLNEED, vmtouch)"),
-        Remedy(text="keep the files in memory (mlock), if the start must never wait"),
+        Remedy(text="keep the files in memory (mlock) if the program must never wait for storage when it starts"),
     )
 
 

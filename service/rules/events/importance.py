@@ -107,6 +107,7 @@ def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
 
 
 def _rate_size(drift: Drift) -> float:
+    """Return the size of a drift in percent, capped; the cap for a rise from zero, which has no percentage."""
     return MAX_SIZE_PERCENT if drift.percent is None else min(abs(drift.percent), MAX_SIZE_PERCENT)
 
 

@@ -198,7 +198,7 @@ FIELD_DESCRIPTIONS = {
     "token_id": "The id of the token that was used; none if no token was used.",
     "total": "The total number of entries.",
     "touch": "Whether the program had already touched the page.",
-    "uncertain_faults": "The bounds for the number of faults in unprepared files.",
+    "uncertain_faults": "The lowest and highest number of faults in files that may have been cached or not.",
     "unit": "The unit of the values.",
     "until": "The end time.",
     "verdict": "The verdict.",
@@ -226,7 +226,7 @@ FIELD_DESCRIPTIONS = {
     "Split.commit": "The share of the commits, in the metric's unit.",
     "Split.config": "The share of the configuration, in the metric's unit.",
     "Stack.frames": "The indexes of the frames in the profile's table, outermost first.",
-    "Stored.revisions": "The number of commits that the service knows now.",
+    "Stored.revisions": "The total number of commits that the service now has for this subject.",
     "Culprit.probability": "The probability that the commit moved the metric.",
     "FoundSettings.probability": "The probability that the settings moved the metric.",
 }

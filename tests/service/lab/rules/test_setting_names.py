@@ -36,5 +36,5 @@ def test_any_text_is_a_size_or_refused(text: str) -> None:
 
 
 def test_a_wrong_size_says_what_to_write() -> None:
-    with pytest.raises(ValueError, match="write bytes such as 256M, or none"):
+    with pytest.raises(ValueError, match="write a size such as 256M, or 'none' for no limit"):
         setting_names.read_value(MEMORY_LIMIT, "much")
