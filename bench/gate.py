@@ -204,7 +204,7 @@ def prepared(folder: Path) -> Iterator[Run]:
         base = commit(subject, PROGRAM.format(pages=PAGES, revision=0))
         settings = load_settings()
         repository = open_repository(str(subject), settings.clones)
-        place = prepare_workbench(settings, confined=True)
+        place = prepare_workbench(settings, sandboxed=True)
         workloads = tuple(_workload(folder / name, text) for name, text in (("exact", EXACT), ("noisy", NOISY)))
         yield Run(subject, hub, address, place, workloads, repository, base)
 

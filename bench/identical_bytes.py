@@ -238,8 +238,8 @@ def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
                 misses.append(f"{name}: {program.needs} is not installed")
                 continue
             trees = _trees(Path(folder, name), program, 3 if quick else BUILDS)
-            for label, confined in sandboxes.items():
-                _count_all(f"{name}{label}", program, trees, confined, misses, figures)
+            for label, sandboxed in sandboxes.items():
+                _count_all(f"{name}{label}", program, trees, sandboxed, misses, figures)
 
 
 def _trees(folder: Path, program: Program, builds: int) -> list[tuple[str, Path]]:
@@ -270,7 +270,7 @@ def _count_all(
     label: str,
     program: Program,
     trees: Sequence[tuple[str, Path]],
-    confined: Sandbox | None,
+    sandboxed: Sandbox | None,
     misses: list[str],
     figures: dict[str, Any],
 ) -> None:
@@ -279,9 +279,9 @@ def _count_all(
     outliers = 0
     ways: dict[tuple[str, int], str] = {}
     for way, tree in trees:
-        if confined is None:
+        if sandboxed is None:
             unprepared[_count_unprepared(program, tree)] += 1
-        report = _measured(program, tree, confined)
+        report = _measured(program, tree, sandboxed)
         if report.files is None or not report.samples:
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
@@ -328,7 +328,7 @@ def _count_unprepared(program: Program, tree: Path) -> int:
 BENCHES: dict[tuple[bool, frozenset[int]], Bench] = {}
 
 
-def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
+def _measured(program: Program, tree: Path, sandboxed: Sandbox | None) -> Report:
     workload = Workload.model_validate(
         {
             "workload": {"name": "same"},
@@ -336,12 +336,12 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
         }
     )
     bench = BENCHES.setdefault(
-        (confined is not None, program.cpus),
+        (sandboxed is not None, program.cpus),
         Bench(
             Host(name="bench"),
             lambda state: Environment(settings=state.read_settings()),
             cpus=program.cpus,
-            sandbox=confined,
+            sandbox=sandboxed,
         ),
     )
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})

@@ -96,7 +96,7 @@ def command(
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     name: str,
     min_difference: float,
     prove: bool,
@@ -130,7 +130,7 @@ def command(
         workload=workload,
         case=choose_single_case(workload, parameter_choices, case_names),
         variables=variables,
-        confined=is_sandbox_needed(confined, repository, settings),
+        sandboxed=is_sandbox_needed(sandboxed, repository, settings),
         samples=samples,
         metric=name,
         min_difference=min_difference,
@@ -154,7 +154,7 @@ class _SearchRequest(Struct, frozen=True):
     workload: Workload
     case: Case
     variables: tuple[str, ...]
-    confined: bool
+    sandboxed: bool
     samples: int | None
     metric: str
     min_difference: float
@@ -219,7 +219,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
         if job.state is State.PAUSED:
             job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
         preparer = JobPreparer(
-            request.settings, turn, str(request.repository.path), str(request.workload.path), request.confined
+            request.settings, turn, str(request.repository.path), str(request.workload.path), request.sandboxed
         )
         JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
     if not searches:
@@ -298,7 +298,7 @@ def _search_settings(
         show_activity("searching the settings") as activity,
     ):
         service.check_available()
-        workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
+        workbench = prepare_workbench(request.settings, request.variables, turn=turn, sandboxed=request.sandboxed)
         searcher = SettingSearcher(
             repository=request.repository,
             revision=chosen_revision,

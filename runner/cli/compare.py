@@ -80,7 +80,7 @@ def command(
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     retry_failed: bool,
     explain: bool,
     as_json: bool,
@@ -98,10 +98,10 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     cases = choose_cases(workload, parameter_choices, case_names)
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
-    is_sandboxed = is_sandbox_needed(confined, repository, settings)
+    is_sandboxed = is_sandbox_needed(sandboxed, repository, settings)
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
         service.check_available()
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
+        workbench = prepare_workbench(settings, variables, turn=turn, sandboxed=is_sandboxed, retry_failed=retry_failed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in cases]
         results = compare_cases(

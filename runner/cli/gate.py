@@ -58,7 +58,7 @@ def command(
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     retry_failed: bool,
     explain: bool,
     remeasure_base: bool,
@@ -86,7 +86,7 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     origin = CodeOrigin.PULL_REQUEST
     may_use_stored_base = not remeasure_base and samples is None
-    is_sandboxed = needs_sandbox(origin, confined)
+    is_sandboxed = needs_sandbox(origin, sandboxed)
     with plan_gate(
         workload, repository, base, head, name=workload_name, parameter_choices=parameter_choices, case_names=case_names
     ) as plan:
@@ -96,7 +96,7 @@ def command(
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check_available()
             workbench = prepare_workbench(
-                settings, variables, turn=turn, confined=is_sandboxed, origin=origin, retry_failed=retry_failed
+                settings, variables, turn=turn, sandboxed=is_sandboxed, origin=origin, retry_failed=retry_failed
             )
             patient_service = service.connect_patiently(print_message, turn.pause)
             compared_commits = (ends.base, ends.measured_commit)

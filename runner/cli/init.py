@@ -120,7 +120,7 @@ def command(
     build_command: str | None,
     run_command: str | None,
     ci: str | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -160,7 +160,7 @@ def command(
     missing_submodules = _complete_clone(repository, revision, sources, kept_workload, questions)
     # Measure the existing workload, or propose one and measure it.
     with create_host_turn(settings) as turn:
-        workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
+        workbench = prepare_workbench(settings, turn=turn, sandboxed=bool(sandboxed))
         first_measurement = FirstMeasurement(repository, revision, sources, workload_file, workbench)
         proposal = None
         if kept_workload is None:
@@ -174,7 +174,7 @@ def command(
     if proposal:
         written_files += _write_workload(work_tree, proposal.text, questions, replace=is_existing_file_rejected)
     ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
-    gate = GateTrial() if ci_system == NO_CI or confined else _try_gate(repository, revision, workload, settings)
+    gate = GateTrial() if ci_system == NO_CI or sandboxed else _try_gate(repository, revision, workload, settings)
     workload_path = str(workload_file.relative_to(work_tree))
     ci_file = render_ci_file(
         ci_system, sources, workload=workload_path, branch=_detect_branch(repository), readable=gate.readable
@@ -466,7 +466,7 @@ def _try_gate(
 
     def make_builder() -> "Builder":
         """Return a builder like the gate's; raise if this host cannot run a sandbox."""
-        return set_up_workbench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder
+        return set_up_workbench(settings, examine_host=False, sandboxed=True, origin=CodeOrigin.PULL_REQUEST).builder
 
     with show_activity("building in the gate's sandbox"):
         trial = try_gate_build(repository, revision, workload, make_builder)

@@ -46,7 +46,7 @@ def run(
     job_id: int,
     workload_name: str | None,
     repo: str | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -64,7 +64,7 @@ def run(
 
     settings = load_settings()
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
-        preparer = JobPreparer(settings, turn, repo, workload_name, confined)
+        preparer = JobPreparer(settings, turn, repo, workload_name, sandboxed)
         try:
             job = JobRunner(settings, service, turn, print_message, _get_log_url(), verbose=True).run(
                 job_id, preparer.prepare

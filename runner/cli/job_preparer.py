@@ -30,7 +30,7 @@ class JobPreparer(Struct, frozen=True):
     ----------
     repo, workload
         The repository and the workload that override those of the job; None to use the job's.
-    confined
+    sandboxed
         Whether to build and run in a sandbox; None decides by the origin of the code.
     """
 
@@ -38,7 +38,7 @@ class JobPreparer(Struct, frozen=True):
     turn: HostTurn
     repo: str | None = None
     workload: str | None = None
-    confined: bool | None = None
+    sandboxed: bool | None = None
 
     def prepare(self, job: Job, service: Service, heartbeat: Heartbeat, begin: Callable[[], None]) -> ClaimedJob:
         """Return a claimed job with everything that is needed to run it.
@@ -69,9 +69,9 @@ class JobPreparer(Struct, frozen=True):
             repository, workload, [repository.get_revision(name) for name in _list_revisions(question)]
         )
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
-        confined = is_sandbox_needed(self.confined, repository, self.settings)
+        sandboxed = is_sandbox_needed(self.sandboxed, repository, self.settings)
         begin()
-        workbench = prepare_workbench(self.settings, variables, turn=self.turn, confined=confined)
+        workbench = prepare_workbench(self.settings, variables, turn=self.turn, sandboxed=sandboxed)
         return ClaimedJob(
             question=question,
             repository=repository,

@@ -67,7 +67,7 @@ def command(
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     committed_only: bool,
     retry_failed: bool,
     suite: Path | None,
@@ -89,9 +89,9 @@ def command(
     if suite:
         _require_single_case(len(cases))
     chosen_revision = find_complete_revision(repository, workload, revision)
-    is_sandboxed = is_sandbox_needed(confined, repository, settings)
+    is_sandboxed = is_sandbox_needed(sandboxed, repository, settings)
     with create_host_turn(settings) as turn:
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
+        workbench = prepare_workbench(settings, variables, turn=turn, sandboxed=is_sandboxed, retry_failed=retry_failed)
         reports = _measure_cases(workload, cases, repository, chosen_revision, workbench, samples)
     is_measured = any(report.samples for report in reports)
     has_failed = not is_measured or any(report.outcome is Outcome.FAILED for report in reports)

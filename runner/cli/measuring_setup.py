@@ -40,7 +40,7 @@ def prepare_workbench(
     assignments: Iterable[str] = (),
     *,
     turn: HostTurn | None = None,
-    confined: bool = False,
+    sandboxed: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
     retry_failed: bool = False,
 ) -> Workbench:
@@ -63,7 +63,7 @@ def prepare_workbench(
         settings,
         variables,
         examine_host=turn is not None,
-        confined=confined,
+        sandboxed=sandboxed,
         origin=origin,
         report_repeated_build=print_warning,
     )

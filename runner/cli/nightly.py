@@ -59,7 +59,7 @@ def command(
     list_format: str | None,
     plan: bool,
     only_digest: bool,
-    confined: bool | None,
+    sandboxed: bool | None,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -87,7 +87,9 @@ def command(
         patient_service = service.connect_patiently(print_message)
         if not only_digest:
             with create_host_turn(settings) as turn:
-                _run_cells(name, matrix, settings, service.connect_patiently(print_message, turn.pause), turn, confined)
+                _run_cells(
+                    name, matrix, settings, service.connect_patiently(print_message, turn.pause), turn, sandboxed
+                )
         digest = fetch_last_digest(name, patient_service, service)
     _output_digest(digest, as_json=as_json, output_file=output_file)
     checked_cells = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
@@ -116,7 +118,7 @@ def fetch_last_digest(name: str, patient_service: Service, service: Service) -> 
 
 
 def _run_cells(
-    name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
+    name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, sandboxed: bool | None
 ) -> None:
     """Measure the cells that are planned for this host, one after the other."""
     from runner.cli.history_progress import ProgressBar
@@ -129,7 +131,7 @@ def _run_cells(
     for cell, entry in planned_cells:
         # The default arguments bind the cell of this iteration instead of the last one.
         def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
-            return _prepare_cell(matrix, cell, entry, settings, service, turn, confined, workbenches)
+            return _prepare_cell(matrix, cell, entry, settings, service, turn, sandboxed, workbenches)
 
         with ProgressBar(get_console(), f"{cell.configuration}  {cell.workload}") as observer:
             run_cell(name, cell, prepare, service=service, observer=observer, retries=matrix.retries)
@@ -142,7 +144,7 @@ def _prepare_cell(
     settings: Settings,
     service: Service,
     turn: HostTurn,
-    confined: bool | None,
+    sandboxed: bool | None,
     workbenches: dict[bool, Workbench],
 ) -> PreparedCell:
     """Prepare the measurement of a cell: its workload with the configuration, its cases and its revision.
@@ -167,9 +169,9 @@ def _prepare_cell(
     )
     cases = list_cases(workload, (*format_case_choices(entry), *configured_choices))
     revision = find_complete_revision(repository, workload, entry.revision)
-    is_sandboxed = is_sandbox_needed(confined, repository, settings)
+    is_sandboxed = is_sandbox_needed(sandboxed, repository, settings)
     if is_sandboxed not in workbenches:
-        workbenches[is_sandboxed] = prepare_workbench(settings, turn=turn, confined=is_sandboxed)
+        workbenches[is_sandboxed] = prepare_workbench(settings, turn=turn, sandboxed=is_sandboxed)
     measurement = HistoryMeasurement(
         repository=repository,
         workload=workload,

@@ -86,7 +86,7 @@ def make_sandbox_option(default: str = "if --repo is an address") -> Callable[[A
     """Return the option that confines code to a sandbox; ``default`` says in its help when this is the default."""
     return click.option(
         "--sandbox/--no-sandbox",
-        "confined",
+        "sandboxed",
         default=None,
         help=f"Build and run in a sandbox, as untrusted code requires. Default: {default}.",
     )

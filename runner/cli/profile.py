@@ -66,7 +66,7 @@ def command(
     parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
-    confined: bool | None,
+    sandboxed: bool | None,
     call_graph: "CallGraph | None",
     stacks: Path | None,
     upload: bool,
@@ -93,11 +93,11 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     case = choose_single_case(workload, parameter_choices, case_names)
     ends = [find_complete_revision(repository, workload, end).commit for end in (base, head) if end]
-    is_sandboxed = is_sandbox_needed(confined, repository, settings)
+    is_sandboxed = is_sandbox_needed(sandboxed, repository, settings)
     _require_writable_folder(stacks)
     # Profile each commit.
     with create_host_turn(settings) as turn:
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed)
+        workbench = prepare_workbench(settings, variables, turn=turn, sandboxed=is_sandboxed)
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
         with show_activity("building") as activity:
             steps = _Steps(activity, len(ends))

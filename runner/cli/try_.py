@@ -53,7 +53,7 @@ def command(
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
-    confined: bool | None,
+    sandboxed: bool | None,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -77,11 +77,11 @@ def command(
     case = choose_single_case(workload, parameter_choices, case_names)
     chosen_revision = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
-    is_sandboxed = is_sandbox_needed(confined, repository, config)
+    is_sandboxed = is_sandbox_needed(sandboxed, repository, config)
     # Build the revision with and without the remedy, and measure both interleaved.
     with connect_to_service(config) as service, create_host_turn(config) as turn:
         service.check_available()
-        workbench = prepare_workbench(config, variables, turn=turn, confined=is_sandboxed)
+        workbench = prepare_workbench(config, variables, turn=turn, sandboxed=is_sandboxed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:
             unchanged_trial, changed_trial = build_remedy_trials(

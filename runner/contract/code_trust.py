@@ -47,14 +47,14 @@ def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:
     return origin is not CodeOrigin.OWN if requested is None else requested
 
 
-def choose_build_store(origin: CodeOrigin, *, confined: bool) -> BuildStore:
+def choose_build_store(origin: CodeOrigin, *, sandboxed: bool) -> BuildStore:
     """Return the store in which the builds of some code are kept.
 
     Parameters
     ----------
-    confined
+    sandboxed
         The answer of :func:`needs_sandbox`.
     """
     if origin is CodeOrigin.PULL_REQUEST:
         return BuildStore.PULL_REQUEST
-    return BuildStore.SANDBOX if confined else BuildStore.TRUSTED
+    return BuildStore.SANDBOX if sandboxed else BuildStore.TRUSTED

@@ -18,8 +18,8 @@ def compute_memory_limit(requested_bytes: int | None, ceiling: int | None) -> in
     return min(limits, default=None)
 
 
-def explain_too_many_processes(process_count: int, *, confined: bool) -> str:
+def explain_too_many_processes(process_count: int, *, sandboxed: bool) -> str:
     """Return why ``process_count`` processes cannot start together; empty if they can."""
-    if not confined or process_count <= MAX_CONFINED_PROCESSES:
+    if not sandboxed or process_count <= MAX_CONFINED_PROCESSES:
         return ""
     return f"{process_count} processes are supposed to run at once, but a sandbox allows only {MAX_CONFINED_PROCESSES}"

@@ -48,10 +48,10 @@ class Workbench(Struct, frozen=True):
     """One line for each problem of this host, for the person who starts the session."""
 
 
-def is_sandbox_needed(confined: bool | None, repository: Repository, settings: Settings) -> bool:
-    """Return whether to sandbox code: as ``confined`` says, or if that is None, only code cloned from an address."""
+def is_sandbox_needed(sandboxed: bool | None, repository: Repository, settings: Settings) -> bool:
+    """Return whether to sandbox code: as ``sandboxed`` says, or if that is None, only code cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
-    return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
+    return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, sandboxed)
 
 
 def set_up_workbench(
@@ -59,7 +59,7 @@ def set_up_workbench(
     variables: Mapping[str, str] | None = None,
     *,
     examine_host: bool = True,
-    confined: bool = False,
+    sandboxed: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
     report_repeated_build: Callable[[str], None] = lambda _: None,
 ) -> Workbench:
@@ -72,7 +72,7 @@ def set_up_workbench(
     examine_host
         Whether to count the canary and read the declared settings: needed before a session, but not to show the
         environment.
-    confined
+    sandboxed
         Whether to build and run in a sandbox.
     origin
         Where the code comes from. This and the sandbox decide where builds are kept.
@@ -106,8 +106,8 @@ def set_up_workbench(
         trust = assess_host(settings.programs) if examine_host else HostTrust()
     finally:
         scope = wait_for_scope()  # If nothing can be counted, this raises the reason, before any error that it causes.
-    sandbox = create_sandbox() if confined else None
-    build_store = choose_build_store(origin, confined=confined)
+    sandbox = create_sandbox() if sandboxed else None
+    build_store = choose_build_store(origin, sandboxed=sandboxed)
     max_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     build_places = BuildPlaces(settings.builds, build_store, max_bytes, settings.builds_days)
     session_settings = build_session_settings(scope, settings.builds, sandboxed=sandbox is not None)

@@ -165,7 +165,7 @@ class Trial:
         self._bench = bench
         self._tree = tree
         self._case = bind_case(workload, subject.case)
-        if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
+        if objection := explain_too_many_processes(self._case.processes, sandboxed=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.make_process_state(self._case)
         self._load_cpus = bench.choose_load_cpus(self._case)

@@ -32,25 +32,25 @@ def _choose() -> Iterator[ParameterSet]:
     for name in CASES:
         module = importlib.import_module(f"tests.projects.cases.{name}")
         for user in USERS:
-            for confined in (False, True):
-                is_thorough = (user, confined) in getattr(module, "THOROUGH", ())
+            for sandboxed in (False, True):
+                is_thorough = (user, sandboxed) in getattr(module, "THOROUGH", ())
                 if EVERYTHING or is_thorough:
-                    yield pytest.param(name, user, confined, marks=[pytest.mark.thorough] if is_thorough else [])
+                    yield pytest.param(name, user, sandboxed, marks=[pytest.mark.thorough] if is_thorough else [])
 
 
-@pytest.mark.parametrize(("name", "user", "confined"), list(_choose()))
-def test_the_commit_that_moves_faults_is_found(name: str, user: str, confined: bool, folder: Path) -> None:
+@pytest.mark.parametrize(("name", "user", "sandboxed"), list(_choose()))
+def test_the_commit_that_moves_faults_is_found(name: str, user: str, sandboxed: bool, folder: Path) -> None:
     case: ModuleType = importlib.import_module(f"tests.projects.cases.{name}")
     missing = [tool for tool in case.TOOLS if not shutil.which(tool, path=SYSTEM_PATH)]
     if missing:
         pytest.skip(f"{', '.join(missing)} is not here; make test-projects installs it")
-    if confined and not shutil.which("bwrap"):
+    if sandboxed and not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not here")
     project = Project(folder / "project")
     case.grow(project)
     runner, measured = Runner(folder, user), 0
     for _ in range(ATTEMPTS):
-        result, said = runner.history(project.folder, "--sandbox" if confined else "--no-sandbox")
+        result, said = runner.history(project.folder, "--sandbox" if sandboxed else "--no-sandbox")
         measured += result["measured"]
         if not any(DISTURBED in failed["message"] for failed in result["failed"]):
             break

@@ -12,13 +12,13 @@ def test_only_own_code_is_free_unless_a_person_says_so(origin: CodeOrigin) -> No
     assert not needs_sandbox(origin, False)
 
 
-@pytest.mark.parametrize("confined", [True, False])
+@pytest.mark.parametrize("sandboxed", [True, False])
 @pytest.mark.parametrize("origin", CodeOrigin)
-def test_what_a_pull_request_builds_is_kept_apart(origin: CodeOrigin, confined: bool) -> None:
-    store = choose_build_store(origin, confined=confined)
+def test_what_a_pull_request_builds_is_kept_apart(origin: CodeOrigin, sandboxed: bool) -> None:
+    store = choose_build_store(origin, sandboxed=sandboxed)
     assert (store is BuildStore.PULL_REQUEST) is (origin is CodeOrigin.PULL_REQUEST)
     if origin is not CodeOrigin.PULL_REQUEST:
-        assert (store is BuildStore.TRUSTED) is not confined
+        assert (store is BuildStore.TRUSTED) is not sandboxed
 
 
 def test_the_stores_have_names_of_one_length() -> None:

@@ -252,7 +252,7 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
     os.sync()
     box.change_owner(tree)
 
-    def counts(confined: Sandbox | None) -> tuple[object, ...]:
+    def counts(sandboxed: Sandbox | None) -> tuple[object, ...]:
         """Return what most executions count: on a busy machine an outlier fault comes in now and then."""
         found: Counter[tuple[object, ...]] = Counter()
         for _ in range(6):
@@ -262,7 +262,7 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
                 state=ProcessState(huge_pages="never"),
                 timeout=30,
                 region=True,
-                sandbox=confined,
+                sandbox=sandboxed,
             )
             readings = done.sample.readings
             found[readings["minor-faults"].value, readings["region:minor-faults"].value] += 1

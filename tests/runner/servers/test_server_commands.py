@@ -51,11 +51,11 @@ def run_command(folder: Path, *words: str, user: str = "root", status: int = 0) 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("confined", [False, True], ids=["open", "sandboxed"])
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
 @pytest.mark.parametrize("user", USERS)
-def test_every_user_measures_compares_and_gates(folder: Path, user: str, confined: bool) -> None:
+def test_every_user_measures_compares_and_gates(folder: Path, user: str, sandboxed: bool) -> None:
     base, head = make_server_history(folder / "repo", [ONE, TWO], windows=2)
-    sandbox = "--sandbox" if confined else "--no-sandbox"
+    sandbox = "--sandbox" if sandboxed else "--no-sandbox"
     (report,) = json.loads(run_command(folder, "measure", sandbox, "--json", user=user))
     assert report["outcome"] == "measured", report
     for sample in report["samples"]:
