@@ -27,6 +27,7 @@ from runner.workload import Workload
 MAX_FOLLOW_UPS = 20
 """The largest number of plans to request after the first one. Usually fewer are needed: the service orders one rerun of
 a case at a time, and only while reruns can resolve a doubt."""
+_FAULTS = "minor-faults"
 REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 
 
@@ -115,6 +116,9 @@ class HistoryMeasurement(Struct, frozen=True):
     """Whether to retry every revision that could not be measured before."""
     measure_all: bool = True
     """Whether to measure even revisions whose program has the same bytes as one that was measured before."""
+    leaves_doubts_to_pairs: bool = False
+    """Whether to leave out reruns of cases whose counts vary, because interleaved pairs follow. Fewer pairs than reruns
+    settle a doubt about such a case."""
     store_report: Callable[[Report], None] | None = None
     """Called with each report before it is sent; stores it outside of the service as well."""
 
@@ -173,10 +177,20 @@ class HistoryMeasurement(Struct, frozen=True):
             finished_runs.clear()
             # The new runs may leave doubts: an outlier, or two causes at once.
             next_runs, _ = self._plan_runs(revisions)
-            planned_runs = [run for run in next_runs if run.reason in REASONS_IN_DOUBT]
+            planned_runs = [
+                run
+                for run in next_runs
+                if run.reason in REASONS_IN_DOUBT
+                and not (run.reason is Reason.RERUN and self._leaves_to_pairs(run.case, levels_by_case))
+            ]
             if planned_runs:
                 measure_planned(planned_runs, n_stored=0)
         return self._send_and_summarise(summary, outbox)
+
+    def _leaves_to_pairs(self, case: Case, levels_by_case: Mapping[str, Mapping[str, Number]]) -> bool:
+        """Return whether reruns of a case are left out: its last run showed that its counts vary."""
+        levels = levels_by_case.get(case.name)
+        return self.leaves_doubts_to_pairs and levels is not None and _FAULTS not in levels
 
     def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
         """Send the waiting reports; record in the summary how many still wait, and why others were refused."""

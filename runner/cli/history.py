@@ -165,7 +165,8 @@ def command(
                     f"The workload file of {prepared.workload.name}, or another file in its folder, has changed since "
                     f"the last measurement on this host. This begins new series, so every revision is measured again."
                 )
-            summary = prepared.measure(service, kept_history.spool)
+            proves = not no_prove and prove_for != 0
+            summary = prepared.measure(service, kept_history.spool, leaves_doubts_to_pairs=proves)
             if not summary.n_waiting:
                 # With --no-prove, the time is zero: nothing is proven, but likely changes are still listed.
                 proof_seconds = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - started_at)
@@ -244,11 +245,15 @@ class PreparedHistory(Struct, frozen=True):
         definitions = {str(series["definition"]) for series in service.list_series(**query, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
-    def measure(self, service: Service, spool: Spool | None = None) -> HistorySummary:
+    def measure(
+        self, service: Service, spool: Spool | None = None, *, leaves_doubts_to_pairs: bool = False
+    ) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar.
 
         Parameters
         ----------
+        leaves_doubts_to_pairs
+            See :class:`HistoryMeasurement`.
         spool
             The folder in which reports wait for the service; by default, the one in the runner's home.
         """
@@ -269,6 +274,7 @@ class PreparedHistory(Struct, frozen=True):
             build_jobs=self.build_jobs,
             retry_failed=self.retry_failed,
             measure_all=self.measure_all,
+            leaves_doubts_to_pairs=leaves_doubts_to_pairs,
         )
         with ProgressBar(get_console(), f"{self.repository.name} {self.commit_range}") as observer:
             summary = measurement.measure(self._measured_revisions, observer)

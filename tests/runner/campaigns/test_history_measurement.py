@@ -48,3 +48,23 @@ def test_the_run_before_a_change_is_measured_even_if_commits_between_them_do_not
 ) -> None:
     measured = list_measured(["same", "reused", "broken", "changed"], monkeypatch)
     assert measured[2:] == [(3, False), (4, False), (2, False)]
+
+
+@pytest.mark.parametrize(
+    ("leaves_doubts_to_pairs", "levels", "left"),
+    [
+        (True, {}, True),
+        (True, {"minor-faults": 100}, False),
+        (True, None, False),
+        (False, {}, False),
+    ],
+)
+def test_reruns_are_left_out_where_the_count_varies_and_pairs_follow(
+    leaves_doubts_to_pairs: bool, levels: dict[str, int] | None, left: bool
+) -> None:
+    history = HistoryMeasurement(
+        *[SimpleNamespace(name="copy")] * 7,  # type: ignore[arg-type]
+        leaves_doubts_to_pairs=leaves_doubts_to_pairs,
+    )
+    levels_by_case = {} if levels is None else {reports.CASE.name: levels}
+    assert history._leaves_to_pairs(reports.CASE, levels_by_case) is left
