@@ -26,6 +26,8 @@ MAX_MIDDLE_ATTEMPTS = 3
 MAX_UNEXPLAINED_SHARE = 0.25
 """The newer half of a range is searched only if the change in the older half leaves more than this share of the range's
 change unexplained. A part of this share is therefore worth proving."""
+TIME_RESERVE = 1.25
+"""Factor of the time that the first pairs are expected to take: their duration varies."""
 LIKELY_SHARE = 0.5
 """The smallest change worth proving, as a share of a likely change."""
 UNLIKELY_PERCENT = DEFAULT_RISE_PERCENT / 2
@@ -109,11 +111,12 @@ class Prover(Struct):
     """Names of the cases that may be measured."""
     observer: ProofObserver
     deadline: float
-    """The monotonic time at which the time for proofs ends."""
+    """The monotonic time at which the time for proofs ends; see also ``at_least_one``."""
     store_request: Callable[[ComparisonRequest], None] | None = None
     """Called with the runs of each proof before they are sent; stores them outside of the service as well."""
     at_least_one: bool = False
-    """Whether to make one comparison even if the time for proofs seems too short, because it is only a default."""
+    """Whether to make one comparison even if the time for proofs is too short, because it is only a default. The time
+    is then extended, so that the first pairs are complete: fewer of them would prove nothing."""
     pair_seconds: dict[str, float] = field(default_factory=dict)
     """The duration of a pair by the name of the case: first estimated from samples, then measured in comparisons."""
     comparisons: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
@@ -129,6 +132,9 @@ class Prover(Struct):
                 # An estimate until a comparison is measured. A power without a number of pairs is for the maximum.
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
+            if self.at_least_one and not self.comparisons and open_nominations:
+                first_pairs_seconds = self._estimate_first_pairs(open_nominations[0].case.name)
+                self.deadline = max(self.deadline, time.monotonic() + TIME_RESERVE * first_pairs_seconds)
             ready = (nomination for nomination in open_nominations if self._has_time(nomination.case.name))
             nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
             if nomination is None:
@@ -150,9 +156,11 @@ class Prover(Struct):
         """Return whether the time left suffices for the first pairs of a proof."""
         if self.at_least_one and not self.comparisons:
             return True
-        # Each side is also executed once before the pairs.
-        seconds = (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case, 0.0)
-        return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, seconds)
+        return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, self._estimate_first_pairs(case))
+
+    def _estimate_first_pairs(self, case: str) -> float:
+        """Return how many seconds the first pairs of a proof take, with one more execution of each side before them."""
+        return (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case, 0.0)
 
     def _is_open(self, nomination: Nomination) -> bool:
         """Return whether a nomination may be measured, and this command has not compared its commits yet."""

@@ -84,7 +84,7 @@ _MAX_CHARTS = 3
         default=-1.0,  # a negative time stands for the default that the help states
         metavar="TIME",
         help="Time for proofs, such as 90s or 10m. A proof measures the two commits of a likely change interleaved. "
-        "Default: a tenth of the command's time, at least two minutes.",
+        "Default: a tenth of the command's time, but at least two minutes, and enough for the first pairs.",
     ),
     click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),
     click.option(

@@ -35,8 +35,9 @@ FIRST_PAIRS_OF_COUNTS = 2
 """Pairs before the service is first asked, if only exact counts are judged: two pairs show whether they repeat."""
 FIRST_PAIRS_OF_NOISY_METRICS = 16
 """Pairs before the service is first asked, if noisy metrics are judged: fewer pairs show nothing about them."""
-FIRST_PAIRS_OF_PROOF = 16
-"""Pairs of a proof before the service is first asked: fewer pairs prove nothing."""
+FIRST_PAIRS_OF_PROOF = 18
+"""Pairs of a proof before the service is first asked: fewer pairs prove nothing. The sign test of one of four counts,
+which share the error probability of a case, can decide from 18 pairs on (:mod:`service.rules.comparison.sign_test`)."""
 SAMPLES_PER_FURTHER_BUILD = 5
 """Samples from which the level of a further build is computed."""
 SAMPLES_IN_OTHER_PLACE = 20
