@@ -1,6 +1,7 @@
 """``faultwatch profile``: show where a case's faults, CPU time and waiting come from, and name the cause."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,18 @@ from runner.cli.options import (
 from runner.cli.result_output import output_result
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
-from runner.settings import load_settings
+from runner.settings import Settings, load_settings
 from runner.subject.clone_completeness import find_complete_revision
 from runner.subject.subject_registry import register_subject
 from runner.workload.workload_lookup import choose_single_case
 
 if TYPE_CHECKING:
+    from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
     from runner.contract.profile import Profile
     from runner.profile.recording_plan import CallGraph
+    from runner.reporting.client import Service
+    from runner.subject.repository import Repository
+    from runner.workload import Workload
 
 _STEPS_PER_PROFILE = 4
 """The number of slow steps of a profile: build, count, record faults, record CPU time and waiting."""
@@ -83,8 +88,6 @@ def command(
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler
     from runner.reporting.embedded_service import connect_to_service
-    from runner.reporting.outbox import Outbox
-    from runner.reporting.spool import Spool
     from runner.subject.changed_lines import list_changed_lines
 
     # Check the arguments.
@@ -109,30 +112,25 @@ def command(
         if base_profile:
             _write_stacks(base_profile, stacks / "before")
     # Send the profiles, and request the diagnosis.
-    refusals: list[str] = []
     with connect_to_service(settings) as service:
-        if upload:
-            register_subject(settings, repository, workload)
-            outbox = Outbox(Spool(settings.spool), service.send)
-            for document in (base_profile, profile):
-                if document:
-                    outbox.post(document)
-            refusals = list(outbox.refused.values())
+        profiles_to_send = profiles if upload else []
+        refusals = _send_profiles(profiles_to_send, service, settings, repository, workload)
         changed_lines = list_changed_lines(repository, ends[0], ends[1]) if base_profile else {}
         request = DiagnosisRequest(profile=profile, before=base_profile, changed_lines=changed_lines)
-        diagnosis = service.diagnose(request)
+        diagnosis, failure = _request_diagnosis(service, request)
     documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 
     def show() -> None:
         from runner.cli.profile_difference_tables import show_causes, show_difference
         from runner.cli.profile_tables import show_diagnosis, show_profile
 
-        if diagnosis.difference:
-            show_causes(diagnosis.difference)
-        target = TypedTarget(workload.name, workload_name, repo, variables)
-        show_diagnosis(
-            diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", head, *settings))
-        )
+        if diagnosis is not None:
+            if diagnosis.difference:
+                show_causes(diagnosis.difference)
+            target = TypedTarget(workload.name, workload_name, repo, variables)
+            show_diagnosis(
+                diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", head, *settings))
+            )
         show_profile(profile)
         if base_profile:
             show_difference(base_profile, profile)
@@ -144,6 +142,38 @@ def command(
         show=show,
     )
     _raise_if_refused(refusals)
+    if failure is not None:
+        raise failure
+
+
+def _send_profiles(
+    profiles: "Sequence[Profile]",
+    service: "Service",
+    settings: Settings,
+    repository: "Repository",
+    workload: "Workload",
+) -> list[str]:
+    """Send profiles to the service, if there are any; return why it refused some."""
+    from runner.reporting.outbox import Outbox
+    from runner.reporting.spool import Spool
+
+    if not profiles:
+        return []
+    register_subject(settings, repository, workload)
+    outbox = Outbox(Spool(settings.spool), service.send)
+    for profile in profiles:
+        outbox.post(profile)
+    return list(outbox.refused.values())
+
+
+def _request_diagnosis(
+    service: "Service", request: "DiagnosisRequest"
+) -> "tuple[Diagnosis, None] | tuple[None, FaultwatchError]":
+    """Return the diagnosis of a profile, or why there is none: the profile is shown nevertheless."""
+    try:
+        return service.diagnose(request), None
+    except FaultwatchError as failure:
+        return None, failure
 
 
 class _Steps:

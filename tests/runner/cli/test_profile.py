@@ -1,12 +1,19 @@
 """Which commits ``faultwatch profile`` is about, and how two of them are told."""
 
+import json
+from pathlib import Path
+
 import click
 import pytest
 
-from runner.cli.profile import _parse_commits
+from runner.cli.profile import _parse_commits, command
 from runner.cli.profile_difference_tables import show_difference
 from runner.cli.profile_tables import show_anatomy_and_stacks
 from runner.contract.profile import AllocatingLine, PythonLine
+from runner.doctor.counting import require_measurable
+from runner.errors import FaultwatchError
+from runner.reporting.client import Service
+from tests.runner.commands import make_history
 from tests.runner.contract.test_profile_difference import faulting
 
 
@@ -59,3 +66,23 @@ def test_the_lines_of_java_that_allocate_are_shown(capsys: pytest.CaptureFixture
     line = AllocatingLine(file="Load.java", function="Load.main", line=6, bytes=64 << 20)
     show_anatomy_and_stacks(faulting({("main:9", "copy:20"): 1}).model_copy(update={"java_lines": (line,)}))
     assert "64 MiB Load.main Load.java:6" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.perf
+def test_a_profile_is_shown_although_its_diagnosis_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require_measurable()
+
+    def fail(*_: object) -> None:
+        raise FaultwatchError("the service failed", "try again later")
+
+    monkeypatch.setattr(Service, "diagnose", fail)
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    make_history(tmp_path / "repo", [10])
+    output = tmp_path / "profile.json"
+    words = [str(tmp_path / "repo"), "--no-upload", "--output", str(output)]
+    with pytest.raises(FaultwatchError, match="the service failed"):
+        command.main(words, standalone_mode=False)
+    assert "faults" in capsys.readouterr().out
+    assert json.loads(output.read_text())["profile"]["case"]["workload"] == "pages"
