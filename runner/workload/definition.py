@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from runner.contract.base import Name, Parameter
+from runner.contract.base import Name, Parameter, format_parameter
 from runner.contract.budget import NO_BUDGET, Budget
 from runner.contract.judging import Judging, MetricName
 from runner.contract.metrics import CATALOGUE
@@ -476,10 +476,15 @@ def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
 
 
 def _check_matrix(workload: Workload, file: Path) -> None:
-    """Raise if a parameter has no values, or if a point does not fit the matrix."""
+    """Raise if a parameter has no values or repeats one, or if a point does not fit the matrix."""
     empty_parameters = [name for name, values in workload.matrix.items() if not values]
     if empty_parameters:
         raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]}: no values")
+    for name, values in workload.matrix.items():
+        texts = [format_parameter(value) for value in values]
+        repeated_text = next((text for number, text in enumerate(texts) if text in texts[:number]), None)
+        if repeated_text is not None:  # Two cases would have the same name.
+            raise FaultwatchError(f"{file}: [matrix] {name}: {repeated_text} occurs twice", "remove one of them")
     for point in workload.include:
         if point.keys() != workload.matrix.keys():
             raise FaultwatchError(
