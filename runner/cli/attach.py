@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MAX_PID = 2**22
 """The largest process id that Linux assigns."""
-_READING_NICENESS = 19
+_READING_NICENESS = 10
 """The niceness of this command while it reads recordings: this takes seconds, and the host has other work to do."""
 _MIN_OBSERVED_SECONDS = 1.0
 _MAX_TITLE_CHARACTERS = 1000
