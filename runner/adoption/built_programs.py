@@ -292,6 +292,7 @@ def list_file_runs(
             *(_add_expression(start_command, run) for run in input_runs),
             *stand_ins,
             *(_add_expression(start_command, run) for run in stand_ins),
+            *(_add_output(run) for run in input_runs[:1]),
         ]
     return runs
 
@@ -299,3 +300,9 @@ def list_file_runs(
 def _add_expression(start_command: str, run: RunProposal) -> RunProposal:
     """Insert an expression before the file of a command, for programs that refuse a file without one."""
     return replace(run, command=f"{start_command} {_ANY_EXPRESSION} {run.file}", needs_failures=True)
+
+
+def _add_output(run: RunProposal) -> RunProposal:
+    """Add the name of a file to write, for programs that convert a file and refuse one without it."""
+    output = f"faultwatch-output{PurePosixPath(run.file).suffix}"
+    return replace(run, command=f"{run.command} {output}", needs_failures=True)

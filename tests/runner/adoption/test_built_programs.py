@@ -131,6 +131,12 @@ def test_a_program_that_refuses_a_file_alone_gets_an_expression_before_it() -> N
     ], "without one, the license could be the expression for which all files are searched"
 
 
+def test_a_program_that_converts_a_file_gets_the_name_of_one_to_write() -> None:
+    runs = list_commands([BuiltProgram("pack")], listing({"test/a.json": ""}))
+    (writing,) = [run for run in runs if "faultwatch-output" in run.command]
+    assert (writing.command, writing.needs_failures) == ("./pack test/a.json faultwatch-output.json", True)
+
+
 def test_a_compiler_compiles_an_input_and_starts_neither_assembler_nor_linker() -> None:
     runs = list_commands([BuiltProgram("chibicc")], listing({"test/arith.c": ""}))
     assert "./chibicc -S -o /dev/null test/arith.c" in [run.command for run in runs]

@@ -518,6 +518,7 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
         ("node --single-threaded bin/minjs", "", "bin/minjs"),
         ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded bin/minjs test/input/a.js faultwatch-output.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded bin/minjs --help", "", "bin/minjs"),
         ("node --single-threaded lib/x.js", "", "lib/x.js"),
     ]
