@@ -57,6 +57,7 @@ def test_what_is_not_measured_can_be_ordered_with_a_preview(lab: FlaskClient) ->
         "Measure the empty cell This takes 2 runs, each interleaved with the default cell: 52 executions, about" in text
     )
     assert cells(lab)["libjemalloc.so.2", "never"]["state"] == "empty"
+    assert lab.post("/lab/orders?subject=demo", data={"author": "M" * 101}).status_code == 422
     answer = lab.post("/lab/orders?subject=demo")
     assert answer.status_code == 303
     (job,) = lab.get("/api/v1/jobs").json["items"]

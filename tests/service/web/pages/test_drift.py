@@ -87,3 +87,10 @@ def test_a_drift_that_is_not_certain_says_so(extremes: FlaskClient) -> None:
 
 def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:
     assert "There is no such drift" in read(client, "/drifts/none", 404)
+
+
+def test_profiles_are_not_ordered_by_a_person_whose_name_is_too_long(client: FlaskClient) -> None:
+    (drift, *_) = client.get("/api/v1/drifts?metric=minor-faults").json["items"]
+    answer = client.post("/profiles/jobs", data={"drift": drift["id"], "author": "A" * 101})
+    assert answer.status_code == 422
+    assert "Your name is too long: at most 100 characters are allowed." in answer.text
