@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from urllib.parse import quote
 
 from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -78,8 +77,8 @@ def choose() -> ResponseReturnValue:
         problems = {"base": base_problem, "head": head_problem}
         context = {"refs": names, "form": form, "wrong": problems, "previous": _map_previous_tags(names)}
         return render_template("releases/releases.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
-    address = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
-    return redirect(url_for("releases.show", between=address, subject=form["subject"] or None))
+    between = f"{form['base']}...{form['head']}"
+    return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
 
 
 def _resolve_requested_release(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:

@@ -70,6 +70,16 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
         assert released.get(address, headers={"Accept": "text/html"}).status_code == 404
 
 
+def test_a_branch_whose_name_has_letters_of_addresses_is_compared(released: FlaskClient) -> None:
+    named = tuple(Ref(kind="branch", name=name, commit=commit(5)) for name in ("fix/#12", "50%25", "what"))
+    sent = RevisionList(revisions=(), refs=named).model_dump(mode="json")
+    assert released.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    for ref in named:
+        chosen = released.get("/releases/between", query_string={"base": "v1.0", "head": f"{ref.name}~1"})
+        answer = released.get(chosen.location, headers={"Accept": "application/json"})
+        assert answer.json["head"]["commit"] == commit(4), ref.name
+
+
 def test_a_tag_that_moves_names_its_new_commit(released: FlaskClient) -> None:
     moved = RevisionList(revisions=(), refs=(Ref(kind="tag", name="v1.1", commit=commit(5)),))
     released.put("/api/v1/subjects/demo/revisions", json=moved.model_dump(mode="json"))
