@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
@@ -100,3 +102,27 @@ def test_each_tag_links_to_what_changed_since_the_one_before(released: FlaskClie
     assert 'href="/releases/v1.0...v1.1?subject=demo">since v1.0</a>' in source
     assert 'href="/releases/v1.1...origin/main?subject=demo">since v1.1</a>' in source
     assert source.count(">since ") == 2
+
+
+def test_a_branch_of_the_same_name_does_not_change_the_tag_before_a_tag(released: FlaskClient) -> None:
+    sent = RevisionList(revisions=(), refs=(Ref(kind="branch", name="v1.0", commit=commit(3)),))
+    assert released.put("/api/v1/subjects/demo/revisions", json=sent.model_dump(mode="json")).status_code == 200
+    rows = re.findall(r'<tr><th scope="row">(.*?)</tr>', released.get("/releases").text)
+    (row,) = (row for row in rows if row.startswith("v1.0</th><td>demo</td><td>tag<"))
+    assert "since" not in row, "it is the first tag"
+
+
+def test_a_change_that_was_undone_is_neither_worse_nor_better(app: APIFlask) -> None:
+    client = app.test_client()
+    named = tuple(Ref(kind="tag", name=f"v{number}", commit=commit(number)) for number in (1, 3))
+    commits = tuple(reports.revision(number) for number in range(1, 4))
+    sent = RevisionList(revisions=commits, refs=named).model_dump(mode="json")
+    assert client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    body = {"reports": [run.model_dump(mode="json") for run in reports.proven(100, 150, 100)]}
+    assert client.post("/api/v1/runs", json=body).status_code == 200
+    (change,) = client.get("/releases/v1...v3.json").json["changes"]
+    assert [part["change"] for part in change["commits"]] == [50, -50]
+    text = read(client, "/releases/v1...v3").replace("\xa0", " ")
+    assert "Nothing changed in 1 series." in text
+    assert "+50 faults" in text, "the drifts are still listed"
+    assert "0 series changed and 1 did not, over 2 commits." in text
