@@ -118,11 +118,13 @@ def test_a_change_that_was_undone_is_neither_worse_nor_better(app: APIFlask) -> 
     commits = tuple(reports.revision(number) for number in range(1, 4))
     sent = RevisionList(revisions=commits, refs=named).model_dump(mode="json")
     assert client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
-    body = {"reports": [run.model_dump(mode="json") for run in reports.proven(100, 150, 100)]}
+    runs = [*reports.proven(0, 50, 0), *reports.proven(100, 100, 110, case=OTHER_CASE)]
+    body = {"reports": [run.model_dump(mode="json") for run in runs]}
     assert client.post("/api/v1/runs", json=body).status_code == 200
-    (change,) = client.get("/releases/v1...v3.json").json["changes"]
+    largest, change = client.get("/releases/v1...v3.json").json["changes"]
+    assert (largest["change"], change["change"]) == (10, 0)
     assert [part["change"] for part in change["commits"]] == [50, -50]
     text = read(client, "/releases/v1...v3").replace("\xa0", " ")
-    assert "Nothing changed in 1 series." in text
+    assert "1 of 2 series is worse, 0 better, 1 the same." in text
     assert "+50 faults" in text, "the drifts are still listed"
-    assert "0 series changed and 1 did not, over 2 commits." in text
+    assert "1 series changed and 1 did not, over 2 commits." in text
