@@ -45,8 +45,14 @@ def _require_zone(name: str) -> str:
     return name
 
 
-def _read_time(value: object) -> object:
-    return time.fromisoformat(value) if isinstance(value, str) else value
+def _read_time(value: object) -> time:
+    """Return a time of day; raise for a number, which would count as seconds, and for a time with a zone of its own."""
+    moment = time.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(moment, time):
+        raise ValueError('write a time of day, such as "08:30"')
+    if moment.tzinfo is not None:
+        raise ValueError('write a time of day without a zone, such as "08:30", and set zone to its time zone')
+    return moment
 
 
 Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]

@@ -26,6 +26,8 @@ def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         '[[channel]]\nname = "chat"\nkind = "webhook"\nurl = "https://chat.example.org/s3cret"\n'
         '[[channel]]\nname = "team"\nkind = "chat"\nurl = "pover://user@s3cretToken"\n'
         '[[channel]]\nname = "room"\nkind = "chat"\nurl_variable = "ROOM"\n'
+        '[[channel]]\nname = "list"\nkind = "webhook"\nurl = "https://lists.example.org/"\n'
+        'digest = "08:30"\ndigest_day = "friday"\n'
     )
     values = shown(monkeypatch, tmp_path, FAULTWATCH_WORKERS="3", DATABASE_URL="postgresql://me:s3cret@db/faults")
     assert values["FAULTWATCH_WORKERS"] == ("3", "environment")
@@ -33,6 +35,7 @@ def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert values["chat"] == ("at chat.example.org", str(tmp_path / "notifications.toml"))
     assert values["team"] == ("by Pushover", str(tmp_path / "notifications.toml"))
     assert values["room"][0].startswith("at a secret address")
+    assert values["list"][0] == "at lists.example.org; one message a week, on Friday at 08:30 UTC"
     assert values["DATABASE_URL"] == ("postgresql://me:***@db/faults", "environment")
     assert "s3cret" not in CliRunner().invoke(cli, ["config"]).output
 
