@@ -208,6 +208,14 @@ def test_zero_forbids_a_logarithmic_axis(measured: Watched) -> None:
     assert drawn(page)["y"] == "linear"
 
 
+def test_an_overlaid_series_with_zeros_forbids_a_logarithmic_axis(measured: Watched) -> None:
+    found = measured.page.request.get(f"{measured.address}/api/v1/series?metric=major-faults").json()["items"]
+    page = measured.open(f"/series/1?with={found[0]['id']}&as=values&y=log")
+    assert drawn(page)["y"] == "linear"
+    assert page.get_by_role("button", name="Log").is_disabled()
+    measured.assert_quiet()
+
+
 def test_the_keyboard_walks_zooms_and_opens(measured: Watched) -> None:
     page = measured.open("/series/1")
     canvas = page.locator("canvas")
