@@ -266,7 +266,7 @@ def test_the_chart_is_copied_as_a_picture_of_what_is_seen(service: str, opened: 
     watched = opened(service, permissions=["clipboard-read", "clipboard-write"], **MODES["desktop"])
     page = watched.open("/series/1?from=3.5&to=6.5&y=log")
     page.get_by_text("Copy chart").click()
-    page.get_by_text("Copied").wait_for()
+    page.locator("[data-told]").get_by_text("Copied").wait_for()
     # On a busy machine Chromium says that a picture is written before a reader sees it.
     assert comes_true(page, "navigator.clipboard.read().then(([item]) => item?.types.includes('image/png'))")
     size = page.evaluate("""async () => {
