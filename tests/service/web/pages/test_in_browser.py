@@ -577,6 +577,10 @@ def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str],
     history.send(client, history.reports()[history.REGRESSION :])
     page.get_by_role("heading", name="3 open events").wait_for()
     assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
+    page.locator(".map a[data-cell][tabindex='0']").focus()
+    first = page.evaluate("document.activeElement.querySelector('title').textContent")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.querySelector('title').textContent") != first, "the map is walked"
     watched.assert_fits()
     watched.assert_quiet()
 
