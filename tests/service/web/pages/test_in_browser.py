@@ -596,10 +596,16 @@ def test_events_are_decided_by_keys_and_a_selection_stays_when_the_list_brings_i
         page.keyboard.press(key)
     second = page.locator("li.inbox-row").nth(1).locator("input")
     assert second.is_checked()
+    assignee = page.locator("input[name=assignee]")
+    assignee.fill("Grace")
+    assignee.evaluate("(field) => field.setSelectionRange(1, 2)")
     page.evaluate("document.querySelector('main').dataset.old = 1")
     history.send(client, [history.reports()[-1].model_copy(update={"run_id": history.run_id(99)})])
     page.locator("main:not([data-old])").wait_for()
     assert second.is_checked()
+    page.keyboard.type("x")
+    assert assignee.input_value() == "Gxace", "what is typed stays, and so does the cursor"
+    page.keyboard.press("Escape")
     page.keyboard.press("e")
     assert page.locator("select[name=action]").input_value() == "expect"
     page.keyboard.type("a new cache")
