@@ -44,8 +44,10 @@ def index() -> Page:
 def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str, str], str]:
     """Return the tag before each tag, and the newest tag for each branch, by subject, kind and name.
 
-    The first tag of a subject has none.
+    The first tag of a subject has none. Names with two dots, which git does not allow, would be split at them in the
+    address of a comparison, so they are left out.
     """
+    names = [entry for entry in names if ".." not in entry["name"]]
     previous_tag_of_subject: dict[str, str] = {}
     previous = {}
     for entry in reversed(names):  # the oldest first
