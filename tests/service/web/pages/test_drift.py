@@ -39,6 +39,8 @@ def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_pat
         answer = client.get(f"/drifts/{moved}")
         assert answer.status_code == 302
         assert re.fullmatch("/events/[0-9a-f]+", answer.location)
+        for form, kind in (("json", "application/json"), ("csv", "text/csv")):
+            assert client.get(f"/drifts/{moved}.{form}", follow_redirects=True).mimetype == kind
         assert client.get("/drifts/0000000000000000").status_code == 404
 
 
