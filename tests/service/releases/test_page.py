@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -80,6 +81,9 @@ def test_a_branch_whose_name_has_letters_of_addresses_is_compared(released: Flas
         chosen = released.get("/releases/between", query_string={"base": "v1.0", "head": f"{ref.name}~1"})
         answer = released.get(chosen.location, headers={"Accept": "application/json"})
         assert answer.json["head"]["commit"] == commit(4), ref.name
+        source = released.get(chosen.location).text
+        (address,) = re.findall(r'<link rel="alternate" href="([^"]+)" type="application/json">', source)
+        assert released.get(html.unescape(address)).json == answer.json, "the page links to its JSON"
 
 
 def test_a_tag_that_moves_names_its_new_commit(released: FlaskClient) -> None:
