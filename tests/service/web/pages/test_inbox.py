@@ -244,6 +244,18 @@ def test_the_list_is_paged(tmp_path: Path) -> None:
         assert set(re.findall(r'name="event" value="(\w+)"', first)).isdisjoint(
             re.findall(r'name="event" value="(\w+)"', second)
         )
+        answer = decide(
+            client,
+            re.findall(r'name="event" value="(\w+)"', second),
+            action="expect",
+            reason="a new cache",
+            list="/?offset=25",
+        )
+        text = read(client, answer.location)
+        assert "The list has no events left on this page." in text
+        assert "Nothing is waiting for a decision." not in text
+        assert "26 to" not in text
+        assert "The list has no events left" in read(client, "/events?offset=25&direction=regression")
 
 
 def test_the_judged_series_have_a_page_of_their_own(client: FlaskClient) -> None:
