@@ -55,6 +55,14 @@ def test_a_point_beside_the_path_stands_at_its_own_commit() -> None:
     assert dot["x"] == 8
 
 
+def test_runs_beside_the_path_and_of_other_series_are_seen_by_a_closer_look_too() -> None:
+    few, many = made_series.faults(), made_series.long(5_000)
+    assert not build_chart(few, str)["thinned"]
+    assert build_chart(few, str, overlaid_series=[many])["thinned"]
+    beside = [point.model_copy(update={"on_path": False}) for point in many.points]
+    assert build_chart(few.model_copy(update={"points": [*few.points, *beside]}), str)["thinned"]
+
+
 def test_zero_rules_out_a_logarithmic_axis() -> None:
     assert not build_chart(made_series.majors(), str)["logarithmic"]
     assert build_chart(made_series.faults(), str)["logarithmic"]
