@@ -23,7 +23,7 @@ from pydantic import (
 
 from runner.contract.base import Name
 from runner.contract.docstrings import collect_field_docstrings
-from service.config.setting_fields import Settings, declare_setting
+from service.config.setting_fields import Settings, declare_setting, expand_user
 from service.errors import ServiceError
 
 VARIABLE = "FAULTWATCH_NOTIFICATIONS"
@@ -45,8 +45,14 @@ def _require_zone(name: str) -> str:
     return name
 
 
-def _read_time(value: object) -> object:
-    return time.fromisoformat(value) if isinstance(value, str) else value
+def _read_time(value: object) -> time:
+    """Return a time of day; raise for a number, which would count as seconds, and for a time with a zone of its own."""
+    moment = time.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(moment, time):
+        raise ValueError('write a time of day, such as "08:30"')
+    if moment.tzinfo is not None:
+        raise ValueError('write a time of day without a zone, such as "08:30", and set zone to its time zone')
+    return moment
 
 
 Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -318,16 +324,16 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
     ServiceError
         If the file cannot be read or a setting is invalid.
     """
-    path = file_setting.expanduser() if file_setting else home / FILE
+    path = file_setting or home / FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        text = expand_user(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         if file_setting:
             raise ServiceError(
                 "The file does not exist", f"{VARIABLE}={path}", "Create it, or unset the variable."
             ) from None
         return NotificationSettings()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ServiceError(
             "The file cannot be read", f"{path} ({error})", "Make it readable for this user, and save it as UTF-8 text."
         ) from error

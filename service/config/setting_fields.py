@@ -78,9 +78,13 @@ def _read_file(file: Path | None, variable: str) -> str:
     reason = "it is not set"
     if file is not None:
         try:
-            return file.expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
+            return expand_user(file).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            reason = error.strerror or ""
+        except UnicodeDecodeError:
+            reason = "it is not text"
+        except ValueError as error:
+            reason = str(error)
     remedy = "Set the variable to the path of the file."
     raise ServiceError("A settings file cannot be read", f"{variable}: {reason}", remedy)
 
@@ -99,7 +103,19 @@ def _parse_yes_or_no(text: object) -> object:
 
 
 def _parse_seconds(text: object) -> object:
-    return timedelta(seconds=int(text)) if isinstance(text, str) else text
+    """Return a number of seconds as a duration."""
+    try:
+        return timedelta(seconds=int(text)) if isinstance(text, str) else text
+    except OverflowError as error:
+        raise ValueError("too many seconds") from error
+
+
+def expand_user(path: Path) -> Path:
+    """Return a path with the home folder in place of ``~``; raise ValueError if there is no such user."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError("there is no such user") from error
 
 
 def _check_address(address: str) -> str:

@@ -29,6 +29,7 @@ from service.config.setting_fields import (
     Words,
     YesOrNo,
     declare_setting,
+    expand_user,
 )
 from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
@@ -80,7 +81,7 @@ class Config(Settings):
 
     heading, guide = "Service", "Who may do what"
 
-    home: Annotated[Path, AfterValidator(lambda home: home.expanduser().absolute())] = declare_setting(
+    home: Annotated[Path, AfterValidator(lambda home: expand_user(home).absolute())] = declare_setting(
         "FAULTWATCH_HOME",
         "Home",
         default_factory=lambda: Path("~/.local/share/faultwatch").expanduser(),

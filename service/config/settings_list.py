@@ -142,7 +142,8 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
     if channel.only != "all":
         limits.append(f"only {channel.only}")
     if channel.digest is not None:
-        limits.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
+        period = "day" if channel.digest_day is None else f"week, on {channel.digest_day.capitalize()}"
+        limits.append(f"one message a {period} at {channel.digest:%H:%M} {channel.zone}")
     if channel.quiet is not None:
         limits.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
     if isinstance(channel, EmailChannel):

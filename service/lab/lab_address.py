@@ -125,7 +125,8 @@ class LabAddress:
         LabProblem
             A part of the address is not valid.
         """
-        if self.pairs and not (self.pairs.isdecimal() and _MIN_PAIRS <= int(self.pairs) <= _MAX_PAIRS):
+        is_number = self.pairs.isdecimal() and len(self.pairs) <= len(str(_MAX_PAIRS))
+        if self.pairs and not (is_number and _MIN_PAIRS <= int(self.pairs) <= _MAX_PAIRS):
             raise LabProblem("pairs", f"The number of pairs must be from {_MIN_PAIRS} to {_MAX_PAIRS}.")
         rows = [setting_names.find_canonical_name(name) for name in self.rows.split()]
         columns = [setting_names.find_canonical_name(name) for name in self.columns.split()]

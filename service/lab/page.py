@@ -77,15 +77,17 @@ def order() -> ResponseReturnValue:
             lab = lab_address.read_lab_at(session, address)
         except LabProblem as problem:
             abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
-    cells_to_order = [
-        cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))
+    questions = [
+        cell.question
+        for cell in _list_cells(lab)
+        if cell.question is not None and _is_chosen(cell, form.get("cell", ""))
     ]
-    if not cells_to_order:
+    if not questions:
         return _show_problem(address, "There is nothing to order: all cells have already been measured or ordered.")
-    name = form["author"] or None
-    requester = Requester(find_author(name), Where.DASHBOARD)
-    for cell in cells_to_order:
-        job_orders.place_order(JobOrder(question=cell.question, author=name), requester)
+    orders = [forms.build_order(question, form["author"]) for question in questions]
+    requester = Requester(find_author(form["author"] or None), Where.DASHBOARD)
+    for job_order in orders:
+        job_orders.place_order(job_order, requester)
     return redirect(url_for("lab.show", **address.arguments), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 
 

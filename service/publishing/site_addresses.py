@@ -114,8 +114,11 @@ class SiteAddresses:
 
 
 def make_file_name(text: str) -> str:
-    """Return a name for a file or folder that all file systems allow; different texts have different names."""
-    if _PLAIN_NAME.fullmatch(text):
+    """Return a name for a file or folder that all file systems allow; different texts have different names.
+
+    No name ends like that of a page: the folder of a subject ``foo.html`` would have the name of the page of ``foo``.
+    """
+    if _PLAIN_NAME.fullmatch(text) and not text.endswith(".html"):
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
     legible_part = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-")[:_MAX_NAME_CHARACTERS]

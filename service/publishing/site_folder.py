@@ -39,6 +39,8 @@ def replace_site(site: Path) -> Iterator[Path]:
                 site.rename(old_folder)
             new_folder.rename(site)
         finally:
+            if old_folder.exists() and not site.exists():  # The command was stopped between the two renames.
+                old_folder.rename(site)
             shutil.rmtree(new_folder, ignore_errors=True)
             shutil.rmtree(old_folder, ignore_errors=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from urllib.parse import quote
 
 from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -42,22 +41,24 @@ def index() -> Page:
     )
 
 
-def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the tag before each tag, and the newest tag for each branch, by subject and name.
+def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str, str], str]:
+    """Return the tag before each tag, and the newest tag for each branch, by subject, kind and name.
 
-    The first tag of a subject has none.
+    The first tag of a subject has none. Names with two dots, which git does not allow, would be split at them in the
+    address of a comparison, so they are left out.
     """
+    names = [entry for entry in names if ".." not in entry["name"]]
     previous_tag_of_subject: dict[str, str] = {}
     previous = {}
     for entry in reversed(names):  # the oldest first
         if entry["kind"] == "tag":
             subject, tag = entry["subject"], entry["name"]
             if subject in previous_tag_of_subject:
-                previous[subject, tag] = previous_tag_of_subject[subject]
+                previous[subject, "tag", tag] = previous_tag_of_subject[subject]
             previous_tag_of_subject[subject] = tag
     branches = [(entry["subject"], entry["name"]) for entry in names if entry["kind"] == "branch"]
     return previous | {
-        (subject, branch): previous_tag_of_subject[subject]
+        (subject, "branch", branch): previous_tag_of_subject[subject]
         for subject, branch in branches
         if subject in previous_tag_of_subject
     }
@@ -78,8 +79,8 @@ def choose() -> ResponseReturnValue:
         problems = {"base": base_problem, "head": head_problem}
         context = {"refs": names, "form": form, "wrong": problems, "previous": _map_previous_tags(names)}
         return render_template("releases/releases.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
-    address = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
-    return redirect(url_for("releases.show", between=address, subject=form["subject"] or None))
+    between = f"{form['base']}...{form['head']}"
+    return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
 
 
 def _resolve_requested_release(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
@@ -113,14 +114,13 @@ def show(between: str) -> Page:
 
 def _count_changes(releases: Releases) -> ChangeCounts:
     """Return how many series changed, and the largest changes."""
-    is_worse_by_row = [_is_worse(row) for row in releases.changes]
     largest_changes = [
         LargeChange(_is_worse(row), _describe_change(row), row.case, row.series_id)
-        for row in releases.changes[:N_LARGEST]
+        for row in releases.net_changes[:N_LARGEST]
     ]
-    n_worse = sum(is_worse_by_row)
+    n_worse = sum(map(_is_worse, releases.net_changes))
     return ChangeCounts(
-        n_worse, len(is_worse_by_row) - n_worse, releases.unchanged, noun="series", largest=largest_changes
+        n_worse, len(releases.net_changes) - n_worse, releases.n_same, noun="series", largest=largest_changes
     )
 
 

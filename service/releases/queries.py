@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome
 from service.releases.rules.decomposition import EventOfDrift, decompose_change, is_between
 from service.releases.schemas import ReleaseChange, Releases, ReleaseSide
+from service.rules.relative_change import compute_change_rank
 from service.rules.series.candidate_commits import are_connected, list_commits_between
 from service.schemas.history import Drift, Number
 from service.store.engine import bulk
@@ -72,7 +73,7 @@ def _map_previous_commits(session: Session, subject_id: int) -> dict[str, list[s
 
 def _rank_change(change: ReleaseChange) -> tuple[float, str, str, str]:
     """Return the sort key that puts the largest relative change first; a change from zero is the largest."""
-    size = float("inf") if change.percent is None else abs(change.percent)
+    size = compute_change_rank(change.change, change.before) if change.change else 0.0
     return -size, change.case, change.host, change.metric
 
 

@@ -67,5 +67,16 @@ class Releases(View):
     """False if no known history connects the two commits, as in an import without the repository. The commits between
     them then follow the order in which they were first measured."""
     changes: list[ReleaseChange]
+    """The series that have drifts between the releases, also those whose drifts cancel each other out."""
     unchanged: int
-    """The number of judged series in both releases that did not change."""
+    """The number of judged series in both releases that have no drift between them."""
+
+    @property
+    def net_changes(self) -> list[ReleaseChange]:
+        """The series whose levels differ."""
+        return [change for change in self.changes if change.change]
+
+    @property
+    def n_same(self) -> int:
+        """The number of series with the same level, whether or not they have drifts."""
+        return self.unchanged + len(self.changes) - len(self.net_changes)

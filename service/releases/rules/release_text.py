@@ -18,16 +18,16 @@ _CERTAINTY_WORDS = {
 
 
 def write_markdown(releases: Releases) -> str:
-    """Return a table with a row for each changed series, largest change first, with at most a hundred rows."""
+    """Return a table with a row for each series that has drifts, largest change first, with at most a hundred rows."""
     head = f"### {make_plain(releases.subject)}: {make_plain(releases.base.name)} to {make_plain(releases.head.name)}"
     if not releases.changes:
         return f"{head}\n\nNo judged series changed ({releases.unchanged:,} compared).\n"
     rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
-    n_omitted = len(releases.changes) - len(rows)
+    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED)  # Series without a net change are the last.
     lines = [
         head,
         "",
-        f"{len(releases.changes):,} series changed and {releases.unchanged:,} did not, over "
+        f"{len(releases.net_changes):,} series changed and {releases.n_same:,} did not, over "
         f"{releases.commits:,} commit{'s' if releases.commits != 1 else ''}.",
         "",
         "| case | before | after | change | commits | configuration |",

@@ -34,7 +34,7 @@ class VersionedCache(Generic[Value]):
     max_items
         Maximum number of items in all values of a database. The newest value is always kept, however large it is.
     count_items
-        Returns how many items a value has.
+        Returns how many items a value has. An empty value counts as one item, so that their number is limited too.
     max_seconds
         Seconds after which a value is computed again even if the version is the same.
     """
@@ -60,7 +60,7 @@ class VersionedCache(Generic[Value]):
                 return cast(Value, entry.value)
         value = compute()
         with self._lock:
-            entries[key] = _Entry(version, value, self._count_items(value), time.monotonic())
+            entries[key] = _Entry(version, value, max(1, self._count_items(value)), time.monotonic())
             entries.move_to_end(key)
             while len(entries) > 1 and sum(cached.items for cached in entries.values()) > self._max_items:
                 entries.popitem(last=False)

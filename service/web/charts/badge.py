@@ -58,7 +58,9 @@ def build_series_badge(series: SeriesDetail) -> Badge:
         return Badge(label, "not measured", Tone.NEUTRAL)
     if not series.drifts:
         return Badge(label, format_quantity(newest_point.value, series.unit), Tone.NEUTRAL)
-    last_drift = max(series.drifts, key=lambda drift: (drift.committed_at, drift.id))
+    # By the place on the path: the dates of commits need not follow the history, and settings can change at one commit.
+    place_of_run = {point.run_id: place for place, point in enumerate(series.points) if point.on_path}
+    last_drift = max(series.drifts, key=lambda drift: (place_of_run.get(drift.run_after, -1), drift.committed_at))
     change = f" ({format_percent(last_drift.percent)})" if last_drift.percent is not None else ""
     tone = Tone.BAD if last_drift.direction is Direction.REGRESSION else Tone.GOOD
     return Badge(label, format_quantity(last_drift.after, series.unit) + change, tone)

@@ -132,18 +132,19 @@ class Plot:
         return sorted(points, key=lambda point: (point.position, point.measured_at), reverse=True)
 
     @cached_property
-    def _positions(self) -> list[int]:
-        return [point.position for point in self.path.points]
+    def _time_by_position(self) -> list[tuple[int, float]]:
+        # The path goes back in the history where the environment changes, so its positions have to be sorted.
+        return sorted(zip((point.position for point in self.path.points), self.path.times, strict=True))
 
     def find_previous_time(self, position: int) -> float:
         """Return the time of the last measured commit before a position, which stands in for the time of a failure.
 
         For a position before the first measured commit, the time of that commit is returned; 0 if none was measured.
         """
-        if not self.path.times:
+        if not self._time_by_position:
             return 0.0
-        index = max(0, bisect_right(self._positions, position) - 1)
-        return self.path.times[index]
+        index = bisect_right(self._time_by_position, position, key=lambda position_and_time: position_and_time[0])
+        return self._time_by_position[max(0, index - 1)][1]
 
 
 class Plots:

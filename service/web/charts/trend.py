@@ -106,6 +106,8 @@ class OverlaidSeries(TypedDict):
     unit: str
     logarithmic: bool
     start: Number | None
+    thinned: bool
+    """Whether the chart draws only a part of its runs."""
     path: list[Dot]
 
 
@@ -158,7 +160,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     path, off_path, slots = plot.path, plot.off_path, plot.slots
     scale = _choose_scale([path, off_path], series.unit)
     make_dot = _DotMaker(series.unit, scale, plot, run_url)
-    thinned_path = path.thin(window)
+    thinned_path, thinned_off_path = path.thin(window), off_path.thin(window)
     lowest = min(
         (drawn_points.lowest for drawn_points in (path, off_path) if drawn_points.lowest is not None), default=0
     )
@@ -167,6 +169,10 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         *_list_failures(series.failures, plot, run_url),
         *_list_gaps(plot.valueless, slots, run_url),
     ]
+    others = [
+        _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid_series
+    ]
+    is_thinned = len(thinned_path) < len(path.points) or len(thinned_off_path) < len(off_path.points)
     return {
         "title": series.title,
         "host": series.host,
@@ -178,9 +184,9 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         "start": scale_value(path.values[0], scale) if path.values else None,
         "slots": slots.count,
         "runs": len(path.points),
-        "thinned": window is not None or len(thinned_path) < len(path.points),
+        "thinned": window is not None or is_thinned or any(other["thinned"] for other in others),
         "path": [make_dot(point) for point in thinned_path],
-        "beside": [make_dot(point) for point in off_path.thin(window)],
+        "beside": [make_dot(point) for point in thinned_off_path],
         "flags": [
             _flag_drift(drift, make_dot(point), standings.get(drift.id, "open")) for drift, point in flagged_drifts
         ],
@@ -188,9 +194,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         # A series that is not judged has no levels, and a median of all points would look like one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
         "lines": _list_lines(series, path),
-        "others": [
-            _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid_series
-        ],
+        "others": others,
     }
 
 
@@ -226,6 +230,7 @@ def _describe_overlaid_series(
     plot = OverlaidPlot(drawn_points, slots)
     scale = scales.get(series.unit) or _choose_scale([drawn_points], series.unit)
     make_dot = _DotMaker(series.unit, scale, plot, run_url)
+    thinned_path = drawn_points.thin(window)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
@@ -235,7 +240,8 @@ def _describe_overlaid_series(
         "unit": scale.unit,
         "logarithmic": drawn_points.lowest is None or drawn_points.lowest > 0,
         "start": scale_value(drawn_points.values[0], scale) if drawn_points.values else None,
-        "path": [make_dot(point) for point in drawn_points.thin(window)],
+        "thinned": len(thinned_path) < len(drawn_points.points),
+        "path": [make_dot(point) for point in thinned_path],
     }
 
 

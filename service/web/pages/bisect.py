@@ -170,7 +170,7 @@ def show(job_id: int) -> Page:
 @bp.post("/bisects/<int:job_id>/profiles")
 def profile_both(job_id: int) -> ResponseReturnValue:
     """Order profiles of the first culprit and its parent."""
-    name = forms.read_form().get("author") or None
+    form = forms.read_form()
     question = None
     with get_database().reading() as session:
         row = jobs.find_job(session, job_id)
@@ -180,8 +180,8 @@ def profile_both(job_id: int) -> ResponseReturnValue:
             question = _build_profile_question(bisect, _list_culprits(progress))
     if question is None:
         abort(404, "There is no such bisect, or it has not found a culprit yet.")
-    order = JobOrder(question=question, author=name)
-    job, _ = job_orders.place_order(order, Requester(find_author(name), Where.DASHBOARD))
+    order = forms.build_order(question, form["author"])
+    job, _ = job_orders.place_order(order, Requester(find_author(order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 

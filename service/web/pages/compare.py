@@ -73,6 +73,7 @@ class Comparison(NamedTuple):
     cases: Sequence[ComparedCase]
     """The rows by case."""
     counts: ChangeCounts
+    """How many of all cases changed, also of those that are not shown."""
 
 
 _NO_COMPARISON = Comparison((), (), Matched((), (), ()), (), ChangeCounts(0, 0, 0))
@@ -219,12 +220,12 @@ def _compare_sides(
     readings = compared_runs.read_readings(session, numbers, query.metrics)
     drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
     rows = compare_all(matched.pairs, readings, drifts_between, _compare_interleaved(session, matched, base, head))
+    counts = count_changes(group_cases(rows))  # Of all cases: what is shown does not change the result.
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
     rows = sort_rows(rows, query.sort)
-    compared_cases = group_cases(rows)
     differences = _list_setting_differences(session, matched.pairs)
-    return Comparison(rows, differences, matched, compared_cases, count_changes(compared_cases))
+    return Comparison(rows, differences, matched, group_cases(rows), counts)
 
 
 def _compare_interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from flask import abort, redirect, url_for
+from flask import abort, redirect, request, url_for
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
@@ -47,7 +47,9 @@ def show(drift_id: str) -> Page:
         event = events.find_event_of_drift(session, drift_id)
         if drift is None and event is not None:
             # Later runs have moved the drift, so that its id has changed: the event has the present drift.
-            abort(redirect(url_for("event.show", event_id=event.id)))
+            # The endpoints of both pages have the same endings for JSON and CSV.
+            ending = (request.endpoint or "").removeprefix("drift.show")
+            abort(redirect(url_for(f"event.show{ending}", event_id=event.id)))
         if drift is None:
             abort(404, "There is no such drift. If there was one, later runs no longer show it.")
         before, after = runs.find_report(session, drift.run_before), runs.find_report(session, drift.run_after)

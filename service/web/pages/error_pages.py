@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
 from service.web.database_outage import find_unavailability
-from service.web.problems import ProblemError, answer_http_error, answer_problem
+from service.web.problems import ProblemError, answer_crash, answer_http_error, answer_problem
 from service.web.rendering.page_formats import read_requested_format
 
 log = logging.getLogger(__name__)
@@ -73,9 +73,11 @@ def _render_problem(error: ProblemError) -> ResponseReturnValue:
 
 
 def _render_crash(error: Exception) -> ResponseReturnValue:
-    """Answer an unexpected exception with a page, and log it."""
+    """Answer an unexpected exception with a page, or with a problem document for programs, and log it."""
     if (problem := find_unavailability(error)) is not None:
         return _render_problem(problem)
+    if _wants_document():
+        return answer_crash(error)
     log.error("a page crashed", exc_info=error)
     return render_template("problem.html", name="This page cannot be shown", description=_CRASH_MESSAGE), 500
 

@@ -116,9 +116,11 @@ def triage() -> ResponseReturnValue:
 
 def _parse_list_address(address: str) -> tuple[str, dict[str, str]]:
     """Return the path and the query of the list from which a form was sent; those of the first page if invalid."""
-    parts = urlsplit(address)
-    names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
-    query = {name: value for name, value in parse_qsl(parts.query) if name in {*names, "offset"}}
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "/", {}
+    query = {name: value for name, value in parse_qsl(parts.query) if name in inbox.PARAMETERS}
     return ("/events" if parts.path == "/events" else "/"), query
 
 

@@ -117,7 +117,7 @@ def order_profiles() -> ResponseReturnValue:
         question = _build_question(session, drift) if drift else None
     if question is None:
         abort(404, "There is no such drift, or the drift has no commit that can be profiled.")
-    return _place_order(JobOrder(question=question, author=form["author"] or None))
+    return _place_order(forms.build_order(question, form["author"]))
 
 
 @bp.post("/profiles/<uuid:profile_id>/remedies")
@@ -137,10 +137,9 @@ def order_remedy(profile_id: UUID) -> ResponseReturnValue:
             revision=summary.revision.commit,
             settings=settings,
         )
-        order = JobOrder(question=question, author=form["author"] or None)
     except ValidationError as error:
         abort(422, forms.describe_errors(error))
-    return _place_order(order)
+    return _place_order(forms.build_order(question, form["author"]))
 
 
 def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:

@@ -46,7 +46,7 @@ _SINCE_WORDS = {
     "30d": "30 days ago",
     ALL: "the beginning",
 }
-_PARAMETERS = (
+PARAMETERS = (
     *("state", "since", "date", "committed", "direction", "subject", "host", "assignee", "certainty", "cause"),
     *("case", "metric", "series", "sort", "folded", "snoozed", "offset"),
 )
@@ -88,7 +88,7 @@ class InboxQuery:
         Parameters that are empty or have their default value are left out.
         """
         # A new selection starts at its first page, so `offset` is not kept. `since` contains the value of `date`.
-        query = {name: getattr(self, name) for name in _PARAMETERS if name not in {"date", "offset"}} | changes
+        query = {name: getattr(self, name) for name in PARAMETERS if name not in {"date", "offset"}} | changes
         defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
         arguments = {name: value for name, value in query.items() if value and value != defaults.get(name)}
         return f"{self.path}?{urlencode(arguments)}" if arguments else self.path
@@ -245,10 +245,10 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
 def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     """Return the filters in an address; refuse unknown parameters and invalid values."""
     for name in args:
-        if name not in _PARAMETERS:
+        if name not in PARAMETERS:
             raise make_unprocessable(
                 name[:_MAX_SHORT_TEXT],
-                f"is not a parameter of this list; its parameters are {', '.join(_PARAMETERS)}",
+                f"is not a parameter of this list; its parameters are {', '.join(PARAMETERS)}",
             )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"

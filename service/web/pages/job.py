@@ -37,7 +37,10 @@ _PROFILE_IDS = TypeAdapter(list[UUID])
 @page(bp, "/jobs")
 def index() -> Page:
     """List the open jobs, the jobs in one state, or all jobs."""
+    names = ["open", *(state.value for state in State), "all"]
     state_name = request.args.get("state", "open")
+    if state_name not in names:
+        state_name = "all"
     state = State(state_name) if state_name in set(State) else None
     offset = read_offset()
     with get_database().reading() as session:
@@ -46,7 +49,7 @@ def index() -> Page:
         )
     return Page(
         "jobs.html",
-        {"jobs": job_list, "shown": state_name, "states": ["open", *(state.value for state in State), "all"]},
+        {"jobs": job_list, "shown": state_name, "states": names},
         document=lambda: job_list,
         table=lambda: _build_table(job_list.items),
     )

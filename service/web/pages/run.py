@@ -75,7 +75,7 @@ def index() -> Page:
         "runs.html",
         {
             "runs": listed_runs,
-            "query": {**names, "outcome": filter_.outcome or ""},
+            "query": {**names, "outcome": filter_.outcome or "", "quarantined": "quarantined" in request.args},
             "outcomes": list(Outcome),
             "unmeasured": unmeasured,
             "named": commits,

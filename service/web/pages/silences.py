@@ -19,6 +19,7 @@ from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.page_formats import Page, Table, page
+from service.web.row_ids import MAX_ROW_ID
 
 bp = make_page_blueprint("silences")
 
@@ -84,7 +85,8 @@ def end() -> ResponseReturnValue:
         abort(422, "Enter your name: it is recorded as the person who ended the silence.")
     with get_database().writing() as session:
         for silence_id in request.form.getlist("silence", int):
-            ended_silence = silences.end_silence(session, silence_id, author, now)
+            is_possible = 0 <= silence_id <= MAX_ROW_ID
+            ended_silence = silences.end_silence(session, silence_id, author, now) if is_possible else None
             if ended_silence is None:
                 abort(404, "There is no such silence.")
             if ended_silence.ended_at == now:  # Otherwise it had ended before, and this request changed nothing.

@@ -6,10 +6,9 @@ from http import HTTPStatus
 
 from flask import abort, redirect, url_for
 from flask.typing import ResponseReturnValue
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from runner.contract.job import JobOrder, Where
+from runner.contract.job import Where
 from service.pipeline import unmeasured_commit
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.pipeline.unmeasured_commit import UnmeasuredCommit
@@ -46,9 +45,6 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     if question is None:
         problem = f"No host of {subject} has measured the case {form.get('case', '')!r}, so no host can measure it."
         abort(HTTPStatus.UNPROCESSABLE_ENTITY, problem)
-    try:
-        job_order = JobOrder(question=question, author=form["author"] or None)
-    except ValidationError as error:
-        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.describe_errors(error))
+    job_order = forms.build_order(question, form["author"])
     job, _ = job_orders.place_order(job_order, Requester(find_author(job_order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)

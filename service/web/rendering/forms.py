@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from flask import request, session
+from http import HTTPStatus
+
+from flask import abort, request, session
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from runner.contract.job import JobOrder, Question
 from runner.contract.number_text import capitalize_first
 from service.web.access import authorization
 
@@ -51,6 +54,14 @@ def read_form() -> dict[str, str]:
     if form[_AUTHOR_KEY] and not authorization.requires_tokens():
         session[_AUTHOR_KEY] = form[_AUTHOR_KEY][:_MAX_AUTHOR_CHARACTERS]
     return form
+
+
+def build_order(question: Question, author: str) -> JobOrder:
+    """Return the order of a job by the author of a form; answer 422 if the name of the author is not valid."""
+    try:
+        return JobOrder(question=question, author=author or None)
+    except ValidationError as error:
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, describe_errors(error))
 
 
 def describe_errors(error: ValidationError) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import TypeAdapter
@@ -119,7 +119,7 @@ def list_format_addresses() -> dict[str, str]:
     """Return the addresses of the current page, with its query, in the formats ``json`` and ``csv``."""
     if request.endpoint is None or f"{request.endpoint}_json" not in current_app.view_functions:
         return {}
-    path = request.path if request.path != "/" else "/overview"  # "/.json" would be no valid address
+    path = quote(request.path) if request.path != "/" else "/overview"  # "/.json" would be no valid address
     query = request.query_string.decode("ascii", "replace")
     return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
 
@@ -132,7 +132,7 @@ def read_offset() -> int:
 def build_current_address(**changes: object) -> str:
     """Return the address of the current page, with some parameters of its query changed."""
     query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
-    return f"{request.path}?{urlencode(query)}"
+    return f"{quote(request.path)}?{urlencode(query)}"
 
 
 def write_csv(table: Table) -> str:

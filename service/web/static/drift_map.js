@@ -2,7 +2,7 @@
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-for (const map of document.querySelectorAll(".map")) {
+function prepare(map) {
   const cells = [...map.querySelectorAll("a[data-cell]")];
   const middle = (cell) => {
     const box = cell.getBoundingClientRect();
@@ -30,3 +30,8 @@ for (const map of document.querySelectorAll(".map")) {
     next.focus();
   });
 }
+
+// A page that brings itself up to date gets a new map.
+const prepareAll = (root) => root.querySelectorAll(".map").forEach(prepare);
+document.addEventListener("htmx:afterSwap", ({ detail }) => prepareAll(detail.elt));
+prepareAll(document);

@@ -24,15 +24,47 @@ async function copy(button) {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 }
 
-// Keeps sections open that the reader has unfolded when the page reloads its content.
-let opened = [];
+// Keeps sections open that the reader has unfolded, and what the reader has typed or chosen in forms, when the page reloads
+// its content.
+let opened = [], filled = [], focused = null;
 const name = (details) => details.querySelector("summary").textContent.trim();
+const fields = (root) => [...root.querySelectorAll("form :is(input, select, textarea)")];
+const isBox = (field) => ["checkbox", "radio"].includes(field.type);
+const key = (field) => JSON.stringify([field.form?.getAttribute("aria-label"), field.name, isBox(field) ? field.value : ""]);
+
+function isChanged(field) {
+  if (isBox(field)) return field.checked !== field.defaultChecked;
+  if (field.options) return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.value !== field.defaultValue;
+}
+
+function readState(field) {
+  if (isBox(field)) return field.checked;
+  return field.options ? [...field.selectedOptions].map((option) => option.value) : field.value;
+}
+
+function fill(field, state) {
+  if (isBox(field)) field.checked = state;
+  else if (field.options) for (const option of field.options) option.selected = state.includes(option.value);
+  else field.value = state;
+}
+
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   opened = [...detail.target.querySelectorAll("details[open]")].map(name);
+  filled = fields(detail.target).filter((field) => field.type !== "hidden" && isChanged(field)).map((field) => [key(field), readState(field)]);
+  const field = fields(detail.target).find((one) => one === document.activeElement);
+  focused = field ? [key(field), field.selectionStart, field.selectionEnd] : null;
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   const root = detail.elt;
   for (const details of root.querySelectorAll("details")) if (opened.includes(name(details))) details.open = true;
+  const states = new Map(filled);
+  for (const field of fields(root)) {
+    if (states.has(key(field))) fill(field, states.get(key(field)));
+    if (focused?.[0] !== key(field)) continue;
+    field.focus();
+    if (field.selectionStart !== null && field.setSelectionRange) field.setSelectionRange(focused[1], focused[2]);
+  }
   prepare(root);
 });
 

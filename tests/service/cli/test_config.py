@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.__main__ import cli
+from service.config.notifications import load_notification_settings
 from service.errors import ServiceError
 from service.forges.registry import read_config
 
@@ -26,6 +27,8 @@ def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         '[[channel]]\nname = "chat"\nkind = "webhook"\nurl = "https://chat.example.org/s3cret"\n'
         '[[channel]]\nname = "team"\nkind = "chat"\nurl = "pover://user@s3cretToken"\n'
         '[[channel]]\nname = "room"\nkind = "chat"\nurl_variable = "ROOM"\n'
+        '[[channel]]\nname = "list"\nkind = "webhook"\nurl = "https://lists.example.org/"\n'
+        'digest = "08:30"\ndigest_day = "friday"\n'
     )
     values = shown(monkeypatch, tmp_path, FAULTWATCH_WORKERS="3", DATABASE_URL="postgresql://me:s3cret@db/faults")
     assert values["FAULTWATCH_WORKERS"] == ("3", "environment")
@@ -33,6 +36,7 @@ def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert values["chat"] == ("at chat.example.org", str(tmp_path / "notifications.toml"))
     assert values["team"] == ("by Pushover", str(tmp_path / "notifications.toml"))
     assert values["room"][0].startswith("at a secret address")
+    assert values["list"][0] == "at lists.example.org; one message a week, on Friday at 08:30 UTC"
     assert values["DATABASE_URL"] == ("postgresql://me:***@db/faults", "environment")
     assert "s3cret" not in CliRunner().invoke(cli, ["config"]).output
 
@@ -57,6 +61,8 @@ def test_a_file_of_channels_that_cannot_be_read_is_a_line(monkeypatch: pytest.Mo
         ("FAULTWATCH_PORT", "65536", "a number, 0 to 65535"),
         ("FAULTWATCH_WORKERS", "0", "1 to 64"),
         ("FAULTWATCH_LEASE_SECONDS", "soon", "a number of seconds"),
+        ("FAULTWATCH_LEASE_SECONDS", "9" * 30, "a number of seconds"),
+        ("FAULTWATCH_HOME", "~nobody-here/data", "a valid value"),
         ("FAULTWATCH_ACCESS", "closed", "open or tokens"),
         ("FAULTWATCH_JOBS_HERE", "true", "yes or no"),
         ("FAULTWATCH_GITHUB_APP", "my app", "a number"),
@@ -71,6 +77,13 @@ def test_a_value_that_is_not_valid_is_refused_with_its_name(name: str, value: st
     assert f"{name}={value}" in str(refused.value)
     assert valid in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_file_of_a_user_who_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match="FAULTWATCH_SESSION_KEY_FILE: there is no such user"):
+        read_config({"FAULTWATCH_SESSION_KEY_FILE": "~nobody-here/key"})
+    with pytest.raises(ServiceError, match="there is no such user"):
+        load_notification_settings(tmp_path, Path("~nobody-here/notifications.toml"))
 
 
 @pytest.mark.parametrize("name", ["FAULTWATCH_ADDRESS", "FAULTWATCH_GITLAB_URL"])

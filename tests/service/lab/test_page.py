@@ -57,6 +57,7 @@ def test_what_is_not_measured_can_be_ordered_with_a_preview(lab: FlaskClient) ->
         "Measure the empty cell This takes 2 runs, each interleaved with the default cell: 52 executions, about" in text
     )
     assert cells(lab)["libjemalloc.so.2", "never"]["state"] == "empty"
+    assert lab.post("/lab/orders?subject=demo", data={"author": "M" * 101}).status_code == 422
     answer = lab.post("/lab/orders?subject=demo")
     assert answer.status_code == 303
     (job,) = lab.get("/api/v1/jobs").json["items"]
@@ -103,6 +104,7 @@ def test_a_person_chooses_the_axes_and_adds_values(read_only: FlaskClient) -> No
         ("set=kernel.release=6.1", "only its administrator can set it"),
         ("set=allocator", "does not have the form NAME=VALUE"),
         ("pairs=1", "from 2 to 1000"),
+        ("pairs=1001", "from 2 to 1000"),
         ("case=nothing", "No stored run of nothing"),
         ("subject=nothing", "No stored run of nothing"),
         ("commit=nonsense", "There is no commit nonsense of demo."),
@@ -115,6 +117,10 @@ def test_what_makes_no_lab_is_refused_in_one_sentence(read_only: FlaskClient, qu
     assert answer.status_code == 422
     assert words in answer.json["detail"]
     assert read_only.post(f"/lab/orders?{query}").status_code == 422
+
+
+def test_a_number_of_pairs_that_no_number_can_be_is_refused(read_only: FlaskClient) -> None:
+    assert "from 2 to 1000" in read(read_only, f"/lab?pairs={'9' * 5000}")
 
 
 def test_a_commit_without_runs_takes_the_defaults_of_the_newest_run(read_only: FlaskClient) -> None:

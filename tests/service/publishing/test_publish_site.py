@@ -148,6 +148,33 @@ def test_hostile_and_long_names_become_names_of_files(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in pages["workloads.html"]
 
 
+def test_names_that_end_like_pages_are_kept_apart_from_them(tmp_path: Path) -> None:
+    for subject in ("foo", "foo.html"):
+        config = store(tmp_path, proven(5, 5, 9, subject=subject))
+    tags = [{"kind": "tag", "name": name, "commit": commit(n)} for n, name in enumerate(("v1", "v2", "v2.html/x"), 1)]
+    answer = (
+        create_app(config).test_client().put("/api/v1/subjects/foo/revisions", json={"revisions": [], "refs": tags})
+    )
+    assert answer.status_code == 200, answer.text
+    pages = publish(config, tmp_path / "site")
+    assert "foo.html</h1>" not in pages["subjects/foo.html"]
+    for file, page in pages.items():
+        for link in list_links(file, page):
+            path = unquote(urlsplit(link).path)
+            assert not path or (tmp_path / "site" / file).parent.joinpath(path).is_file(), (file, link)
+
+
+def test_names_of_tags_that_git_does_not_allow_do_not_stop_the_publication(tmp_path: Path) -> None:
+    config = store(tmp_path, proven(5, 5, 9, 9))
+    tags = [{"kind": "tag", "name": name, "commit": commit(n)} for n, name in enumerate(("a...b", "v2", "v3"), 1)]
+    answer = (
+        create_app(config).test_client().put("/api/v1/subjects/demo/revisions", json={"revisions": [], "refs": tags})
+    )
+    assert answer.status_code == 200, answer.text
+    pages = publish(config, tmp_path / "site")
+    assert re.findall(r">since ([^<]+)<", pages["releases.html"]) == ["v2"]
+
+
 def test_long_lists_continue_on_further_pages(tmp_path: Path) -> None:
     runs = [
         run

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from service.publishing.site_folder import replace_site
 
 
@@ -17,3 +19,22 @@ def test_a_link_still_leads_to_the_folder_that_is_replaced(tmp_path: Path) -> No
     assert link.is_symlink()
     assert (tmp_path / "www" / "index.html").read_text() == "new"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["site", "www"]
+
+
+def test_the_former_site_stays_if_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, rename = tmp_path / "site", Path.rename
+    with replace_site(site) as folder:
+        (folder / "index.html").write_text("old")
+
+    def interrupt(path: Path, target: Path) -> Path:
+        if path.name.endswith(".part"):
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupt)
+    with pytest.raises(KeyboardInterrupt), replace_site(site) as folder:
+        (folder / "index.html").write_text("new")
+    assert (site / "index.html").read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["site"]

@@ -69,6 +69,20 @@ def test_the_chart_of_a_long_series_is_drawn_zoomed_and_walked_without_a_service
     site.errors.clear()
 
 
+def test_the_tooltip_of_a_flagged_run_tells_its_drift(site: Watched, extremes: Path) -> None:
+    (file, *_) = list_series(extremes, f"{LONG:,} runs")
+    page = site.open(file)
+    assert comes_true(page, DRAWS, 10)
+    box = page.locator("canvas").bounding_box()
+    assert box
+    flag = drawn(page)["datasets"]["flags"][0]
+    page.mouse.move(box["x"] + flag["pixel"][0], box["y"] + flag["pixel"][1])
+    told = "Chart.getChart(document.querySelector('canvas')).tooltip.body.flatMap(({ lines }) => lines)"
+    assert comes_true(page, f"{told}.some((line) => line.startsWith('regression: '))")
+    assert page.evaluate(f"{told}.filter((line) => line.startsWith('regression: ')).length") == 1
+    site.assert_quiet()
+
+
 def test_a_hostile_title_is_read_as_text_by_the_chart(site: Watched, extremes: Path) -> None:
     (file, *_) = list_series(extremes, "&lt;script&gt;alert(1)")
     page = site.open(file)

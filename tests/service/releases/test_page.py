@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
@@ -70,6 +73,19 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
         assert released.get(address, headers={"Accept": "text/html"}).status_code == 404
 
 
+def test_a_branch_whose_name_has_letters_of_addresses_is_compared(released: FlaskClient) -> None:
+    named = tuple(Ref(kind="branch", name=name, commit=commit(5)) for name in ("fix/#12", "50%25", "what"))
+    sent = RevisionList(revisions=(), refs=named).model_dump(mode="json")
+    assert released.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    for ref in named:
+        chosen = released.get("/releases/between", query_string={"base": "v1.0", "head": f"{ref.name}~1"})
+        answer = released.get(chosen.location, headers={"Accept": "application/json"})
+        assert answer.json["head"]["commit"] == commit(4), ref.name
+        source = released.get(chosen.location).text
+        (address,) = re.findall(r'<link rel="alternate" href="([^"]+)" type="application/json">', source)
+        assert released.get(html.unescape(address)).json == answer.json, "the page links to its JSON"
+
+
 def test_a_tag_that_moves_names_its_new_commit(released: FlaskClient) -> None:
     moved = RevisionList(revisions=(), refs=(Ref(kind="tag", name="v1.1", commit=commit(5)),))
     released.put("/api/v1/subjects/demo/revisions", json=moved.model_dump(mode="json"))
@@ -90,3 +106,29 @@ def test_each_tag_links_to_what_changed_since_the_one_before(released: FlaskClie
     assert 'href="/releases/v1.0...v1.1?subject=demo">since v1.0</a>' in source
     assert 'href="/releases/v1.1...origin/main?subject=demo">since v1.1</a>' in source
     assert source.count(">since ") == 2
+
+
+def test_a_branch_of_the_same_name_does_not_change_the_tag_before_a_tag(released: FlaskClient) -> None:
+    sent = RevisionList(revisions=(), refs=(Ref(kind="branch", name="v1.0", commit=commit(3)),))
+    assert released.put("/api/v1/subjects/demo/revisions", json=sent.model_dump(mode="json")).status_code == 200
+    rows = re.findall(r'<tr><th scope="row">(.*?)</tr>', released.get("/releases").text)
+    (row,) = (row for row in rows if row.startswith("v1.0</th><td>demo</td><td>tag<"))
+    assert "since" not in row, "it is the first tag"
+
+
+def test_a_change_that_was_undone_is_neither_worse_nor_better(app: APIFlask) -> None:
+    client = app.test_client()
+    named = tuple(Ref(kind="tag", name=f"v{number}", commit=commit(number)) for number in (1, 3))
+    commits = tuple(reports.revision(number) for number in range(1, 4))
+    sent = RevisionList(revisions=commits, refs=named).model_dump(mode="json")
+    assert client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    runs = [*reports.proven(0, 50, 0), *reports.proven(100, 100, 110, case=OTHER_CASE)]
+    body = {"reports": [run.model_dump(mode="json") for run in runs]}
+    assert client.post("/api/v1/runs", json=body).status_code == 200
+    largest, change = client.get("/releases/v1...v3.json").json["changes"]
+    assert (largest["change"], change["change"]) == (10, 0)
+    assert [part["change"] for part in change["commits"]] == [50, -50]
+    text = read(client, "/releases/v1...v3").replace("\xa0", " ")
+    assert "1 of 2 series is worse, 0 better, 1 the same." in text
+    assert "+50 faults" in text, "the drifts are still listed"
+    assert "1 series changed and 1 did not, over 2 commits." in text

@@ -25,10 +25,11 @@ function start(profiles) {
   const kinds = [...root.querySelectorAll("[data-kind]")].map((button) => button.dataset.kind);
   const trees = new Map();
   const view = { kind: kinds[0], side: profiles.length - 1, focus: 0, at: 0, hits: new Set() };
-  const tree = () => {
-    if (!trees.has(view.kind)) trees.set(view.kind, build(profiles, view.kind.replace("-", "_")));
-    return trees.get(view.kind);
+  const treeOf = (kind) => {
+    if (!trees.has(kind)) trees.set(kind, build(profiles, kind.replace("-", "_")));
+    return trees.get(kind);
   };
+  const tree = () => treeOf(view.kind);
   let chart, width;
 
   function draw() {
@@ -97,12 +98,12 @@ function start(profiles) {
   function recall() {
     const [kind, key] = location.hash.slice(1).split("/");
     if (!kinds.includes(kind) || !key) return false;
-    view.kind = kind;
-    const node = find(tree(), key);
+    const node = find(treeOf(kind), key);
     if (node < 0) {
       part("reading").textContent = "This profile does not contain the stack in the address.";
       return false;
     }
+    view.kind = kind;
     // If the present side does not contain the node, show the other side.
     if (!tree().values[view.side][node]) view.side = tree().values.findIndex((values) => values[node]);
     look(node);

@@ -172,7 +172,9 @@ function pointSize(count) {
 }
 
 function tooltip(document_, along, theme) {
-  const flags = new Map(document_.flags.map((flag) => [flag.url, flag]));
+  // A published site has no pages of runs, and so no addresses that tell them apart.
+  const key = (run) => run.url || [run.x, run.commit, run.text].join(" ");
+  const flags = new Map(document_.flags.map((flag) => [key(flag), flag]));
   return {
     backgroundColor: theme.card,
     borderColor: theme.quiet,
@@ -196,7 +198,7 @@ function tooltip(document_, along, theme) {
         const pointed = chart.pointer && lineAt(chart, chart.pointer);
         return describe(raw.run, document_.unit, {
           host: document_.host,
-          flag: flags.get(raw.run.url),
+          flag: flags.get(key(raw.run)),
           settings: changed.flatMap((line) => line.settings),
           pointed: Boolean(pointed),
           letters,

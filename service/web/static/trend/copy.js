@@ -21,7 +21,7 @@ function picture(canvas) {
 }
 
 export function copying(root, canvas) {
-  const button = root.querySelector("[data-copy]");
+  const button = root.querySelector("[data-copy-chart]");
   const told = button.querySelector("[data-told]");
   button.addEventListener("click", async () => {
     const drawn = picture(canvas);

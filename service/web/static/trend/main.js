@@ -23,10 +23,13 @@ const reading = root.querySelector("[data-reading]");
 const address = new URL(location.href);
 const view = {
   by: address.searchParams.get("x") === "time" ? "time" : "commit",
-  scale: address.searchParams.get("y") === "log" && document_.logarithmic ? "log" : "linear",
+  scale: address.searchParams.get("y") === "log" ? "log" : "linear",
   // Series with several units have no common axis except for relative changes.
   as: document_.others.length ? ["values", "apart"].find((way) => way === address.searchParams.get("as")) ?? "share" : "values",
 };
+// A logarithmic axis cannot show zero, neither of this series nor of one that is drawn in the same chart.
+const logarithmic = () => document_.logarithmic && (view.as === "apart" || document_.others.every((other) => other.logarithmic));
+const possible = () => ({ ...view, scale: logarithmic() ? view.scale : "linear" });
 const drawn = (laidOut) => {
   if (view.as === "apart") return { ...laidOut, others: [] };
   return view.as === "share" ? shares(laidOut) : laidOut;
@@ -64,11 +67,16 @@ function draw() {
   chart?.destroy();
   Chart.defaults.font.family = theme().font;
   Chart.defaults.locale = "en";
-  chart = new Chart(canvas, configuration(drawn(document_), view, theme(), actions));
-  below.draw(document_, view, theme());
+  const shown = possible();
+  chart = new Chart(canvas, configuration(drawn(document_), shown, theme(), actions));
+  below.draw(document_, shown, theme());
   for (const part of root.querySelectorAll("[data-shown]")) part.hidden = view.as !== part.dataset.shown;
   for (const button of root.querySelectorAll("[data-set]")) {
-    button.setAttribute("aria-pressed", String(view[button.dataset.set] === button.value));
+    button.setAttribute("aria-pressed", String(shown[button.dataset.set] === button.value));
+    if (button.value === "log") {
+      button.disabled = !logarithmic();
+      button.title = button.disabled ? "A logarithmic axis cannot show zero" : "";
+    }
   }
 }
 
@@ -82,7 +90,7 @@ function zoomTo([min, max]) {
 function remember() {
   // The view is part of the address, so that a link to it can be shared.
   const usual = document_.others.length ? "share" : "values";
-  for (const [key, value, plain] of [["x", view.by, "commit"], ["y", view.scale, "linear"], ["as", view.as, usual]]) {
+  for (const [key, value, plain] of [["x", view.by, "commit"], ["y", possible().scale, "linear"], ["as", view.as, usual]]) {
     if (value === plain) address.searchParams.delete(key);
     else address.searchParams.set(key, value);
   }

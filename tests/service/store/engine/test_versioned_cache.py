@@ -35,6 +35,17 @@ def test_a_value_is_computed_once_for_each_version() -> None:
         assert cache.get_or_compute(session, "key", 1, computed("old")) == "old"
 
 
+def test_empty_values_are_forgotten_too() -> None:
+    cache, computed = VersionedCache[str](3, len), Computed()
+    with Session(create_engine("sqlite://")) as session:
+        for number in range(10):
+            cache.get_or_compute(session, f"key {number}", 1, computed(""))
+        cache.get_or_compute(session, "key 9", 1, computed(""))
+        assert computed.times == 10
+        cache.get_or_compute(session, "key 0", 1, computed(""))
+        assert computed.times == 11
+
+
 def test_each_database_has_values_of_its_own() -> None:
     cache, computed = VersionedCache[str](100, len), Computed()
     for text in ("one", "two"):

@@ -11,6 +11,16 @@ def test_each_run_of_the_path_has_a_slot_and_so_has_a_failure() -> None:
     assert drawn["path"][9]["commit"] == drawn["path"][10]["commit"] == made_series.commit(made_series.ANCHOR)[:10]
 
 
+def test_a_failure_has_the_time_of_the_commit_before_it_also_where_the_path_goes_back() -> None:
+    points = [made_series.point(number, 5) for number in (0, 10, 20, 1, 2, 3, 21)]
+    failure = made_series.faults().failures[0].model_copy(update={"position": 15})
+    series = made_series.faults().model_copy(
+        update={"points": points, "failures": [failure], "drifts": [], "changes": []}
+    )
+    drawn = build_chart(series, str)
+    assert drawn["gaps"][0]["t"] == drawn["path"][1]["t"]
+
+
 def test_a_configuration_change_lies_between_two_slots() -> None:
     (line,) = build_chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
@@ -43,6 +53,14 @@ def test_a_series_that_is_not_judged_claims_no_level() -> None:
 def test_a_point_beside_the_path_stands_at_its_own_commit() -> None:
     (dot,) = build_chart(made_series.faults(), str)["beside"]
     assert dot["x"] == 8
+
+
+def test_runs_beside_the_path_and_of_other_series_are_seen_by_a_closer_look_too() -> None:
+    few, many = made_series.faults(), made_series.long(5_000)
+    assert not build_chart(few, str)["thinned"]
+    assert build_chart(few, str, overlaid_series=[many])["thinned"]
+    beside = [point.model_copy(update={"on_path": False}) for point in many.points]
+    assert build_chart(few.model_copy(update={"points": [*few.points, *beside]}), str)["thinned"]
 
 
 def test_zero_rules_out_a_logarithmic_axis() -> None:

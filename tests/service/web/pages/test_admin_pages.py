@@ -70,6 +70,7 @@ def test_a_token_is_made_shown_once_used_and_revoked(closed: FlaskClient) -> Non
         ({"name": "ci", "days": "30"}, "scope: choose at least one"),
         ({"name": " ", "scope": "read", "days": "30"}, "name: use up to 100 printable characters"),
         ({"name": "ci", "scope": "read", "days": "0"}, "days: a token is valid for 1"),
+        ({"name": "ci", "scope": "read", "days": "7 days"}, "days: a token is valid for 1"),
     ],
 )
 def test_what_cannot_be_a_token_is_said_and_not_made(empty: FlaskClient, form: dict[str, str], told_of: str) -> None:

@@ -187,6 +187,9 @@ def test_profiles_of_the_culprit_and_its_parent_are_ordered(client: FlaskClient)
     job = ordered(client)
     assert client.post(f"/bisects/{job}/profiles", headers=HERE).status_code == 404, "nothing is found yet"
     Runner(client, job).lead()
+    unnamed = client.post(f"/bisects/{job}/profiles", data={"author": "M" * 101}, headers=HERE)
+    assert unnamed.status_code == 422
+    assert "Your name is too long: at most 100 characters are allowed." in seen(unnamed)
     answer = client.post(f"/bisects/{job}/profiles", data={"author": "Mara"}, headers=HERE)
     question = client.get(f"/api/v1{answer.location}").json["question"]
     assert (question["kind"], question["against"]) == ("profile", history.commit(3))

@@ -67,6 +67,24 @@ def test_it_begins_with_one_sentence_and_the_largest_changes(extremes: FlaskClie
     assert '<details class="card fold">' in html, "the form is folded once it is filled"
 
 
+def test_the_sentence_counts_all_cases_whatever_is_shown(extremes: FlaskClient, client: FlaskClient) -> None:
+    base, head = extreme_reports.commit(0), extreme_reports.commit(7)
+    sentences = [
+        re.findall(r"\d+ of \d+ cases are worse[^.]*\.", read(extremes, f"/compare?base={base}&head={head}{more}"))
+        for more in ("", "&show=changed")
+    ]
+    assert sentences[0]
+    assert sentences[0] == sentences[1]
+    same = f"/compare?base={BEFORE}&head={history.commit(history.REGRESSION - 2)}&show=changed"
+    assert "Nothing changed in 1 case." in read(client, same)
+
+
+def test_swapped_sides_keep_their_subject(client: FlaskClient) -> None:
+    source = page(client, f"/compare?base={BEFORE}&head={AFTER}&subject={history.SUBJECT}")
+    (swap,) = re.findall(r'href="([^"]+)">Swap sides', source)
+    assert f"subject={history.SUBJECT}" in swap
+
+
 def test_a_case_is_one_line_and_its_other_metrics_unfold(client: FlaskClient) -> None:
     html = client.get(f"/compare?base={BEFORE}&head={AFTER}&metric=all").text
     body = html[html.index("<tbody>") : html.index("</tbody>")]

@@ -39,6 +39,8 @@ def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_pat
         answer = client.get(f"/drifts/{moved}")
         assert answer.status_code == 302
         assert re.fullmatch("/events/[0-9a-f]+", answer.location)
+        for form, kind in (("json", "application/json"), ("csv", "text/csv")):
+            assert client.get(f"/drifts/{moved}.{form}", follow_redirects=True).mimetype == kind
         assert client.get("/drifts/0000000000000000").status_code == 404
 
 
@@ -87,3 +89,10 @@ def test_a_drift_that_is_not_certain_says_so(extremes: FlaskClient) -> None:
 
 def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:
     assert "There is no such drift" in read(client, "/drifts/none", 404)
+
+
+def test_profiles_are_not_ordered_by_a_person_whose_name_is_too_long(client: FlaskClient) -> None:
+    (drift, *_) = client.get("/api/v1/drifts?metric=minor-faults").json["items"]
+    answer = client.post("/profiles/jobs", data={"drift": drift["id"], "author": "A" * 101})
+    assert answer.status_code == 422
+    assert "Your name is too long: at most 100 characters are allowed." in answer.text

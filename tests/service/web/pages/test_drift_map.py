@@ -4,6 +4,7 @@ from pathlib import Path
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from tests.service.reports import repeated, revision
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -51,6 +52,16 @@ def test_the_map_of_a_subject_and_of_none(client: FlaskClient) -> None:
     assert answer.status_code == 404
     assert "There is no subject nobody" in answer.text
     assert client.get("/subjects/nobody/map.svg").status_code == 404
+
+
+def test_titles_that_xml_does_not_allow_do_not_break_the_picture(tmp_path: Path) -> None:
+    changed = revision(2, title="\x1b[31mred\x08 \uffff")
+    runs = [run.model_copy(update={"revision": changed}) for run in repeated(2, 9, 9, times=6)]
+    body = {"reports": [run.model_dump(mode="json") for run in (*repeated(1, 5, 5, times=6), *runs)]}
+    with application(tmp_path) as app:
+        client = app.test_client()
+        assert client.post("/api/v1/runs", json=body).status_code == 200
+        assert "[U+001B][31mred[U+0008] [U+FFFF]" in "".join(drawn(client).itertext())
 
 
 def test_the_picture_has_its_style_and_runs_no_script(client: FlaskClient) -> None:

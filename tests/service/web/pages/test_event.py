@@ -150,7 +150,8 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
     assert client.post("/series/1/silence", data=form | {"days": "4000"}, headers=HERE).status_code == 422
     assert client.post("/series/1/silence", data=form | {"reason": ""}, headers=HERE).status_code == 422
     assert client.post("/series/99/silence", data=form, headers=HERE).status_code == 404
-    assert client.post("/silences/end", data=form | {"silence": "99"}, headers=HERE).status_code == 404
+    for unknown in ("99", str(2**63)):
+        assert client.post("/silences/end", data=form | {"silence": unknown}, headers=HERE).status_code == 404
 
 
 def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskClient, empty: FlaskClient) -> None:

@@ -72,6 +72,12 @@ def test_a_stack_is_found_by_keyboard_and_again_by_its_address(browser: Browser,
         page.goto(address)
         page.wait_for_selector(DRAWN, state="attached")
         assert page.locator("[data-reading]").text_content() == reading
+        # An address of a stack that was not recorded leaves the present view as it is.
+        page.evaluate("location.hash = '#on-cpu/00000000'")
+        page.get_by_text("This profile does not contain the stack in the address.").wait_for()
+        page.locator("[data-graph]").focus()
+        page.keyboard.press("Enter")
+        assert page.locator("[data-reading]").text_content() == reading
         page.keyboard.press("Escape")
         page.locator("[data-search]").fill("img src")
         assert page.locator("[data-reading]").text_content() == "1 function, 0.00195 % of all"

@@ -208,6 +208,14 @@ def test_zero_forbids_a_logarithmic_axis(measured: Watched) -> None:
     assert drawn(page)["y"] == "linear"
 
 
+def test_an_overlaid_series_with_zeros_forbids_a_logarithmic_axis(measured: Watched) -> None:
+    found = measured.page.request.get(f"{measured.address}/api/v1/series?metric=major-faults").json()["items"]
+    page = measured.open(f"/series/1?with={found[0]['id']}&as=values&y=log")
+    assert drawn(page)["y"] == "linear"
+    assert page.get_by_role("button", name="Log").is_disabled()
+    measured.assert_quiet()
+
+
 def test_the_keyboard_walks_zooms_and_opens(measured: Watched) -> None:
     page = measured.open("/series/1")
     canvas = page.locator("canvas")
@@ -258,7 +266,7 @@ def test_the_chart_is_copied_as_a_picture_of_what_is_seen(service: str, opened: 
     watched = opened(service, permissions=["clipboard-read", "clipboard-write"], **MODES["desktop"])
     page = watched.open("/series/1?from=3.5&to=6.5&y=log")
     page.get_by_text("Copy chart").click()
-    page.get_by_text("Copied").wait_for()
+    page.locator("[data-told]").get_by_text("Copied").wait_for()
     # On a busy machine Chromium says that a picture is written before a reader sees it.
     assert comes_true(page, "navigator.clipboard.read().then(([item]) => item?.types.includes('image/png'))")
     size = page.evaluate("""async () => {
@@ -569,6 +577,10 @@ def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str],
     history.send(client, history.reports()[history.REGRESSION :])
     page.get_by_role("heading", name="3 open events").wait_for()
     assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
+    page.locator(".map a[data-cell][tabindex='0']").focus()
+    first = page.evaluate("document.activeElement.querySelector('title').textContent")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.querySelector('title').textContent") != first, "the map is walked"
     watched.assert_fits()
     watched.assert_quiet()
 
@@ -584,10 +596,16 @@ def test_events_are_decided_by_keys_and_a_selection_stays_when_the_list_brings_i
         page.keyboard.press(key)
     second = page.locator("li.inbox-row").nth(1).locator("input")
     assert second.is_checked()
+    assignee = page.locator("input[name=assignee]")
+    assignee.fill("Grace")
+    assignee.evaluate("(field) => field.setSelectionRange(1, 2)")
     page.evaluate("document.querySelector('main').dataset.old = 1")
     history.send(client, [history.reports()[-1].model_copy(update={"run_id": history.run_id(99)})])
     page.locator("main:not([data-old])").wait_for()
     assert second.is_checked()
+    page.keyboard.type("x")
+    assert assignee.input_value() == "Gxace", "what is typed stays, and so does the cursor"
+    page.keyboard.press("Escape")
     page.keyboard.press("e")
     assert page.locator("select[name=action]").input_value() == "expect"
     page.keyboard.type("a new cache")

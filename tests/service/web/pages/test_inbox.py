@@ -137,6 +137,15 @@ def test_several_events_are_decided_at_once_and_the_same_list_is_shown_again(own
     assert [event["id"] for event in listed(own, "?assignee=Ada")] == [third], "to oneself, without a name"
 
 
+def test_a_decision_keeps_every_filter_of_the_list(own: FlaskClient) -> None:
+    (event, *_) = (entry["id"] for entry in listed(own))
+    address = "/events?cause=commit&committed=2020-01-01&case=copy&metric=minor-faults&series=1"
+    answer = decide(own, [event], action="acknowledge", list=address)
+    assert answer.location == address
+    assert own.get(answer.location).status_code == 200
+    assert decide(own, [event], action="acknowledge", list="//[").location == "/", "this is no address"
+
+
 def test_an_incomplete_decision_decides_nothing_and_keeps_what_was_selected(own: FlaskClient) -> None:
     event = listed(own)[0]["id"]
     for form, problem in (
@@ -235,6 +244,18 @@ def test_the_list_is_paged(tmp_path: Path) -> None:
         assert set(re.findall(r'name="event" value="(\w+)"', first)).isdisjoint(
             re.findall(r'name="event" value="(\w+)"', second)
         )
+        answer = decide(
+            client,
+            re.findall(r'name="event" value="(\w+)"', second),
+            action="expect",
+            reason="a new cache",
+            list="/?offset=25",
+        )
+        text = read(client, answer.location)
+        assert "The list has no events left on this page." in text
+        assert "Nothing is waiting for a decision." not in text
+        assert "26 to" not in text
+        assert "The list has no events left" in read(client, "/events?offset=25&direction=regression")
 
 
 def test_the_judged_series_have_a_page_of_their_own(client: FlaskClient) -> None:

@@ -64,6 +64,9 @@ def test_a_drift_is_bisected_by_its_button_and_followed(client: FlaskClient) -> 
     assert "Bisect this" not in drift_page
     assert f"Job {job['id']} bisects this drift" in drift_page
     assert "1 open job" in read(client, "/")
+    for beyond in ("/jobs?offset=100", "/bisects?offset=100"):
+        assert "There are no more entries. Show the first ones" in read(client, beyond)
+    assert "1 job " in read(client, "/jobs?state=nonsense"), "all are listed"
     assert "Which commit moved minor faults?" in read(client, "/jobs")
     with client.application.app_context():
         find_scheduler().handle_ended_process(job["id"], 1, "Its process was killed.")

@@ -57,6 +57,11 @@ def test_runs_are_listed_newest_first_and_by_what_is_asked(client: FlaskClient) 
     assert "2 runs " in read(client, f"/runs?revision={history.commit(history.ANCHOR)}")
     assert "No run matches." in read(client, "/runs?host=nobody")
     assert "15 runs" in read(client, "/runs?outcome=nonsense&offset=-3")
+    assert "There are no more entries. Show the first ones" in read(client, "/runs?offset=1000")
+    assert "No run matches." in read(client, "/runs?quarantined=")
+    assert '<input type="hidden" name="quarantined" value="">' in page(client, "/runs?quarantined="), (
+        "the form keeps it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def test_what_a_program_calls_itself_is_shown_and_not_run(client: FlaskClient) -
 
 
 def test_profiles_are_listed(client: FlaskClient) -> None:
+    assert "There are no more entries. Show the first ones" in read(client, "/profiles?offset=1000")
     page = read(client, "/profiles")
     assert "51,201 returned-memory" in page
     assert "No matching profile is stored" in read(client, "/profiles?host=elsewhere")

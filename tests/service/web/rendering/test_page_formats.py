@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from flask.testing import FlaskClient
 
+from service.store import hosts
 from service.web.rendering.page_formats import Table, write_csv
 from tests.service.web import history
 from tests.service.web.text import page
@@ -47,6 +48,22 @@ def test_a_format_of_no_page_is_a_problem_document(client: FlaskClient) -> None:
     for address, accept in (("/series/99.json", "*/*"), ("/series/99.csv", "*/*"), ("/series/99", "application/json")):
         answer = client.get(address, headers={"Accept": accept})
         assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
+
+
+def test_a_program_gets_a_problem_document_also_if_the_page_crashes(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(hosts, "list_hosts", crash)
+    for address, accept, kind in (
+        ("/hosts.json", "*/*", "application/problem+json"),
+        ("/hosts", "text/csv", "application/problem+json"),
+        ("/hosts", "text/html", "text/html"),
+    ):
+        answer = client.get(address, headers={"Accept": accept})
+        assert (answer.status_code, answer.mimetype) == (500, kind)
 
 
 def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
