@@ -58,6 +58,8 @@ class HistorySummary(Struct):
 
     revisions: int = 0
     n_stored: int = 0
+    n_stored_failures: int = 0
+    """How many of the stored runs failed, so that nothing is known about their commits."""
     n_measured: int = 0
     n_reused: int = 0
     """Runs that were not measured because their program has the same bytes as a measured one."""
@@ -81,6 +83,7 @@ class HistorySummary(Struct):
         return HistorySummary(
             revisions=self.revisions + other_summary.revisions,
             n_stored=self.n_stored + other_summary.n_stored,
+            n_stored_failures=self.n_stored_failures + other_summary.n_stored_failures,
             n_measured=self.n_measured + other_summary.n_measured,
             n_reused=self.n_reused + other_summary.n_reused,
             failed_reports=self.failed_reports + other_summary.failed_reports,
@@ -133,10 +136,10 @@ class HistoryMeasurement(Struct, frozen=True):
         self.service.send_revisions(
             self.repository.name, (*revisions, *self.merged_revisions), self.repository.list_refs()
         )
-        planned_runs, n_stored = self._plan_runs(
+        planned_runs, n_stored, n_stored_failures = self._plan_runs(
             revisions, retry_failed=self.retry_failed, measure_all=self.measure_all
         )
-        summary = HistorySummary(revisions=len(revisions), n_stored=n_stored)
+        summary = HistorySummary(revisions=len(revisions), n_stored=n_stored, n_stored_failures=n_stored_failures)
         levels_by_case: dict[str, Mapping[str, Number]] = {}
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         finished_runs: set[tuple[str, str]] = set()
@@ -176,7 +179,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 break
             finished_runs.clear()
             # The new runs may leave doubts: an outlier, or two causes at once.
-            next_runs, _ = self._plan_runs(revisions)
+            next_runs, _, _ = self._plan_runs(revisions)
             planned_runs = [
                 run
                 for run in next_runs
@@ -263,11 +266,17 @@ class HistoryMeasurement(Struct, frozen=True):
 
     def _plan_runs(
         self, revisions: Sequence[Revision], *, retry_failed: bool = False, measure_all: bool = False
-    ) -> tuple[list[PlannedRun], int]:
-        """Request a plan for each environment of the cases; return all planned runs and the number of stored points."""
+    ) -> tuple[list[PlannedRun], int, int]:
+        """Request a plan for each environment of the cases.
+
+        Returns
+        -------
+        tuple
+            All planned runs, the number of stored points, and how many of these have only failed runs.
+        """
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned_runs: list[PlannedRun] = []
-        n_stored = 0
+        n_stored = n_stored_failures = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
@@ -284,10 +293,11 @@ class HistoryMeasurement(Struct, frozen=True):
             )
             planned_runs += plan.runs
             n_stored += plan.stored
+            n_stored_failures += plan.stored_failures
         # Sort all plans by revision, because one build serves all cases. Anchors outside of the range come first.
         position = {revision.commit: index for index, revision in enumerate(revisions)}
         planned_runs.sort(key=lambda run: position.get(run.revision, -1))
-        return planned_runs, n_stored
+        return planned_runs, n_stored, n_stored_failures
 
     def _measure_revision(
         self,

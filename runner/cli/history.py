@@ -438,6 +438,7 @@ def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dic
         "revisions": summary.revisions,
         "left_out": summary.n_left_out,
         "stored": summary.n_stored,
+        "stored_failures": summary.n_stored_failures,
         "measured": summary.n_measured,
         "reused": summary.n_reused,
         "failed": failed_runs,

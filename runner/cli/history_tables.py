@@ -43,9 +43,10 @@ def show_history(
     # Print how many runs there are.
     console = Console()
     reused_clause = f"{summary.n_reused} reused from a run with the same bytes, " if summary.n_reused else ""
+    stored_failures_clause = f" (of which {summary.n_stored_failures} failed)" if summary.n_stored_failures else ""
     console.print(
         f"{format_count(summary.revisions, 'revision')}: {summary.n_measured} measured, {reused_clause}"
-        f"{summary.n_stored} stored before, {len(summary.failed_reports)} failed.",
+        f"{summary.n_stored} stored before{stored_failures_clause}, {len(summary.failed_reports)} failed.",
         soft_wrap=True,
     )
     if summary.n_left_out:
@@ -83,8 +84,10 @@ def show_history(
         )
         return
     # Print the drifts and the addresses of the charts.
-    if not summary.n_measured and not summary.n_stored and not summary.n_reused:
+    if not summary.n_measured and not summary.n_reused and summary.n_stored == summary.n_stored_failures:
         console.print("[yellow]Nothing was measured, so nothing is judged.[/]")
+        if summary.n_stored_failures:
+            console.print("  → --again repeats the runs that failed", highlight=False)
     else:
         show_drifts(console, drifts, target, summary.proofs.open_nominations if summary.proofs else ())
     if summary.proofs:

@@ -57,4 +57,6 @@ class Plan(Strict):
     runs: tuple[PlannedRun, ...]
     stored: int = Field(ge=0)
     """Points of the request that are already stored."""
+    stored_failures: int = Field(default=0, ge=0)
+    """How many of the stored points have only failed runs."""
     note: Annotated[str, StringConstraints(max_length=1000)] = ""

@@ -85,13 +85,14 @@ def make_plan(
     """
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
     planned_runs: list[tuple[int, int, PlannedRun]] = []
-    n_stored = 0
+    n_stored = n_failed = 0
     for index, case in _remove_repeated_cases(request.cases):
         # Plan the missing revisions.
         runs = [run for run in runs_of_case.get(index, ()) if not (request.measure_all and run.reused)]
         settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.retry_failed)
         missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
         n_stored += len(revisions) - len(missing_revisions)
+        n_failed += len(_list_failed_revisions(runs, request.environment.hash, settled_revisions) & set(revisions))
         requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]
         # Plan the anchor, cross-measurements, and a rerun.
         if missing_revisions:
@@ -107,7 +108,7 @@ def make_plan(
         ]
     planned_runs.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned_runs)
-    return Plan(runs=ordered_runs, stored=n_stored, note=_describe_plan(ordered_runs))
+    return Plan(runs=ordered_runs, stored=n_stored, stored_failures=n_failed, note=_describe_plan(ordered_runs))
 
 
 def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry_failures: bool = False) -> set[str]:
@@ -125,6 +126,12 @@ def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry
     attempts = Counter(run.revision for run in runs_here if run.temporary)
     given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
     return measured_revisions | given_up | {run.revision for run in runs_here if not run.temporary}
+
+
+def _list_failed_revisions(runs: Iterable[StoredRun], environment: str, settled_revisions: set[str]) -> set[str]:
+    """Return the settled revisions without a measured run in an environment."""
+    runs_here = [run for run in runs if run.environment == environment]
+    return settled_revisions - {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
 
 
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:

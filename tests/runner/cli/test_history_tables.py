@@ -70,6 +70,17 @@ def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.Captu
     assert "left out" not in capsys.readouterr().out
 
 
+def test_a_history_whose_stored_runs_all_failed_does_not_end_with_no_drift(capsys: pytest.CaptureFixture[str]) -> None:
+    show_history(HistorySummary(revisions=3, n_stored=3, n_stored_failures=3), [], TARGET)
+    text = capsys.readouterr().out
+    assert "3 stored before (of which 3 failed)" in text
+    assert "Nothing was measured" in text
+    assert "--again repeats" in text
+    assert "No drift" not in text
+    show_history(HistorySummary(revisions=3, n_stored=3, n_stored_failures=2), [], TARGET)
+    assert "No drift." in capsys.readouterr().out
+
+
 def test_the_addresses_of_the_charts_come_last(capsys: pytest.CaptureFixture[str]) -> None:
     show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
     assert capsys.readouterr().out.endswith("No drift.\nChart: http://127.0.0.1:8080/series/1\n")

@@ -41,7 +41,7 @@ def test_what_is_stored_is_not_measured_again_even_where_it_failed() -> None:
     runs = stored(1, 3) + stored(2, outcome=Outcome.FAILED)
     made = make_plan(plan_request(1, 2, 3, 4), POSITIONS, {0: runs})
     assert [run.revision for run in made.runs] == [commit(4)]
-    assert made.stored == 3
+    assert (made.stored, made.stored_failures) == (3, 1)
 
 
 def test_a_failure_whose_reason_may_have_passed_is_planned_again_a_few_times() -> None:
