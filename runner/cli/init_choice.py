@@ -442,8 +442,8 @@ def _list_mended_builds(
 
 def _get_first_error(failure: Exception) -> str:
     """Return the first error in the log of a failed build; empty if there is none, or if the build timed out."""
-    from runner.adoption.build_errors import find_first_error
     from runner.subject.build import BuildFailure
+    from runner.subject.build_errors import find_first_error
 
     if not isinstance(failure, BuildFailure) or failure.timed_out:
         return ""

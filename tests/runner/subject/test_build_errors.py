@@ -1,6 +1,6 @@
 import pytest
 
-from runner.adoption.build_errors import find_first_error
+from runner.subject.build_errors import find_first_error
 
 GCC = """cc -O3 -Werror x.c -o x
 x.c:22:10: fatal error: frob.h: No such file or directory
