@@ -74,8 +74,9 @@ def command(
     """Store the results of other benchmark tools as runs, from a file or from all files below a folder.
 
     Reads Google Benchmark, hyperfine, pytest-benchmark, Criterion, Go benchmarks, JMH, github-action-benchmark, asv,
-    LNT, pyperf and `perf stat`, and CSV with --columns. The same file may be imported again: each run is stored once. A
-    file or a folder is imported completely or not at all. See the guide “Importing the results of other tools”.
+    LNT, pyperf, `perf stat`, the text of load generators, and CSV with --columns. The same file may be imported again:
+    each run is stored once. A file or a folder is imported completely or not at all.
+    See the guide “Importing the results of other tools”.
     """
     from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
     from runner.importing.formats.csv_columns import parse_column_map

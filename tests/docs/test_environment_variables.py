@@ -16,8 +16,8 @@ SOURCES = [
     ),
     ROOT / "compose.yaml",
 ]
-OF_OTHERS = {"DATABASE_URL", "NO_COLOR", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "RUSTUP_HOME"}
-"""Read by the code, but not named by Faultwatch."""
+OF_OTHERS = {"DATABASE_URL", "NO_COLOR", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "POSTGRES_IMAGE", "RUSTUP_HOME"}
+"""Read by the code or by compose.yaml, but not named by Faultwatch."""
 
 
 def in_the_code() -> set[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from runner.adoption.build_system_detection import KNOWN_BUILD_SYSTEMS
 from runner.cli.entry_point import COMMANDS
 from runner.cli.entry_point import cli as runner
 from service.__main__ import cli as service
@@ -191,6 +192,13 @@ def test_the_reference_lists_every_command() -> None:
         program = name if name in SERVICE else f"faultwatch {name}"
         assert f"| `{program}" in REFERENCE, program
     assert set(COMMANDS) == {name.partition(" ")[0] for name in RUNNER}
+
+
+def test_the_help_names_what_init_detects_and_import_reads() -> None:
+    names = KNOWN_BUILD_SYSTEMS.replace(" and ", ", ").split(", ")
+    words = " ".join((ALL["init"].help or "").split())
+    assert [name for name in names if name not in words] == []
+    assert "load generators" in " ".join((ALL["import"].help or "").split())
 
 
 @pytest.mark.parametrize("place", ["README.md", "docs", ".github", "templates", "runner/ci/templates"])
