@@ -165,7 +165,7 @@ def _identify_rustup_program(proxy: Path, name: str) -> str | None:
     rustup_home = proxy.parents[2] / ".rustup"
     try:
         settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
     identity = None

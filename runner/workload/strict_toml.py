@@ -13,6 +13,8 @@ from runner.system.regular_file import read_regular
 
 MAX_BYTES = 256 * 1024
 """The largest size of a file in bytes. It is limited, because the file may come from a pull request."""
+_MAX_NESTING = 100
+"""How deep tables and lists may be nested: functions call themselves for each level."""
 
 
 class Table(BaseModel):
@@ -44,12 +46,25 @@ def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:  # ValueError includes a number with thousands of digits.
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
+    if _measure_nesting(content) > _MAX_NESTING:
+        raise FaultwatchError(f"{file}: tables or lists are nested more than {_MAX_NESTING} deep")
     location = next(_find_null_bytes(content), None)
     if location is not None:
         raise FaultwatchError(
             f"{file}: {_format_location(location)}: contains a null byte, which no program, variable or path can"
         )
     return content
+
+
+def _measure_nesting(content: dict[str, Any]) -> int:
+    """Return how deep the tables and lists of a document are nested, without recursion."""
+    depth = 0
+    level: list[Any] = [content]
+    while level:
+        depth += 1
+        items = (item for value in level for item in (value.values() if isinstance(value, dict) else value))
+        level = [item for item in items if isinstance(item, dict | list)]
+    return depth
 
 
 def _find_null_bytes(value: Any, location: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

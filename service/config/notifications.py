@@ -338,9 +338,11 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
             "The file cannot be read", f"{path} ({error})", "Make it readable for this user, and save it as UTF-8 text."
         ) from error
     try:
-        return NotificationSettings.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+        content = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError includes a number with thousands of digits.
         raise ServiceError("The file is not TOML", f"{path}: {error}", "See the guide “Notifications”.") from error
+    try:
+        return NotificationSettings.model_validate(content)
     except ValidationError as error:
         raise ServiceError(
             "A setting is invalid", f"{path}: {_describe_first_problem(error)}", "See the guide “Notifications”."

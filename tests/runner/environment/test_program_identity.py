@@ -96,8 +96,9 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
         file.write_text(f'default_toolchain = "{toolchain}"\n')
         shown.append(settings(proxy.parent)["tool.rustc"])
         assert shown[-1].startswith(f"{compiler}, ")
-    file.write_text('default_toolchain = "../../.."\n')
-    assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
+    for content in ('default_toolchain = "../../.."\n', f"default_toolchain = {'[' * 5000}"):
+        file.write_text(content)
+        assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
 
 
 def test_an_interpreter_and_what_it_loads_are_settings() -> None:

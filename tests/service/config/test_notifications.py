@@ -59,6 +59,9 @@ def test_without_a_file_there_are_no_channels_but_one_that_is_named_has_to_be_th
     ("text", "said"),
     [
         ("[[channel", "not TOML"),
+        (f"channel = {'[' * 5000}", "not TOML"),
+        (f"channel = {'1' * 5000}", "not TOML"),
+        (f"channel{'.a' * 5000} = 1", "channel"),
         ('colour = "red"', "colour"),
         (WEBHOOK, "set either url or url_variable"),
         (WEBHOOK + 'url = "http://chat.example.org/x"', "insecure = true"),
