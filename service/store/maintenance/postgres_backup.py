@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -131,8 +133,13 @@ def _find_tool(program: str) -> str:
     if path is not None:
         return path
     # Debian's folders, one for each version.
-    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+    installed = list(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
     if not installed:
         remedy = "Install PostgreSQL's client tools (Debian: postgresql-client)."
         raise ServiceError(f"{program} is not installed", "it is not on PATH", remedy)
-    return str(installed[-1])
+    return str(choose_newest(installed))
+
+
+def choose_newest(tools: Sequence[Path]) -> Path:
+    """Return the tool of the newest version, by the name of its folder: ``VERSION/bin/TOOL``."""
+    return max(tools, key=lambda tool: [int(number) for number in re.findall(r"\d+", tool.parents[1].name)])
