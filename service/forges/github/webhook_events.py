@@ -78,8 +78,10 @@ def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
     check = payload["check_run"]
     if payload["action"] != "rerequested":
         return
-    pulls = check.get("pull_requests") or ()
-    number = pulls[0]["number"] if pulls else None
+    # GitHub also lists pull requests of other repositories, such as of forks, that have the same head.
+    repository_id = payload["repository"]["id"]
+    pulls = (pull for pull in check.get("pull_requests") or () if pull["base"]["repo"]["id"] == repository_id)
+    number = next((pull["number"] for pull in pulls), None)
     yield MeasureHead(_read_repository(payload), check["head_sha"], number, payload["sender"]["login"])
 
 

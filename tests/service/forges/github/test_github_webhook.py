@@ -321,7 +321,15 @@ def test_a_fork_is_measured_once_its_workflow_was_approved(service: Any, hub: st
     assert not [one for one in hub.requests if "/commits/" in one]  # whose pull request it is was told before
 
 
-@pytest.mark.parametrize("pulls", [[], [{"number": 7}]])
+@pytest.mark.parametrize(
+    "pulls",
+    [
+        [],
+        [{"number": 7, "base": {"repo": {"id": 1}}}],
+        [{"number": 8, "base": {"repo": {"id": 2}}}, {"number": 7, "base": {"repo": {"id": 1}}}],
+        [{"number": 8, "base": {"repo": {"id": 2}}}],
+    ],
+)
 def test_a_check_run_can_be_asked_for_again(pulls: list[Any], service: Any, hub: stand_in.GitHub) -> None:
     check = {"head_sha": made_gates.HEAD, "pull_requests": pulls}
     asked = {"action": "rerequested", "check_run": check, "repository": repository()}
