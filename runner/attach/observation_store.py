@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 from runner.contract.base import Name, Strict
@@ -34,8 +35,10 @@ def make_observation_id(name: str, moment: datetime) -> str:
     return f"{name[:60]}-{moment.astimezone():%Y%m%d-%H%M%S}"
 
 
-def store_observation(folder: Path, stored_observation: StoredObservation) -> Path:
-    """Store an observation and its stacks; return its folder.
+def store_observation(folder: Path, stored_observation: StoredObservation) -> StoredObservation:
+    """Store an observation and its stacks in a folder that is named by its id; return it.
+
+    If another observation has the id, because both began in the same second, the returned one has another id.
 
     Raises
     ------
@@ -45,7 +48,8 @@ def store_observation(folder: Path, stored_observation: StoredObservation) -> Pa
     observation_folder = folder / stored_observation.observation_id
     try:
         make_private_folder(folder)
-        observation_folder.mkdir(mode=0o700, exist_ok=True)
+        observation_folder = _make_new_folder(observation_folder)
+        stored_observation = stored_observation.model_copy(update={"observation_id": observation_folder.name})
         for stacks in stored_observation.profile.stack_profiles:
             for format_name, suffix in FORMATS.items():
                 (observation_folder / f"{stacks.kind}{suffix}").write_bytes(
@@ -57,7 +61,17 @@ def store_observation(folder: Path, stored_observation: StoredObservation) -> Pa
         raise FaultwatchError(
             f"{observation_folder} cannot be written: {error.strerror}", "set FAULTWATCH_HOME"
         ) from None
-    return observation_folder
+    return stored_observation
+
+
+def _make_new_folder(folder: Path) -> Path:
+    """Make a folder, with a number after its name if the name is taken; return its path."""
+    for number in count(1):
+        new_folder = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        with suppress(FileExistsError):
+            new_folder.mkdir(mode=0o700)
+            return new_folder
+    raise AssertionError  # count() never ends
 
 
 def load_observation(folder: Path, name: str) -> StoredObservation:

@@ -153,13 +153,15 @@ def command(
     diagnosis = _diagnose_profile(profile, earlier_observation.profile if earlier_observation else None, settings)
     if diagnosis:
         diagnosis = fit_diagnosis(diagnosis, program, profile.anatomy)
-    stored_observation = StoredObservation(
-        observation_id=_make_id(profile),
-        title=choice.root.title[:_MAX_TITLE_CHARACTERS],
-        profile=profile,
-        diagnosis=diagnosis,
+    stored_observation = store_observation(
+        folder,
+        StoredObservation(
+            observation_id=_make_id(profile),
+            title=choice.root.title[:_MAX_TITLE_CHARACTERS],
+            profile=profile,
+            diagnosis=diagnosis,
+        ),
     )
-    stored_folder = store_observation(folder, stored_observation)
 
     def show() -> None:
         from rich.console import Console
@@ -172,7 +174,7 @@ def command(
         _show_result(stored_observation, earlier_observation, program=program, draws_flames=draws_flames)
         console.print(
             f"\nStored as [bold]{stored_observation.observation_id}[/], with its stacks: "
-            f"{escape_text(str(stored_folder))}",
+            f"{escape_text(str(folder / stored_observation.observation_id))}",
             highlight=False,
         )
         console.print(
