@@ -127,7 +127,8 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
 def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
     """Return the levels of the revision's runs that differ from the request's environments only in its settings.
 
-    Runs that were measured interleaved belong to proofs, and are left out.
+    Runs that were measured interleaved belong to proofs, and are left out, and so are runs that failed for a temporary
+    reason, until a mixture has too many of them.
     """
     documents = session.execute(
         select(StoredReport.document)
@@ -147,11 +148,17 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
         .order_by(Run.number)
     )
     mixtures = []
+    temporary_failures: Counter[frozenset[str]] = Counter()
     for (document,) in documents:
         report = unpack_report(document)
         changed_settings = setting_mixture.find_changed_settings(request, report.environment, report.case)
-        if changed_settings is not None and report.session is None:
-            mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.values(request.metric))))
+        if changed_settings is None or report.session is not None:
+            continue
+        if report.failure and report.failure.temporary:
+            temporary_failures[changed_settings] += 1
+            if temporary_failures[changed_settings] < MAX_ATTEMPTS:
+                continue
+        mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.values(request.metric))))
     return mixtures
 
 

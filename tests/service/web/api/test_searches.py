@@ -223,3 +223,31 @@ def test_what_a_bisect_measures_is_no_point_of_the_series(api: Api) -> None:
     (series,) = [entry for entry in api.client.get("/api/v1/series").json["items"] if entry["metric"] == "minor-faults"]
     points = api.client.get(f"/api/v1/series/{series['id']}").json["points"]
     assert {int(point["revision"], 16) for point in points} == {1, 2, COMMITS}
+
+
+def test_a_mixture_of_settings_that_failed_for_a_temporary_reason_is_measured_again(api: Api) -> None:
+    after = reports.GLIBC.settings["aslr"] + "1"
+    request = {
+        "subject": "demo",
+        "revision": reports.commit(1),
+        "host": {"name": "box"},
+        "environment": reports.GLIBC.model_dump(mode="json"),
+        "case": reports.CASE.model_dump(mode="json"),
+        "metric": "minor-faults",
+        "settings": [{"name": "aslr", "before": reports.GLIBC.settings["aslr"], "after": after}],
+    }
+
+    def search() -> dict[str, Any]:
+        document: dict[str, Any] = api.client.post("/api/v1/setting-searches", json=request).json
+        return document
+
+    api.send(reports.report(1, 7, 7, experimental=True))
+    changed = reports.GLIBC.model_copy(update={"settings": reports.GLIBC.settings | {"aslr": after}})
+    for attempt in range(3):
+        state = search()
+        assert (state["stored_runs"], state["answer"]["kind"]) == (1, "measure"), attempt
+        assert state["answer"]["changed"] == ["aslr"]
+        failure = Failure(stage=Stage.RUN, message="the host was busy", temporary=True)
+        api.send(reports.report(1, environment=changed, failure=failure, experimental=True, at=attempt + 2))
+    state = search()
+    assert (state["stored_runs"], state["answer"]["kind"]) == (2, "refused")
