@@ -18,7 +18,7 @@ Author = Annotated[
 ]
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000, pattern=r"^[^\x00]*$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00]*$")]
-"""A name, in which * stands for anything."""
+r"""A name, in which ``*`` stands for anything and ``\*`` for an asterisk."""
 
 
 class State(StrEnum):

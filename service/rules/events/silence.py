@@ -10,10 +10,10 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class SilencePattern:
-    """Patterns of the series about whose drifts nobody is notified until a given time.
+    r"""Patterns of the series about whose drifts nobody is notified until a given time.
 
-    A pattern matches the whole name, and ``*`` stands for any text. No other character is special, because names of
-    cases contain brackets.
+    A pattern matches the whole name, ``*`` stands for any text, and ``\*`` for an asterisk. No other character is
+    special, because names of cases contain brackets.
     """
 
     subject: str
@@ -38,11 +38,16 @@ def matches_pattern(pattern: str, name: str) -> bool:
     return _compile_pattern(pattern).fullmatch(name) is not None
 
 
+def make_literal_pattern(name: str) -> str:
+    """Return the pattern that matches only this name."""
+    return name.replace("*", r"\*")
+
+
 @lru_cache(maxsize=1024)
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a pattern, in which ``*`` stands for any text."""
+    """Return the regular expression of a pattern."""
     # Successive asterisks count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
-    parts = [re.escape(part) for part in re.split(r"\*+", pattern)]
+    parts = [re.escape(part.replace(r"\*", "*")) for part in re.split(r"(?<!\\)\*+", pattern)]
     head, *tail = parts
     if not tail:
         return re.compile(head, re.DOTALL)

@@ -20,12 +20,13 @@ def add_silence(session: Session, request: triage.SilenceRequest, author: str, n
         silenced_series = series.find_series(session, request.series_id)
         if silenced_series is None:
             return None
-        patterns = {
+        names = {
             "subject": silenced_series.subject.name,
             "host": silenced_series.host.name,
             "case": silenced_series.case.name,
             "metric": silenced_series.metric,
         }
+        patterns = {field: silence.make_literal_pattern(name) for field, name in names.items()}
     row = SilenceRow(**patterns, author=author, reason=request.reason, created_at=now, until=request.until)
     session.add(row)
     session.flush()

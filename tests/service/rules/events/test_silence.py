@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.silence import SilencePattern, matches_pattern
+from service.rules.events.silence import SilencePattern, make_literal_pattern, matches_pattern
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -23,6 +23,10 @@ NOW = datetime(2025, 6, 1, tzinfo=UTC)
         ("copy", "copy[mib=4]", False),
         ("c.py*", "copy[mib=4]", False),
         ("*-faults", "minor-faults", True),
+        (r"sort[files=\*.txt]", "sort[files=*.txt]", True),
+        (r"sort[files=\*.txt]", "sort[files=one.txt]", False),
+        (r"sort[files=\**]", "sort[files=*.txt]", True),
+        (r"sort[files=\**]", "sort[files=one.txt]", False),
     ],
 )
 def test_a_pattern_matches_the_whole_name_and_only_the_star_is_special(pattern: str, name: str, covered: bool) -> None:
@@ -36,6 +40,12 @@ texts = st.text(alphabet="ab[*]?.", max_size=8)
 def test_patterns_match_as_a_plain_translation_does(pattern: str, name: str) -> None:
     plain = ".*".join(re.escape(part) for part in pattern.split("*"))
     assert matches_pattern(pattern, name) == bool(re.fullmatch(plain, name, re.DOTALL))
+
+
+@given(*[st.text(alphabet="a*\\", max_size=6)] * 2)
+def test_a_literal_pattern_matches_only_its_name(name: str, other: str) -> None:
+    assert matches_pattern(make_literal_pattern(name), name)
+    assert matches_pattern(make_literal_pattern(name), other) == (other == name)
 
 
 def test_a_hostile_pattern_takes_no_time() -> None:

@@ -252,6 +252,18 @@ def test_one_series_can_be_silenced(api: Api) -> None:
     assert [drift["series_id"] for drift in told if drift["silenced_until"]] == [series]
 
 
+def test_a_silence_of_one_series_whose_name_contains_an_asterisk_covers_no_other(api: Api) -> None:
+    cases = tuple(CASE.model_copy(update={"parameters": {"files": files}}) for files in ("*", "one"))
+    take_in(api, *step(100, 150, cases=cases))
+    (series,) = (drift["series_id"] for drift in api.drifts() if "*" in drift["case"])
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    asked = {"series_id": series, "until": until, "author": "Ada", "reason": "known"}
+    assert api.client.post("/api/v1/silences", json=asked).json["case"] == r"copy[files=\*]"
+    (event,) = events(api)
+    told = api.get(f"/events/{event['id']}")["drifts"]
+    assert [drift["series_id"] for drift in told if drift["silenced_until"]] == [series]
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
