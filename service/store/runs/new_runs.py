@@ -95,8 +95,13 @@ class _SeriesUpdate:
     budget: str | None
     points: list[tuple[object, ...]] = field(default_factory=list)
 
-    def update_judging(self, judging: Judging) -> None:
-        """Set whether and with which budget the metric is judged, according to the workload of the newest report."""
+    def update_judging(self, judging: Judging, measured_at: datetime) -> None:
+        """Set whether and with which budget the metric is judged, according to the workload of a report.
+
+        A report that arrives late, and was measured before the newest level, changes nothing.
+        """
+        if self.latest_at is not None and measured_at < self.latest_at:
+            return
         self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
@@ -129,7 +134,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
-    newest_judging: dict[int, tuple[_SeriesUpdate, Judging]] = {}
+    newest_judging: dict[int, tuple[datetime, _SeriesUpdate, Judging]] = {}
     for run in runs:
         report = run.prepared_report.report
         series_of_group = series[run.group]
@@ -140,11 +145,12 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
         for metric, status, value, n, samples in run.prepared_report.points:
             update = series_of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
-            newest_judging[update.id] = update, judging
+            if update.id not in newest_judging or report.started_at >= newest_judging[update.id][0]:
+                newest_judging[update.id] = report.started_at, update, judging
             if is_judged and value is not None:
                 update.update_latest(value, revision_id, run.position, report.started_at)
-    for update, judging in newest_judging.values():
-        update.update_judging(judging)
+    for measured_at, update, judging in newest_judging.values():
+        update.update_judging(judging, measured_at)
     # Sorted by primary key, so that each page of the table is written once.
     updates = (update for series_of_group in series.values() for update in series_of_group.values() if update.points)
     changed_series = sorted(updates, key=attrgetter("id"))

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select
 
+from runner.contract.judging import Judging
 from service.pipeline import ingest_reports
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Point, Run, Series, Subject
@@ -71,3 +72,17 @@ def test_another_report_of_the_same_batch_with_the_same_id_is_left_out(api: Api)
     told = api.client.post("/api/v1/runs", json=body).json
     assert told == {"created": 1, "already_stored": 1, "conflicting": [str(first.run_id)]}
     assert api.get(f"/runs/{first.run_id}")["revision"]["commit"] == reports.commit(1)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_report_that_arrives_late_does_not_bring_back_what_the_workload_judged_before(
+    at_once: bool, api: Api
+) -> None:
+    newest, late = (
+        reports.report(2, 100, at=minute, others={"throughput": 2.5}, judging=Judging(judge=judged))
+        for minute, judged in ((2, ("throughput",)), (1, ()))
+    )
+    for batch in [[newest, late]] if at_once else [[newest], [late]]:
+        api.send(*batch)
+    (series,) = api.get("/series", metric="throughput")["items"]
+    assert series["judged"] is True
