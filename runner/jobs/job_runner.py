@@ -96,7 +96,7 @@ class JobRunner(Struct, frozen=True):
         except ServiceUnavailable:
             raise  # The end cannot be reported, but the service notices the lost job and orders it again.
         except FaultwatchError as error:
-            heartbeat.finish(Outcome.FAILED, str(error))
+            self._report_failed(heartbeat, str(error))
             raise
         except KeyboardInterrupt:
             # The service starts jobs of other backends again when their heartbeats stop.
@@ -104,9 +104,16 @@ class JobRunner(Struct, frozen=True):
                 _report_stopped(heartbeat, "It was interrupted by the user.")
             raise
         except Exception as error:
-            heartbeat.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
+            self._report_failed(heartbeat, f"{type(error).__name__}: {error}")
             raise
         return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
+
+    def _report_failed(self, heartbeat: Heartbeat, reason: str) -> None:
+        """Report that the job failed; if the service does not accept the report, say so, and raise nothing."""
+        try:
+            heartbeat.finish(Outcome.FAILED, reason)
+        except FaultwatchError as error:
+            self.print_message(f"the failure of job {heartbeat.job.id} was not reported: {error}")
 
     def _claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job; wait while this host has another one, or another host has this one."""

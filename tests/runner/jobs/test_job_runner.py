@@ -1,11 +1,14 @@
 """A job that is not this host's turn yet waits without keeping others from measuring."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from runner.errors import AlreadyEnded
+from runner.contract.job import Backend, Job, Lease, MeasureQuestion, State, Where
+from runner.errors import AlreadyEnded, FaultwatchError
 from runner.host.lock import HostTurn, find_holder
 from runner.jobs.job_runner import JobRunner
 from runner.reporting.client import Service
@@ -34,3 +37,49 @@ def test_a_job_that_the_service_does_not_give_yet_leaves_the_host_to_others(tmp_
     ((line, found),) = said
     assert line == "Job 7 is waiting: box runs job 6."
     assert found is None, "nobody waits for who waits"
+
+
+@pytest.mark.parametrize("failure", [FaultwatchError("the build failed"), ZeroDivisionError("division by zero")])
+@pytest.mark.parametrize("status", [409, 422])
+def test_a_failure_is_raised_even_if_the_service_refuses_its_report(
+    status: int, failure: Exception, tmp_path: Path
+) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    said: list[str] = []
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    job = Job(
+        **dict.fromkeys(Job.model_fields, None)
+        | {
+            "id": 7,
+            "question": MeasureQuestion(subject="demo", case="copy", revision="main"),
+            "state": State.RUNNING,
+            "backend": Backend.CALLER,
+            "asked_by": "ada",
+            "asked_in": Where.API,
+            "thread": "",
+            "created_at": moment,
+            "changed_at": moment,
+            "attempts": 1,
+            "runs": (),
+            "steps": (),
+            "log_url": "",
+            "sentence": "",
+        }
+    )
+
+    def fail(*_: object) -> NoReturn:
+        raise failure
+
+    with http_stub() as stub, HostTurn(lock, said.append) as turn:
+        lease = Lease(job=job, lease="secret", heartbeat_seconds=60)
+        stub.next = [
+            Answer(200, lease.model_dump_json()),
+            Answer(status, json.dumps({"detail": "Another runner has job 7."})),
+        ]
+        runner = JobRunner(Settings(tmp_path, None, "box"), Service(stub.url), turn, said.append)
+        with pytest.raises(type(failure), match=str(failure)):
+            runner.run(7, fail, fail)
+        assert stub.paths[-1].endswith("/jobs/7/finish")
+    assert "the failure of job 7 was not reported" in said[-1]
+    assert "Another runner has job 7." in said[-1]
