@@ -119,9 +119,6 @@ def command(
             write_result(document, output_file)
             answer = patient_service.judge_gate(report)
     judged_document = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | document
-    write_outputs(files, report, answer)
-    set_outputs({"verdict": answer.verdict})
-    add_summary(answer.summary)
 
     def show() -> None:
         if answer.judge:
@@ -134,7 +131,11 @@ def command(
         click.echo(strip_terminal_commands(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
+    # Output the verdict first, so that it is not lost if another file cannot be written.
     output_result(judged_document, as_json=as_json, output_file=output_file, show=show)
+    write_outputs(files, report, answer)
+    set_outputs({"verdict": answer.verdict})
+    add_summary(answer.summary)
     if not answer.passed:
         raise click.exceptions.Exit(1)
 

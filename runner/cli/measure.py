@@ -21,8 +21,8 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.output_files import require_writable
-from runner.cli.result_output import print_result, write_result
+from runner.cli.output_files import make_unwritable_error, require_writable
+from runner.cli.result_output import output_result
 from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -96,15 +96,14 @@ def command(
     is_measured = any(report.samples for report in reports)
     has_failed = not is_measured or any(report.outcome is Outcome.FAILED for report in reports)
     document = [report.model_dump(mode="json") for report in reports]
-    # Write the file first, so that the measurements are kept even if there is no suite, or the service refuses them.
-    write_result(document, output_file)
+    # Output the result first, so that it is not lost if the suite cannot be written, or the service refuses it.
+    output_result(document, as_json=as_json, output_file=output_file, show=lambda: _print_reports(reports))
     set_outputs({"verdict": "failed" if has_failed else "measured"})
     if suite:
         _write_suite(reports, suite)
     if send:
         register_subject(settings, repository, workload)
         _send_reports(settings, repository, reports)
-    print_result(document, as_json=as_json, show=lambda: _print_reports(reports))
     if has_failed:
         raise click.exceptions.Exit(1)
 
@@ -205,4 +204,7 @@ def _write_suite(reports: list[Report], file: Path) -> None:
     suite = build_suite(measured_reports[0])
     if suite is None:
         raise FaultwatchError("a pyperf file cannot contain this run: every metric is zero or missing")
-    suite.dump(str(file), replace=True)
+    try:
+        suite.dump(str(file), replace=True)
+    except OSError as error:
+        raise make_unwritable_error("--suite", file, error) from None

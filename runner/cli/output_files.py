@@ -41,7 +41,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
             with tempfile.TemporaryFile(dir=file.parent):
                 pass  # creating the file is the check
         except OSError as error:
-            raise _make_unwritable_error(option, file, error) from None
+            raise make_unwritable_error(option, file, error) from None
 
 
 def write_output_file(file: Path, text: str, option: str) -> None:
@@ -60,7 +60,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
         temporary_file.write_text(text, encoding="utf-8")
         temporary_file.replace(file)
     except OSError as error:
-        raise _make_unwritable_error(option, file, error) from None
+        raise make_unwritable_error(option, file, error) from None
     finally:
         with suppress(OSError):  # usually it is gone, because it was renamed
             temporary_file.unlink()
@@ -97,5 +97,6 @@ def _write_in_place(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _make_unwritable_error(option: str, file: Path, error: OSError) -> FaultwatchError:
+def make_unwritable_error(option: str, file: Path, error: OSError) -> FaultwatchError:
+    """Return the error that a file which an option names cannot be written."""
     return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"choose another file with {option}")

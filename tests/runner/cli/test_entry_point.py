@@ -277,6 +277,20 @@ def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
+def test_a_result_is_printed_even_if_its_suite_cannot_be_written(subject: str, tmp_path: Path) -> None:
+    folder = tmp_path / "suites"
+    command = json.dumps(["sh", "-c", f'rm -rf {folder}; echo \'{{{{"operations": 1, "seconds": 1}}}}\''])
+    suite = ("--suite", str(folder / "suite.json"))
+    done = faultwatch("measure", workload(tmp_path, command), "--repo", subject, *suite, "--json", home=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert f"{folder}/suite.json cannot be written: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+    (report,) = json.loads(done.stdout)
+    assert report["outcome"] == "measured"
+
+
+@pytest.mark.perf
+@pytest.mark.usefixtures("programs")
 def test_a_changed_workload_file_is_no_uncommitted_change(
     subject: str, commit: Run, tmp_path: Path, shared_service: str
 ) -> None:
