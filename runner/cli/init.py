@@ -158,6 +158,7 @@ def command(
     )
     is_existing_file_rejected = kept_workload is None and workload_file.exists()
     missing_submodules = _complete_clone(repository, revision, sources, kept_workload, questions)
+    ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
     # Measure the existing workload, or propose one and measure it.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, sandboxed=bool(sandboxed))
@@ -173,7 +174,6 @@ def command(
     written_files = []
     if proposal:
         written_files += _write_workload(work_tree, proposal.text, questions, replace=is_existing_file_rejected)
-    ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
     gate = GateTrial() if ci_system == NO_CI or sandboxed else _try_gate(repository, revision, workload, settings)
     workload_path = str(workload_file.relative_to(work_tree))
     ci_file = render_ci_file(

@@ -119,6 +119,16 @@ def test_without_a_terminal_nothing_is_asked_and_one_line_says_so(folder: Path) 
     assert not project.git("ls-files", "--others")
 
 
+def test_without_a_terminal_a_question_about_the_ci_is_not_asked_after_measuring(folder: Path) -> None:
+    project = Project(folder / "project")
+    makefile = "program: main.c\n\tcc -o $@ main.c\n"
+    project.commit("Start", {"Makefile": makefile, "main.c": "int main(void) { return 0; }\n"})
+    done = init(folder, "--build", "make", "--run", "./program")
+    assert done.returncode == 2
+    assert done.stderr.rstrip().endswith("→ pass --yes to use every default")
+    assert not project.git("ls-files", "--others")
+
+
 def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> None:
     project = Project(folder / "project")
     program = "program: main.c\n\tcc -o $@ main.c\n"
