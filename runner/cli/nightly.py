@@ -27,7 +27,8 @@ from runner.nightly.cells import (
 from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
-from runner.workload.workload_lookup import find_workload
+from runner.workload import WORKLOAD_FILE, Workload
+from runner.workload.workload_lookup import find_workload, list_shipped_names
 
 
 @click.command(name="nightly")
@@ -160,9 +161,7 @@ def _prepare_cell(
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 
-    # A path is relative to the matrix file. A word that is not a path is the name of a shipped workload.
-    file = matrix.path.parent / entry.path
-    plain_workload = find_workload(str(file) if file.exists() else entry.path)
+    plain_workload = find_planned_workload(matrix, entry)
     repository = open_repository(_resolve_location(matrix, entry) or str(plain_workload.path.parent), settings.clones)
     workload, configured_choices = apply_configuration(
         plain_workload, cell.configuration, matrix.get_configuration(cell.configuration)
@@ -184,6 +183,16 @@ def _prepare_cell(
     return PreparedCell(measurement, revision, cases)
 
 
+def find_planned_workload(matrix: Matrix, entry: WorkloadEntry) -> Workload:
+    """Return the workload at a path relative to the matrix file, or else the shipped workload with this name.
+
+    A folder without a workload file does not hide a shipped workload that has the same name.
+    """
+    file = matrix.path.parent / entry.path
+    is_hiding = file.is_dir() and not (file / WORKLOAD_FILE).exists() and entry.path in list_shipped_names()
+    return find_workload(str(file) if file.exists() and not is_hiding else entry.path)
+
+
 def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
     """Return the location of the repository; a path is relative to the matrix file."""
     if entry.repository is None or "://" in entry.repository:
@@ -198,8 +207,9 @@ def _output_digest(digest: NightlyDigest, *, as_json: bool, output_file: Path | 
     from runner.cli.nightly_markdown import render_digest
     from runner.cli.nightly_tables import show_digest
 
-    set_outputs({"complete": str(digest.complete).lower()})
-    add_summary(render_digest(digest))
+    # Output the digest first, so that it is not lost if a file of GitHub Actions cannot be written.
     output_result(
         digest.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=lambda: show_digest(digest)
     )
+    set_outputs({"complete": str(digest.complete).lower()})
+    add_summary(render_digest(digest))
