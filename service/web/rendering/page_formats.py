@@ -11,15 +11,18 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import TypeAdapter
+from werkzeug.exceptions import NotFound
 
 from service.text.csv_cells import escape_cells
 from service.text.moments import format_moment
+from service.web.problems import ProblemError
 from service.web.rendering import not_modified
 
 _JSON_WRITER: TypeAdapter[Any] = TypeAdapter(Any)
@@ -76,6 +79,8 @@ class Page:
 def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[[PageView], PageView]:
     """Route a view that returns a :class:`Page`; JSON and CSV get the same address with `.json` or `.csv`.
 
+    If there is no such page, but one whose name ends with `.json` or `.csv`, this page is the answer.
+
     Parameters
     ----------
     bp, rule
@@ -83,16 +88,31 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
     formats_rule
         The rule to which `.json` and `.csv` are appended, if they cannot be appended to ``rule``.
     """
+    last_variable = rule.rpartition("<")[2].rpartition(":")[2].removesuffix(">") if rule.endswith(">") else ""
 
     def decorate(view: PageView) -> PageView:
         """Add the rules of a view to the blueprint, and return the view unchanged."""
 
         def answer(extension: str = "html", **variables: Any) -> Response:
             """Return the page in the format of the address's extension, or else in the format that Accept prefers."""
-            output_format = extension if extension != "html" else read_requested_format()
             etag = not_modified.find_current_etag()
             unchanged = not_modified.answer_unchanged(etag)
-            return unchanged or not_modified.make_cacheable(_render_page(view(**variables), output_format), etag)
+            if unchanged:
+                return unchanged
+            try:
+                page_ = view(**variables)
+            except (NotFound, ProblemError) as error:
+                # What looks like a format may be the end of a name: /subjects/simple.json can be that of simple.json.
+                name = variables.get(last_variable)
+                if extension == "html" or not isinstance(name, str) or not _is_not_found(error):
+                    raise
+                try:
+                    page_ = view(**variables | {last_variable: f"{name}.{extension}"})
+                except (NotFound, ProblemError):
+                    raise error from None
+                extension = "html"
+            output_format = extension if extension != "html" else read_requested_format()
+            return not_modified.make_cacheable(_render_page(page_, output_format), etag)
 
         answer.__doc__ = view.__doc__  # the reference of addresses describes each page by this text
         endpoint = view.__name__
@@ -107,6 +127,10 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
         return view
 
     return decorate
+
+
+def _is_not_found(error: NotFound | ProblemError) -> bool:
+    return isinstance(error, NotFound) or error.status == HTTPStatus.NOT_FOUND
 
 
 def read_requested_format() -> str:
@@ -131,8 +155,8 @@ def read_offset() -> int:
 
 def build_current_address(**changes: object) -> str:
     """Return the address of the current page, with some parameters of its query changed."""
-    query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
-    return f"{quote(request.path)}?{urlencode(query)}"
+    query = request.args.to_dict(flat=False) | {name: [str(value)] for name, value in changes.items()}
+    return f"{quote(request.path)}?{urlencode(query, doseq=True)}"
 
 
 def write_csv(table: Table) -> str:

@@ -3,10 +3,14 @@ import io
 from fractions import Fraction
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
+from runner.contract import Host
 from service.store import hosts
-from service.web.rendering.page_formats import Table, write_csv
+from service.web.rendering.page_formats import Table, build_current_address, write_csv
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.text import page
 
@@ -79,3 +83,23 @@ def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
 def test_a_column_is_a_field_or_is_computed() -> None:
     table = Table.from_records([Fraction(1, 2), Fraction(3, 4)], "numerator", ("half", lambda number: number / 2))
     assert (table.columns, list(table.rows)) == (["numerator", "half"], [[1, Fraction(1, 4)], [3, Fraction(3, 8)]])
+
+
+def test_a_name_that_ends_like_a_format_has_a_page(api: Api) -> None:
+    api.send(*(reports.report(1, 100, subject=name, host=Host(name=name)) for name in ("both", "both.json", "one.csv")))
+    for place in ("subjects", "hosts"):
+        for address, kind in (
+            ("one.csv", "text/html"),
+            ("one.csv.csv", "text/csv"),
+            ("one.csv.json", "application/json"),
+            ("both.json", "application/json"),
+            ("both.json.json", "application/json"),
+            ("one.json", "application/problem+json"),
+        ):
+            answer = api.client.get(f"/{place}/{address}")
+            assert (answer.status_code, answer.mimetype) == (404 if "problem" in kind else 200, kind), (place, address)
+
+
+def test_an_address_with_changes_keeps_each_value_of_a_parameter(app: Flask) -> None:
+    with app.test_request_context("/series/1?with=2&with=3&from=4"):
+        assert build_current_address(all="") == "/series/1?with=2&with=3&from=4&all="
