@@ -91,18 +91,25 @@ def group_into_runs(
 
 
 def _make_run(group: Sequence[Result], format_name: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
-    """Return results of one case as a run; sample number *i* contains value number *i* of each metric."""
+    """Return results of one case as a run; sample number *i* contains value number *i* of each metric.
+
+    If a file contains the same benchmark several times, the run contains all values.
+    """
     first_result = group[0]
     location = shorten_message(f"{source.name}: {first_result.case.name:.100}")
     placement = locate_result(source, defaults, location, first_result.revision, first_result.time)
-    columns: dict[str, tuple[float, ...]] = {}
+    values_by_metric: dict[str, list[float]] = {}
+    tool_metrics: dict[str, tuple[str, str]] = {}
     judged_metrics = []
     for result in group:
         better = defaults.better.get(result.metric, result.better)
         name = _build_metric_name(result, better)
-        columns.setdefault(name, _thin_values(result.values))
+        # Of different metrics of the tool that get the same name, only the first is read.
+        if tool_metrics.setdefault(name, (result.metric, result.unit)) == (result.metric, result.unit):
+            values_by_metric.setdefault(name, []).extend(result.values)
         if better and name not in judged_metrics:
             judged_metrics.append(name)
+    columns = {name: _thin_values(values) for name, values in values_by_metric.items()}
     n_samples = max(map(len, columns.values()))
     samples = tuple(
         Sample(readings={name: Reading(value=values[i]) for name, values in columns.items() if i < len(values)})

@@ -199,3 +199,10 @@ def test_a_load_generator_that_was_named_and_did_not_write_this_is_refused(tmp_p
     text = (_LOAD_OUTPUTS / "wrk.txt").read_text()
     with pytest.raises(FaultwatchError, match=r"is not the output of hey: it must be the summary of hey"):
         imported(tmp_path, text, replace(GIVEN, format="hey"))
+
+
+def test_a_benchmark_that_occurs_twice_in_a_file_keeps_the_values_of_both(tmp_path: Path) -> None:
+    twice = [{"command": "sort x", "mean": seconds, "times": [seconds, seconds], "user": 0.5} for seconds in (1.0, 3.0)]
+    (found,) = imported(tmp_path, {"results": twice})
+    assert found.values("elapsed") == (1, 1, 3, 3)
+    assert found.values("user-time") == (0.5, 0.5)
