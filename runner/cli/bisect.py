@@ -221,9 +221,12 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
         preparer = JobPreparer(
             request.settings, turn, str(request.repository.path), str(request.workload.path), request.sandboxed
         )
-        JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
-    if not searches:
-        return False  # the job was paused or cancelled, which has already been printed
+        job = JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
+    if not searches:  # who stopped the job, and why, has already been printed
+        raise FaultwatchError(
+            f"the search has no result yet, because job {job.id} was stopped",
+            "run the same command again to continue: completed measurements are kept",
+        )
     # Print the result.
     by_commit = {revision.commit: revision for revision in revisions}
     output_result(

@@ -70,6 +70,25 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
         assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
 
 
+@pytest.mark.perf
+def test_a_search_that_is_stopped_says_that_it_has_no_result(tmp_path: Path) -> None:
+    commands.make_history(tmp_path / "repo", [10, 20])
+    with commands.served(tmp_path / "served") as proxy:
+
+        def cancel(method: str, path: str, body: bytes) -> None:
+            if path.endswith("/progress") and not proxy.count("POST", "/progress$") > 1:
+                proxy.ask("/jobs/1/cancel", {"author": "Ada", "reason": "the host is needed"})
+
+        proxy.fail = cancel
+        words = ("bisect", "repo", "HEAD~1..HEAD", "--repo", "repo", "--json", "--output", "found.json")
+        status, output, messages = commands.faultwatch(tmp_path / "home", *words, url=proxy.url)
+        assert proxy.ask("/jobs/1")["state"] == "cancelled"
+    assert (status, output) == (2, ""), messages
+    assert "the host is needed" in messages
+    assert "the search has no result yet, because job 1 was stopped\n  → run the same command again" in messages
+    assert not (tmp_path / "found.json").exists()
+
+
 def described(state: ProofState | None, branch_change: int = 0) -> list[str]:
     commit, parent = "c" * 40, "b" * 40
     proof = state and Proof(state=state, sentence="In 5 of 5.", parent_run=uuid.uuid4(), run=uuid.uuid4())
