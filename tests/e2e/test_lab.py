@@ -109,7 +109,7 @@ def test_a_cell_is_ordered_by_a_click_measured_and_shown(service: str) -> None:
         assert faults(page, "best") == before - SAVED
         verdict = page.get_by_role("status").inner_text().replace("\xa0", " ")
         assert f"Best: GLIBC_TUNABLES {TUNABLES}, {SAVED} faults fewer than the default" in verdict
-        assert "Of 3 other cells, 2 not measured." in verdict
+        assert "Of 3 other cells, 2 have not been measured." in verdict
 
         page.get_by_role("button", name="Measure all 2 empty cells").click()
         expect(page.get_by_role("status")).to_contain_text("No single cell is the best", timeout=180_000)
