@@ -43,7 +43,7 @@ from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
 from runner.adoption.thread_option import list_single_thread_options
 from runner.adoption.tried_command import TriedCommand
-from runner.adoption.workload_text import escape_braces, render_workload
+from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.execution.execute import TIMEOUT_WORDS, ProgramResult, execute
@@ -61,6 +61,7 @@ from runner.subject.repository import Repository
 from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
+from runner.workload.placeholders import escape_braces
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
@@ -93,6 +94,8 @@ _ASK_HTTP = (
 """Requests the first page of a server. It runs in the server's network namespace, which nothing else can reach."""
 _HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
 _FIRST_ERROR_STATUS = 400
+_PYTHON_STARTS = ("venv/bin/python ", "python3 ")
+"""How commands start that run a Python program."""
 _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
 _MIN_RANGE_RATIO = 10
@@ -317,7 +320,7 @@ class FirstMeasurement:
         if tried.run.is_server:
             return tried
         varies = len(set(tried.faults)) > 1
-        if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
+        if not varies and not tried.run.command.startswith(_PYTHON_STARTS):
             return tried
         narrowest = tried
         for variables in self.list_variables(proposal, tried.run):
@@ -341,7 +344,7 @@ class FirstMeasurement:
 
         None if the program's help names no such option, or if the count still varies.
         """
-        if tried.run.is_server or tried.run.command.startswith(("venv/bin/python ", "python3 ", "java ")):
+        if tried.run.is_server or tried.run.command.startswith((*_PYTHON_STARTS, "java ")):
             return None
         start, rest = _split_at_file(tried.run)
         # A program prints its usage for --help, or if it gets no file.

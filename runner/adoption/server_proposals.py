@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import LoadProposal, RunProposal
 from runner.adoption.sources import Sources, is_auxiliary
-from runner.adoption.workload_text import escape_braces, format_server
+from runner.adoption.workload_text import format_server
+from runner.workload.placeholders import escape_braces
 
 FindGenerator = Callable[[str], str]
 """Returns how a load generator is started; empty if it is not installed."""

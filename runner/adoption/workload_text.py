@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
+from runner.workload.placeholders import escape_braces
 
 SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
@@ -71,11 +72,6 @@ def format_server(run: RunProposal, load: LoadProposal) -> list[str]:
     if load.operations:
         lines.append(f"operations = {load.operations}")
     return lines
-
-
-def escape_braces(command: str) -> str:
-    """Escape the braces of a command, so that none begins a placeholder."""
-    return command.replace("{", "{{").replace("}", "}}")
 
 
 def _format_string(text: str) -> str:

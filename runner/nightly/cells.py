@@ -8,6 +8,7 @@ from runner.contract.nightly import MAX_CELLS, NightlyCell
 from runner.errors import FaultwatchError
 from runner.nightly.matrix_file import Configuration, Matrix, WorkloadEntry
 from runner.workload import Workload
+from runner.workload.placeholders import escape_braces
 
 _THREADS_VARIABLE = "OMP_NUM_THREADS"
 _CONFIGURATION_PARAMETER = "configuration"
@@ -140,10 +141,7 @@ def apply_configuration(
                 "give the parameter of the workload another name",
             )
         # Escape braces, which would be placeholders: the values are literal.
-        environment |= {
-            variable: value.replace("{", "{{").replace("}", "}}")
-            for variable, value in configuration.environment.items()
-        }
+        environment |= {variable: escape_braces(value) for variable, value in configuration.environment.items()}
         added_parameters[_CONFIGURATION_PARAMETER] = name
     if not added_parameters:
         return workload, tuple(case_choices)
