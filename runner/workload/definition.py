@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -481,8 +482,8 @@ def _check_matrix(workload: Workload, file: Path) -> None:
     if empty_parameters:
         raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]}: no values")
     for name, values in workload.matrix.items():
-        texts = [format_parameter(value) for value in values]
-        repeated_text = next((text for number, text in enumerate(texts) if text in texts[:number]), None)
+        occurrences = Counter(map(format_parameter, values))
+        repeated_text = next((text for text, number in occurrences.items() if number > 1), None)
         if repeated_text is not None:  # Two cases would have the same name.
             raise FaultwatchError(f"{file}: [matrix] {name}: {repeated_text} occurs twice", "remove one of them")
     for point in workload.include:

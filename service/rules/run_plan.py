@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -92,7 +92,8 @@ def make_plan(
         settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.retry_failed)
         missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
         n_stored += len(revisions) - len(missing_revisions)
-        n_failed += len(_list_failed_revisions(runs, request.environment.hash, settled_revisions) & set(revisions))
+        measured_revisions = _list_measured_revisions(runs, request.environment.hash)
+        n_failed += len(settled_revisions.intersection(revisions) - measured_revisions)
         requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]
         # Plan the anchor, cross-measurements, and a rerun.
         if missing_revisions:
@@ -111,7 +112,7 @@ def make_plan(
     return Plan(runs=ordered_runs, stored=n_stored, stored_failures=n_failed, note=_describe_plan(ordered_runs))
 
 
-def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry_failures: bool = False) -> set[str]:
+def list_settled_revisions(runs: Collection[StoredRun], environment: str, *, retry_failures: bool = False) -> set[str]:
     """Return the revisions that need no further run in an environment: measured, or failed permanently.
 
     Parameters
@@ -119,19 +120,18 @@ def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry
     retry_failures
         Whether every failed run is tried again.
     """
-    runs_here = [run for run in runs if run.environment == environment]
-    measured_revisions = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
+    measured_revisions = _list_measured_revisions(runs, environment)
     if retry_failures:
         return measured_revisions
+    runs_here = [run for run in runs if run.environment == environment]
     attempts = Counter(run.revision for run in runs_here if run.temporary)
     given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
     return measured_revisions | given_up | {run.revision for run in runs_here if not run.temporary}
 
 
-def _list_failed_revisions(runs: Iterable[StoredRun], environment: str, settled_revisions: set[str]) -> set[str]:
-    """Return the settled revisions without a measured run in an environment."""
-    runs_here = [run for run in runs if run.environment == environment]
-    return settled_revisions - {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
+def _list_measured_revisions(runs: Iterable[StoredRun], environment: str) -> set[str]:
+    """Return the revisions with a measured run in an environment."""
+    return {run.revision for run in runs if run.environment == environment and run.outcome is Outcome.MEASURED}
 
 
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
@@ -201,7 +201,7 @@ def _choose_cross_measured(
 
 def _choose_rerun(
     order: Orders,
-    runs: Iterable[StoredRun],
+    runs: Collection[StoredRun],
     environment: str,
     new_revisions: Iterable[str],
     positions: Mapping[str, int],
@@ -217,14 +217,13 @@ def _choose_rerun(
     new_revisions
         The revisions that the plan measures for the first time.
     """
-    runs_here = [run for run in runs if run.environment == environment]
-    measured_revisions = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
+    measured_revisions = _list_measured_revisions(runs, environment)
     if not order.in_doubt or not measured_revisions:
         return []
     newest_revision = max(measured_revisions, key=lambda revision: positions[revision])
     if any(positions[revision] > positions[newest_revision] for revision in new_revisions):
         return []
-    attempts = Counter(run.revision for run in runs_here)
+    attempts = Counter(run.revision for run in runs if run.environment == environment)
     for revision in (order.revision_before, newest_revision):
         if revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
             return [(revision, Reason.RERUN)]
