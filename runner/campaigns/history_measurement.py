@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from runner.campaigns.proving import ProofSummary
 from runner.contract.level import Number
-from runner.contract.plan import PlannedRun, PlanRequest, Reason
+from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.count_reuse import CountReuse, differs_from_reused, has_contradicting_counts
@@ -136,10 +136,9 @@ class HistoryMeasurement(Struct, frozen=True):
         self.service.send_revisions(
             self.repository.name, (*revisions, *self.merged_revisions), self.repository.list_refs()
         )
-        planned_runs, n_stored, n_stored_failures = self._plan_runs(
-            revisions, retry_failed=self.retry_failed, measure_all=self.measure_all
-        )
-        summary = HistorySummary(revisions=len(revisions), n_stored=n_stored, n_stored_failures=n_stored_failures)
+        plan = self._plan_runs(revisions, retry_failed=self.retry_failed, measure_all=self.measure_all)
+        planned_runs: Sequence[PlannedRun] = plan.runs
+        summary = HistorySummary(revisions=len(revisions), n_stored=plan.stored, n_stored_failures=plan.stored_failures)
         levels_by_case: dict[str, Mapping[str, Number]] = {}
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         finished_runs: set[tuple[str, str]] = set()
@@ -169,7 +168,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 else:
                     summary.failed_reports.append(report)
 
-        measure_planned(planned_runs, n_stored)
+        measure_planned(planned_runs, plan.stored)
         for _ in range(MAX_FOLLOW_UPS):
             # Stop if a run was refused or waits: it stays missing, so the service would order it over and over.
             if not planned_runs or outbox.waiting or outbox.refused:
@@ -179,10 +178,9 @@ class HistoryMeasurement(Struct, frozen=True):
                 break
             finished_runs.clear()
             # The new runs may leave doubts: an outlier, or two causes at once.
-            next_runs, _, _ = self._plan_runs(revisions)
             planned_runs = [
                 run
-                for run in next_runs
+                for run in self._plan_runs(revisions).runs
                 if run.reason in REASONS_IN_DOUBT
                 and not (run.reason is Reason.RERUN and self._leaves_to_pairs(run.case, levels_by_case))
             ]
@@ -266,21 +264,15 @@ class HistoryMeasurement(Struct, frozen=True):
 
     def _plan_runs(
         self, revisions: Sequence[Revision], *, retry_failed: bool = False, measure_all: bool = False
-    ) -> tuple[list[PlannedRun], int, int]:
-        """Request a plan for each environment of the cases.
-
-        Returns
-        -------
-        tuple
-            All planned runs, the number of stored points, and how many of these have only failed runs.
-        """
+    ) -> Plan:
+        """Request a plan for each environment of the cases, and return them as one."""
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned_runs: list[PlannedRun] = []
         n_stored = n_stored_failures = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
-            plan = (self.planner or self.service).request_plan(
+            partial_plan = (self.planner or self.service).request_plan(
                 PlanRequest(
                     subject=self.repository.name,
                     host=self.bench.host,
@@ -291,13 +283,13 @@ class HistoryMeasurement(Struct, frozen=True):
                     measure_all=measure_all,
                 )
             )
-            planned_runs += plan.runs
-            n_stored += plan.stored
-            n_stored_failures += plan.stored_failures
+            planned_runs += partial_plan.runs
+            n_stored += partial_plan.stored
+            n_stored_failures += partial_plan.stored_failures
         # Sort all plans by revision, because one build serves all cases. Anchors outside of the range come first.
         position = {revision.commit: index for index, revision in enumerate(revisions)}
         planned_runs.sort(key=lambda run: position.get(run.revision, -1))
-        return planned_runs, n_stored, n_stored_failures
+        return Plan(runs=tuple(planned_runs), stored=n_stored, stored_failures=n_stored_failures)
 
     def _measure_revision(
         self,

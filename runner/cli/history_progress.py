@@ -16,8 +16,7 @@ from runner.cli.formatting import escape_text, format_count, format_value
 from runner.cli.time_estimate import Pace
 from runner.contract.level import compute_median
 from runner.contract.plan import PlannedRun, Reason
-from runner.contract.report import Case, Failure, Outcome, Report, Revision, Stage
-from runner.subject.build_errors import find_first_error
+from runner.contract.report import Case, Outcome, Report, Revision
 
 _REASON_LABELS = {
     Reason.ANCHOR: "measured again because the environment changed",
@@ -146,7 +145,7 @@ class ProgressBar:
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ELLIPSIS if self._console.is_terminal else _NO_WRAP)
         elif report.failure:
-            message = f"{report.failure.stage} failed: {_explain_failure(report.failure)}"
+            message = f"{report.failure.stage} failed: {report.failure.explained}"
             same_failures = self._failures.setdefault(message, [])
             same_failures.append(report)
             if len(same_failures) == 1:
@@ -211,13 +210,6 @@ class _TimeLeftColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Return the text of the column."""
         return Text(self._format_time_left())
-
-
-def _explain_failure(failure: Failure) -> str:
-    """Return why a run failed; for a build, with the first error in its log."""
-    explanation = failure.explained
-    error = find_first_error(failure.log, failure.message) if failure.stage is Stage.BUILD else ""
-    return f"{explanation}: {error}" if error and error not in explanation else explanation
 
 
 def _format_count(report: Report) -> str:

@@ -25,6 +25,7 @@ from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
 from runner.subject.build_cache import BuildPlaces, make_empty_folder, move_aside
+from runner.subject.build_errors import find_first_error
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
@@ -522,6 +523,8 @@ def run_build_command(
         hint = _find_hint(command, environment, sandbox, tree, result.output)
     # Outside of a sandbox, the build's own message about a missing network explains the failure, but is not a hint.
     explanation = hint if hint or sandbox else _explain_missing_network(result.output)
+    if not (explanation or result.timed_out):  # a build that exceeds its time limit has no error of its own
+        explanation = find_first_error(build.log)
     failure = f"`{command_text}` {result.problem}{f': {explanation}' if explanation else ''}"
     if hint or is_temporary(result):  # A hint is about this host, not the revision, so the failure may be temporary.
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)

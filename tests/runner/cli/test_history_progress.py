@@ -101,16 +101,6 @@ def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
     ]
 
 
-def test_a_build_that_fails_is_said_with_its_first_error() -> None:
-    stream = io.StringIO()
-    with ProgressBar(Console(file=stream, width=300), "demo") as bar:
-        log = "cc -c x.c\nx.c:3:1: error: expected ';'\nmake: *** [Makefile:1: x] Error 1\n"
-        failure = Failure(stage=Stage.BUILD, message="`make` ended with exit code 2", log=log)
-        failed: dict[str, Any] = {"outcome": Outcome.FAILED, "samples": (), "failure": failure}
-        bar.on_report(report(1, 1000).model_copy(update=failed), 2)
-    assert "build failed: `make` ended with exit code 2: x.c:3:1: error: expected ';'" in stream.getvalue()
-
-
 def test_a_count_that_varies_shows_its_level_and_between_what_it_varies() -> None:
     stream = io.StringIO()
     samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (594, 1650, 606))
