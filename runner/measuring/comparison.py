@@ -269,6 +269,9 @@ def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, 
                     with _name_failed_side(trial):
                         servers[trial].run_window()
             order = (order[1], order[0])
+        for trial in trials:
+            with _name_failed_side(trial):
+                servers[trial].request_stop()
         samples = []
         for trial in trials:
             with _name_failed_side(trial):

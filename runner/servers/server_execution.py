@@ -117,6 +117,7 @@ class ServerExecution:
         self._channel = running.channel
         self._group = running.group
         self._recorders: list[Recorder] | None = None
+        self._stop_deadline: float | None = None  # in monotonic time; None until the server is asked to stop
         self._events, self._unknown = split_known_events(order.workload.metrics.events)
         # Waits for reader-writer semaphores are counted by a filter on the event for waits for all locks. perf prints
         # the same name for both, so they are not counted if the workload asks for waits for all locks.
@@ -273,24 +274,44 @@ class ServerExecution:
         self.windows.append(window)
         return window
 
+    def request_stop(self) -> None:
+        """Send the stop signal and do not wait; do nothing if the server has a stop command. Call :meth:`stop` later.
+
+        Two servers that are asked to stop before either is waited for end at the same time.
+
+        Raises
+        ------
+        ExecutionFailure
+            The server has already ended.
+        """
+        if self._bound_server.stop_command:
+            return
+        self._require_alive("before it was stopped")
+        self._stop_deadline = time.monotonic() + self._server.stop_timeout
+        if self._counted_program.launch.program is not None:
+            try:
+                os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
+            except ProcessLookupError:
+                # It has just ended by itself, but processes that it started still run, so its end is not noticed yet.
+                self._require_alive("before it was stopped", _END_SECONDS)
+
     def stop(self) -> Sample:
-        """Stop the server, and return the sample of this start.
+        """Stop the server, unless it was already asked to, and return the sample of this start.
 
         Raises
         ------
         ExecutionFailure
             The server does not stop in time, leaves processes behind, or perf did not count all of it.
         """
-        self._require_alive("before it was stopped")
-        deadline = time.monotonic() + self._server.stop_timeout
+        deadline = self._stop_deadline
         if self._bound_server.stop_command:
+            self._require_alive("before it was stopped")
+            deadline = time.monotonic() + self._server.stop_timeout
             self._run_or_raise(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
-        elif self._counted_program.launch.program is not None:
-            try:
-                os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
-            except ProcessLookupError:
-                # It has just ended by itself, but processes that it started still run, so its end is not noticed yet.
-                self._require_alive("before it was stopped", _END_SECONDS)
+        elif deadline is None:
+            self.request_stop()
+            deadline = self._stop_deadline
+        assert deadline is not None
         stop_method = "its stop_command" if self._bound_server.stop_command else self._server.stop_signal
         if not self._program.wait_until(lambda: self._program.has_ended, deadline):
             raise self._kill_server(

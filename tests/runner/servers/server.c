@@ -125,6 +125,23 @@ static void write_without_end(void)
     }
 }
 
+static void log_stop(const char *event)
+{
+    int log = open("../stops", O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (write(log, event, 1) != 1)
+        _exit(1);
+    close(log);
+}
+
+static void stop_slowly(int signal_number)
+{
+    (void)signal_number;
+    log_stop("s");
+    usleep(500000);
+    log_stop("e");
+    _exit(0);
+}
+
 int main(int count, char **words)
 {
     mode = count > 2 ? words[2] : "";
@@ -134,6 +151,8 @@ int main(int count, char **words)
         return 0;
     if (is("stubborn"))
         signal(SIGTERM, SIG_IGN);
+    if (is("slow to stop"))
+        signal(SIGTERM, stop_slowly);
     if (is("hang"))
         pause();
     if (is("chatter"))

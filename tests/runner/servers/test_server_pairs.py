@@ -57,6 +57,12 @@ def test_both_servers_are_loaded_in_turns_window_by_window(built: Path, tmp_path
     assert result.base.session == result.head.session
 
 
+def test_both_servers_are_asked_to_stop_before_either_is_waited_for(built: Path, tmp_path: Path) -> None:
+    result, _ = compare_modes(built, tmp_path, "slow to stop", "slow to stop")
+    assert result.comparison is not None
+    assert (tmp_path / "stops").read_text().endswith("ssee" * 2)
+
+
 def test_a_server_that_fails_is_the_side_that_failed(built: Path, tmp_path: Path) -> None:
     result, _ = compare_modes(built, tmp_path, "quiet", "crash")
     assert (result.base.outcome, result.head.outcome) == (Outcome.SKIPPED, Outcome.FAILED)
