@@ -9,7 +9,7 @@ import shlex
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -565,6 +565,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         log_command(bound_server.command, order.directory, "as a server")
         channel = stack.enter_context(LoadCommands())
         supported_events, _ = split_known_events(order.workload.metrics.events)
+        stack.enter_context(_allow_processors(state.cpus | order.load_cpus))
         group = stack.enter_context(state.apply())
         # Limit only the server: the load is not in the group. If this is impossible, the launcher's limits remain.
         group.limit_processes(MAX_TASKS)
@@ -592,6 +593,23 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         yield ServerExecution(
             order, bound_server, resources, RunningServer(counted_program, background_program, channel, group)
         )
+
+
+@contextmanager
+def _allow_processors(cpus: frozenset[int]) -> Iterator[None]:
+    """Let this thread use some processors within the context; empty for those that it may use already.
+
+    If another server is running, the thread is restricted to the processors of the load, and so would be a server that
+    it starts.
+    """
+    previous_cpus = os.sched_getaffinity(0)
+    if cpus:
+        with suppress(OSError):  # The remarks of the process state report that some are missing.
+            os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, previous_cpus)
 
 
 def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:

@@ -1,5 +1,6 @@
 """Comparisons of servers: both are alive, and are loaded in turns."""
 
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
-from runner.contract.report import Case, Environment, Host, Outcome, Revision
+from runner.contract.report import Case, Environment, Host, Outcome, Revision, Window
 from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
 from runner.measuring.trial import Bench, Subject, Trial
+from runner.servers.server_execution import ServerExecution, split_processors
 from runner.workload import Workload
 
 pytestmark = pytest.mark.perf
@@ -61,6 +63,26 @@ def test_both_servers_are_asked_to_stop_before_either_is_waited_for(built: Path,
     result, _ = compare_modes(built, tmp_path, "slow to stop", "slow to stop")
     assert result.comparison is not None
     assert (tmp_path / "stops").read_text().endswith("ssee" * 2)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_both_servers_run_on_other_processors_than_the_load(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_cpus = os.sched_getaffinity(0)
+    cpus: list[set[int]] = []
+    run_window = ServerExecution.run_window
+
+    def note_processors(execution: ServerExecution) -> Window:
+        cpus.extend(map(os.sched_getaffinity, execution._counted_program.list_processes()))
+        return run_window(execution)
+
+    monkeypatch.setattr(ServerExecution, "run_window", note_processors)
+    compare_modes(built, tmp_path, "quiet", "quiet")
+    server_cpus, _ = split_processors(frozenset(all_cpus))
+    assert len(cpus) >= 12
+    assert all(each == server_cpus for each in cpus)
+    assert os.sched_getaffinity(0) == all_cpus
 
 
 def test_a_server_that_fails_is_the_side_that_failed(built: Path, tmp_path: Path) -> None:
