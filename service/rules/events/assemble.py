@@ -34,7 +34,7 @@ class AssembledEvents:
     merged_into
         For each merged event, the event into which it was merged.
     transitions
-        For each event, when it was resolved and when it came back.
+        For each event, when it was certainly resolved and when it certainly came back.
     events_of_series
         The events of each series.
     """
@@ -59,10 +59,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
         The stored events by their names, which new events must not reuse.
     """
     # Group the drifts.
-    by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
-    for drift in drifts:
-        by_series[drift.series].append(drift)
-    resolutions = Resolutions(by_series)
+    resolutions = Resolutions(drifts)
     event_of_returned_drift = {
         drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
     }
@@ -105,10 +102,12 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
         assembled.origins[event] = matching.origins.get(index, [])
         _assign_group(assembled, event, group)
 
-    # Find the transitions of each event.
+    # Find the transitions of each event: a suspicion neither is an event to resolve, nor resolves or reopens one.
+    certain_resolutions = Resolutions(drift for drift in drifts if drift.is_certain)
     for event, members in assembled.members.items():
         members.sort(key=lambda drift: drift.order)
-        assembled.transitions[event] = list_transitions(members, resolutions)
+        certain_members = [drift for drift in members if drift.is_certain]
+        assembled.transitions[event] = list_transitions(certain_members, certain_resolutions)
     return assembled
 
 

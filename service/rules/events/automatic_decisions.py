@@ -65,7 +65,7 @@ def decide_automatically(
                 new_entries.append(_build_entry(transitions[-1], units))
         elif (Action.FIX, standing_fix.commit) not in {_get_key(transition) for transition in transitions}:
             new_entries.append(
-                LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed the event is no longer found.")
+                LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed the event is no longer certain.")
             )
     return new_entries
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,9 +27,11 @@ class Transition:
 class Resolutions:
     """The drifts that undid and repeated each step of some series; cached, because many events ask for one step."""
 
-    def __init__(self, series: Mapping[int | str, Sequence[LocatedDrift]]) -> None:
-        """Take all current drifts of each series."""
-        self._series = {name: sorted(drifts, key=lambda drift: drift.order) for name, drifts in series.items()}
+    def __init__(self, drifts: Iterable[LocatedDrift]) -> None:
+        """Take the drifts of all series."""
+        self._series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
+        for drift in sorted(drifts, key=lambda drift: drift.order):
+            self._series[drift.series].append(drift)
         self._transitions_of_step: dict[str, tuple[Transition, ...]] = {}
 
     def list_transitions_of_step(self, step: LocatedDrift) -> tuple[Transition, ...]:

@@ -48,6 +48,8 @@ class LocatedDrift:
         The event to which it belongs in the store; None for a new drift.
     still_detected
         Whether it is still detected.
+    is_certain
+        Whether it is a fact; otherwise it is only suspected.
     """
 
     drift_id: str
@@ -68,6 +70,7 @@ class LocatedDrift:
     returned: bool = False
     event: str | None = None
     still_detected: bool = True
+    is_certain: bool = True
 
     @property
     def key(self) -> tuple[str, str]:

@@ -151,6 +151,7 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
         returned=row.returned,
         event=row.event_id,
         still_detected=row.still_detected,
+        is_certain=not row.unsure,
     )
 
 

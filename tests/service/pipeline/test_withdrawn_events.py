@@ -96,6 +96,27 @@ def test_a_suspicion_that_ends_as_nothing_leaves_no_event_and_is_never_sent(api:
     assert send_all(database) == []
 
 
+def list_states(api: Api) -> dict[str, str]:
+    """Return the states of all listed events, by commit."""
+    return {event["revision"]: event["state"] for event in api.get("/events")["items"]}
+
+
+def test_a_suspicion_neither_closes_an_event_before_it_is_sent_nor_reopens_it(api: Api, database: Database) -> None:
+    send_all(database)
+    api.send(*reports.proven(100, 200), reports.report(3, 100, 100))
+    assert list_states(api) == {reports.commit(2): "new", reports.commit(3): "new"}
+    assert send_all(database) == ["new"]
+    api.send(*reports.repeated(3, 100, 100, times=8, at=9))
+    assert list_states(api)[reports.commit(2)] == "fixed"
+    send_all(database)
+    api.send(reports.report(4, 200, 200, at=10))
+    assert list_states(api)[reports.commit(2)] == "fixed"
+    assert send_all(database) == []
+    api.send(*reports.repeated(4, 200, 200, times=8, at=11))
+    assert list_states(api)[reports.commit(2)] == "reopened"
+    assert send_all(database) == ["reopened"]
+
+
 def test_the_withdrawal_of_an_event_that_was_not_sent_is_not_sent_either(api: Api, database: Database) -> None:
     measure(api, 1, 31, 1000)
     measure(api, 31, 61, 500)

@@ -171,6 +171,23 @@ def test_what_comes_back_with_a_shift_of_the_whole_suite_is_the_same_event(shift
     assert second.returned_drifts == {"c", shift}
 
 
+def test_a_suspicion_neither_resolves_an_event_nor_reopens_it_but_belongs_to_it() -> None:
+    step = located_drift("a")
+    back = located_drift("b", 1, 7, before=150, after=100)
+    again_worse = located_drift("c", 1, 9)
+
+    def list_actions(*drifts: LocatedDrift) -> list[str]:
+        assembled = assemble_events(drifts, {})
+        assert len(assembled.members) == 2, "the drift that comes back belongs to the event of the step"
+        (event,) = (name for name, members in assembled.members.items() if members[0].drift_id == "a")
+        return [transition.action.value for transition in assembled.transitions[event]]
+
+    assert list_actions(step, back, again_worse) == ["fix", "reopen"]
+    assert list_actions(step, replace(back, is_certain=False), again_worse) == []
+    assert list_actions(step, back, replace(again_worse, is_certain=False)) == ["fix"]
+    assert list_actions(replace(step, is_certain=False), back) == []
+
+
 def test_what_comes_back_after_it_was_expected_is_another_event() -> None:
     fixed = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100)]
     (event, *_) = assemble_events(fixed, {}).members

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-from collections import defaultdict
-
 from service.rules.events.fixed_and_reopened import Resolutions, list_transitions
 from service.rules.events.grouping import LocatedDrift
 from tests.service.rules.events.made_drifts import located_drift
 
 
 def resolved(members: list[LocatedDrift], *others: LocatedDrift) -> list[tuple[str, str]]:
-    series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
-    for drift in (*members, *others):
-        series[drift.series].append(drift)
-    return [(turn.action.value, turn.drift.drift_id) for turn in list_transitions(members, Resolutions(series))]
+    resolutions = Resolutions((*members, *others))
+    return [(turn.action.value, turn.drift.drift_id) for turn in list_transitions(members, resolutions)]
 
 
 def back(drift: str, series: int, at: int, level: float = 100) -> LocatedDrift:

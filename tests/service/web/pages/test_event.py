@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -90,7 +92,11 @@ def test_a_commit_fixes_it_and_who_decides_is_remembered(client: FlaskClient) ->
 
 
 def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(client: FlaskClient) -> None:
-    text = read(client, f"/events/{event(client, 'Hand memory')}")
+    regression = event(client, "Hand memory")
+    assert "by the service" not in read(client, f"/events/{regression}"), "the later step is only suspected"
+    both_levels = (history.report(number, history.NEW) for number in (history.ANCHOR + 1, history.IMPROVEMENT))
+    Api(client).send(*(run.model_copy(update={"run_id": uuid.uuid4()}) for run in both_levels for _ in range(8)))
+    text = read(client, f"/events/{regression}")
     assert f"Fixed by {history.commit(history.IMPROVEMENT)[:10]} by the service" in text
     assert "Undone: 21,624 → 5,240 faults." in text
     assert "Reopen the last decision no longer applies" in text
@@ -155,12 +161,12 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
 
 
 def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskClient, empty: FlaskClient) -> None:
-    assert "3 open events" in read(client, "/events")
+    assert "4 open events" in read(client, "/events")
     assert "4 events" in read(client, "/events?state=all")
     assert "No expected events" in read(client, "/events?state=expected")
     assert "Nothing is waiting for a decision." in read(empty, "/events")
     assert "Nothing is silenced." in read(empty, "/silences")
-    assert len(client.get("/events.csv").text.splitlines()) == 4
+    assert len(client.get("/events.csv").text.splitlines()) == 5
     assert client.get("/events/none").status_code == 404
     assert client.post("/events/none/decide", data={"action": "acknowledge", "author": "A"}).status_code == 404
 

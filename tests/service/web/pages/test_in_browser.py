@@ -575,7 +575,7 @@ def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str],
     page = watched.open("/")
     page.get_by_role("heading", name="No open events").wait_for()
     history.send(client, history.reports()[history.REGRESSION :])
-    page.get_by_role("heading", name="3 open events").wait_for()
+    page.get_by_role("heading", name="4 open events").wait_for()
     assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
     page.locator(".map a[data-cell][tabindex='0']").focus()
     first = page.evaluate("document.activeElement.querySelector('title').textContent")

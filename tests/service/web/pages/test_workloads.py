@@ -50,8 +50,8 @@ def test_what_waits_for_a_decision_comes_first(own: FlaskClient) -> None:
     decision = {"event": [newest["event_id"]], "author": "Ada", "action": "dismiss", "reason": "the host was moved"}
     assert own.post("/events/triage", data=decision, headers=HERE).status_code == 303
     document = own.get(f"{address(own)}.json").json
-    assert [drift["state"] for drift in document["drifts"]] == ["new", "new", "false_alarm", "fixed"]
-    assert {event["state"] for event in document["events"][:2]} == {"new"}
+    assert [drift["state"] for drift in document["drifts"]] == ["new", "new", "new", "false_alarm"]
+    assert {event["state"] for event in document["events"][:3]} == {"new"}
     assert "% false alarm" in read(own, address(own))
 
 
