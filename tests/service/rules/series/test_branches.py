@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 from service.rules.series.branches import Branches, arrange_branches
+from service.rules.series.candidate_commits import list_commits_between
 from service.rules.series.find_drifts import find_drifts
 from tests.service.rules.series.test_find_drifts import points
 
@@ -83,7 +85,47 @@ def test_two_lines_that_join_before_the_newest_commits_are_not_a_single_line() -
     assert graph("r2<r1", "r3<r2").is_single_line
 
 
-def test_both_sides_of_a_merge_lead_to_it() -> None:
+def test_the_sides_of_a_merge_are_not_compared_with_each_other() -> None:
     merged = graph("r0", "r1<r0", "r2<r0", "r3<r1,r2", refs=("r3",))
     trend = arrange_branches(points("A0=1", "A1=1", "A2=1", "A3=1"), merged)
-    assert [point.revision for point in trend.path] == ["r0", "r1", "r2", "r3"]
+    assert [point.revision for point in trend.path] == ["r0", "r1", "r3"]
+    assert [[point.revision for point in sequence] for sequence in trend.points_beside] == [["r0", "r2"]]
+
+
+def test_the_path_goes_through_the_side_of_a_merge_that_was_measured() -> None:
+    merged = graph("r0", "r1<r0", "r2<r1", "r3<r0", "r4<r3,r2", refs=("r4",))
+    trend = arrange_branches(points("A0=1", "A1=1", "A2=1", "A3=1", "A4=1"), merged)
+    assert [point.revision for point in trend.path] == ["r0", "r1", "r2", "r4"]
+
+
+def test_in_merged_histories_no_commit_is_named_that_changed_nothing() -> None:
+    chance = random.Random(3)
+    n_found = 0
+    for _ in range(150):
+        # Grow a history with merges, in which some commits move the count.
+        edges, parents, effects = ["r0"], {"r0": list[str]()}, {"r0": 0}
+        for number in range(1, 14):
+            tips = [commit for commit in parents if not any(commit in older for older in parents.values())]
+            others = [commit for commit in parents if commit not in tips[-1:]]
+            older = [tips[-1] if chance.random() < 0.6 or not others else chance.choice(others[-4:])]
+            older += [tip for tip in tips if tip not in older][:1] if chance.random() < 0.4 else []
+            parents[f"r{number}"] = older
+            effects[f"r{number}"] = chance.choice((0, 0, 0, 0, 0, 0, 7, 300, -40))
+            edges.append(f"r{number}<{','.join(older)}")
+        contained = {commit: list_commits_between(parents, "", commit) for commit in parents}
+        levels = {commit: 1000 + sum(effects[name] for name in contained[commit]) for commit in parents}
+        measured = sorted(chance.sample(range(14), chance.choice((8, 14))))
+        made = points(*(f"A{number}={levels[f'r{number}']}" for number in measured for _ in range(9)))
+        trend = arrange_branches(made, graph(*edges, refs=("r13",)))
+
+        for sequence in (trend.path, *trend.points_beside):
+            for before, after in pairwise(sequence):
+                assert before.revision in contained[after.revision]
+        on_trend = {point.revision for point in trend.measured}
+        assert on_trend == {f"r{number}" for number in measured} - {point.revision for point in trend.former_points}
+        for drift in find_drifts(trend, is_exact=True):
+            candidates = list_commits_between(parents, *drift.outer_revisions)
+            change = drift.change.after - drift.change.before
+            assert change == sum(effects[commit] for commit in candidates)
+            n_found += len(candidates) == 1
+    assert n_found > 50
