@@ -6,9 +6,11 @@ If the pairs differ, there is a change between the two commits; if they do not, 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from runner.contract import Verdict
 from runner.contract.proof_power import DEFAULT_RISE_PERCENT
@@ -55,10 +57,24 @@ class Proof:
         """Return whether the verdict is "the same", and the pairs exclude a change of this size."""
         return self.verdict is Verdict.SAME and (self.excluded is None or self.excluded <= size)
 
+    def replaces(self, earlier: Proof) -> bool:
+        """Return whether an earlier proof of the same commits no longer counts, because it is repeated or refuted.
+
+        Pairs that exclude a large change say nothing against earlier pairs that show, or exclude, a smaller one.
+        """
+        if self.verdict is Verdict.SAME:
+            return earlier.verdict is Verdict.CHANGED and self.excludes(earlier.size)
+        return earlier.verdict is Verdict.CHANGED or earlier.excludes(self.size)
+
     @property
     def goes_up(self) -> bool:
         """Whether head has the higher level."""
         return self.after > self.before
+
+    @property
+    def size(self) -> Number:
+        """The size of the change, without its direction."""
+        return abs(self.after - self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +158,9 @@ def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[P
 
 
 def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]:
-    """Return the proofs whose commits have points in their environment; for each pair of commits, the newest proof."""
+    """Return the proofs whose commits have points in their environment, without those that a later proof replaces."""
     positions: Mapping[tuple[str, str], int] = {(point.revision, point.environment): point.position for point in points}
-    newest_ranges: dict[tuple[int, int, str], _ProofRange] = {}
+    ranges_of_commits: dict[tuple[int, int, str], list[_ProofRange]] = defaultdict(list)
     for proof in sorted(proofs, key=lambda proof: proof.measured_at):
         base_position = positions.get((proof.base, proof.environment))
         head_position = positions.get((proof.head, proof.environment))
@@ -155,10 +171,10 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
             )
             base_position, head_position = head_position, base_position
-        newest_ranges[base_position, head_position, proof.environment] = _ProofRange(
-            base_position, head_position, proof
-        )
-    return list(newest_ranges.values())
+        ranges = ranges_of_commits[base_position, head_position, proof.environment]
+        ranges[:] = [earlier for earlier in ranges if not proof.replaces(earlier.proof)]
+        ranges.append(_ProofRange(base_position, head_position, proof))
+    return list(chain.from_iterable(ranges_of_commits.values()))
 
 
 def _apply_proofs_to_drift(

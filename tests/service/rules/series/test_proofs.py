@@ -63,6 +63,20 @@ def test_the_newest_comparison_of_two_commits_counts() -> None:
     assert settled(DOUBLED, proof(1, 2, 34_600, 77_800), proof(1, 2, 1, 1, later=5)) == []
 
 
+def test_pairs_that_exclude_only_a_larger_change_replace_no_proof_of_a_smaller_one() -> None:
+    trend = trend_of(1000, 1001, 1011, 1012)
+    smaller, larger = proof(1, 2, 1000, 1010), replace(proof(1, 2, 1000, 1000, later=5), excluded=50)
+    (drift,) = settled(trend, smaller, larger)
+    assert (drift.outer_revisions, drift.pairs) == (("r1", "r2"), 20)
+    assert settled(trend, smaller, replace(larger, excluded=10)) == []
+
+
+def test_pairs_that_exclude_only_a_larger_change_replace_no_refutation_of_a_smaller_one() -> None:
+    refutation, larger = proof(1, 2, 34_600, 34_600), replace(proof(1, 2, 1, 1, later=5), excluded=90_000)
+    assert settled(DOUBLED, refutation, larger) == []
+    assert settled(DOUBLED, larger)[0].change.wants_rerun
+
+
 def test_a_comparison_in_another_environment_says_nothing() -> None:
     other = replace(proof(1, 2, 34_600, 34_600), environment="B")
     assert settled(DOUBLED, other)[0].change.wants_rerun
