@@ -79,20 +79,52 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class _ProofRange:
-    """A proof whose ends lie on the trend: after ``start_position`` and up to ``end_position`` in the history."""
+    """A proof whose ends lie on the trend: after ``start_position`` and up to ``end_position`` in the history.
+
+    Attributes
+    ----------
+    sequences
+        The sequences of the trend that contain both ends. Only on them, positions say what lies between the ends: a
+        commit of another branch can have a position between them too.
+    """
 
     start_position: int
     end_position: int
     proof: Proof
+    sequences: Sequence[_Sequence]
 
     def contains(self, other: _ProofRange | SeriesDrift) -> bool:
         """Return whether another range, or the range of a drift, lies within this one."""
         first, last = _get_positions(other)
-        return self.start_position <= first and last <= self.end_position
+        return self._shares_sequence(other) and self.start_position <= first and last <= self.end_position
 
     def lies_within(self, drift: SeriesDrift) -> bool:
         """Return whether this range lies within the range of a drift."""
-        return drift.after_position <= self.start_position and self.end_position <= drift.up_to_position
+        return (
+            self._shares_sequence(drift)
+            and drift.after_position <= self.start_position
+            and self.end_position <= drift.up_to_position
+        )
+
+    def overlaps(self, drift: SeriesDrift) -> bool:
+        """Return whether this range overlaps the range of a drift."""
+        return (
+            self._shares_sequence(drift)
+            and self.start_position < drift.up_to_position
+            and drift.after_position < self.end_position
+        )
+
+    def _shares_sequence(self, other: _ProofRange | SeriesDrift) -> bool:
+        """Return whether a sequence of the trend contains both ends of this range, and those of another one."""
+        return any(_get_ends(other) <= sequence.measured_commits for sequence in self.sequences)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequence:
+    """A sequence of a trend, with the commits that were measured in it, each with its environment."""
+
+    points: Points
+    measured_commits: frozenset[tuple[str, str]]
 
 
 def _get_positions(proof_range: _ProofRange | SeriesDrift) -> tuple[int, int]:
@@ -102,6 +134,14 @@ def _get_positions(proof_range: _ProofRange | SeriesDrift) -> tuple[int, int]:
         if isinstance(proof_range, _ProofRange)
         else (proof_range.after_position, proof_range.up_to_position)
     )
+
+
+def _get_ends(proof_range: _ProofRange | SeriesDrift) -> set[tuple[str, str]]:
+    """Return the commits on both sides of a proof or a drift, each with its environment."""
+    if isinstance(proof_range, _ProofRange):
+        proof = proof_range.proof
+        return {(proof.base, proof.environment), (proof.head, proof.environment)}
+    return {(point.revision, point.environment) for point in (proof_range.before, proof_range.after)}
 
 
 def unify_proofs(proofs: Iterable[Proof], stand_ins: Mapping[str, str]) -> list[Proof]:
@@ -115,8 +155,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     If the pairs of a drift's commits do not differ, a suspected drift is dropped, and a certain drift loses its cause.
     Pairs that differ where the runs show nothing become a drift of their own.
     """
-    points = trend.measured
-    proof_ranges = _locate_proofs(proofs, points)
+    proof_ranges = _locate_proofs(proofs, (trend.path, *trend.points_beside))
     changed_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.verdict is Verdict.CHANGED]
     refuting_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.verdict is Verdict.SAME]
     narrowest_ranges = [
@@ -132,16 +171,16 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     settled_drifts: list[SeriesDrift] = []
     used_ranges: list[_ProofRange] = []
     for drift in drifts:
-        for result, proof_range in _apply_proofs_to_drift(drift, drifts, [*narrowest_ranges, *refuting_ranges], points):
+        for result, proof_range in _apply_proofs_to_drift(drift, drifts, [*narrowest_ranges, *refuting_ranges]):
             settled_drifts.append(result)
             if proof_range is not None:
                 used_ranges.append(proof_range)
     # Pairs that differ become drifts of their own if no drift shows the same change.
     for proof_range in narrowest_ranges:
         if proof_range not in used_ranges and not any(
-            _overlaps_drift(proof_range, drift) and _has_same_direction(proof_range, drift) for drift in settled_drifts
+            proof_range.overlaps(drift) and _has_same_direction(proof_range, drift) for drift in settled_drifts
         ):
-            new_drift = _make_drift(proof_range, points)
+            new_drift = _make_drift(proof_range)
             if new_drift is not None:
                 settled_drifts.append(new_drift)
     return sorted(settled_drifts, key=lambda drift: drift.up_to_position)
@@ -152,20 +191,26 @@ def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[P
     min_size = abs(first_point.value) * DEFAULT_RISE_PERCENT / 100
     return any(
         proof_range.proof.excludes(min_size) and proof_range.proof.environment == first_point.environment
-        for proof_range in _locate_proofs(proofs, points)
+        for proof_range in _locate_proofs(proofs, (points,))
         if proof_range.start_position <= first_point.position and last_point.position <= proof_range.end_position
     )
 
 
-def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]:
-    """Return the proofs whose commits have points in their environment, without those that a later proof replaces."""
-    positions: Mapping[tuple[str, str], int] = {(point.revision, point.environment): point.position for point in points}
+def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list[_ProofRange]:
+    """Return the proofs whose commits have points in one sequence, without those that a later proof replaces."""
+    measured_sequences = [_list_measured_commits(points) for points in sequences]
+    positions: dict[tuple[str, str], int] = {
+        (point.revision, point.environment): point.position
+        for sequence in measured_sequences
+        for point in sequence.points
+    }
     ranges_of_commits: dict[tuple[int, int, str], list[_ProofRange]] = defaultdict(list)
     for proof in sorted(proofs, key=lambda proof: proof.measured_at):
-        base_position = positions.get((proof.base, proof.environment))
-        head_position = positions.get((proof.head, proof.environment))
-        if base_position is None or head_position is None or base_position == head_position:
-            continue  # a side is not on the trend, or a commit was compared with itself
+        ends = (proof.base, proof.environment), (proof.head, proof.environment)
+        sequences_of_proof = [entry for entry in measured_sequences if entry.measured_commits.issuperset(ends)]
+        if not sequences_of_proof or proof.base == proof.head:
+            continue  # a side is not on the trend or on another branch, or a commit was compared with itself
+        base_position, head_position = (positions[end] for end in ends)
         if base_position > head_position:
             proof = replace(  # noqa: PLW2901
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
@@ -173,12 +218,18 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]
             base_position, head_position = head_position, base_position
         ranges = ranges_of_commits[base_position, head_position, proof.environment]
         ranges[:] = [earlier for earlier in ranges if not proof.replaces(earlier.proof)]
-        ranges.append(_ProofRange(base_position, head_position, proof))
+        ranges.append(_ProofRange(base_position, head_position, proof, sequences_of_proof))
     return list(chain.from_iterable(ranges_of_commits.values()))
 
 
+def _list_measured_commits(points: Iterable[PathPoint]) -> _Sequence:
+    """Return the measured points of a sequence, with their commits."""
+    measured_points = tuple(point for point in points if not point.is_reused)
+    return _Sequence(measured_points, frozenset((point.revision, point.environment) for point in measured_points))
+
+
 def _apply_proofs_to_drift(
-    drift: SeriesDrift, drifts: Sequence[SeriesDrift], proof_ranges: Sequence[_ProofRange], points: Points
+    drift: SeriesDrift, drifts: Sequence[SeriesDrift], proof_ranges: Sequence[_ProofRange]
 ) -> Iterator[tuple[SeriesDrift, _ProofRange | None]]:
     """Yield the drifts that a drift becomes: its proven parts, the narrowed drift, or none if pairs refute it.
 
@@ -206,7 +257,7 @@ def _apply_proofs_to_drift(
     inner_ranges = [proof_range for proof_range in confirming_ranges if proof_range.lies_within(drift)]
     if inner_ranges:
         for proof_range in inner_ranges:
-            yield _build_proven_drift(drift, proof_range, points, is_whole=len(inner_ranges) == 1), proof_range
+            yield _build_proven_drift(drift, proof_range, is_whole=len(inner_ranges) == 1), proof_range
         return
 
     # If pairs whose range contains the drift differ, and this range overlaps no other drift, they prove it.
@@ -218,7 +269,7 @@ def _apply_proofs_to_drift(
     if outer_ranges:
         proof_range = min(outer_ranges, key=lambda proof_range: proof_range.end_position - proof_range.start_position)
         yield (
-            _build_proven_drift(drift, proof_range, points, is_whole=True)
+            _build_proven_drift(drift, proof_range, is_whole=True)
             if drift.change.wants_rerun
             else _confirm_drift(drift, proof_range),
             proof_range,
@@ -235,7 +286,7 @@ def _apply_proofs_to_drift(
         None,
     )
     if refuting_span is None:
-        yield _narrow_drift(drift, refuting_ranges), None
+        yield _narrow_drift(drift, [entry for entry in refuting_ranges if entry.overlaps(drift)]), None
     elif not drift.change.wants_rerun:
         evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show it"
         yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, evidence_clause)), None
@@ -247,11 +298,7 @@ def _has_same_direction(proof_range: _ProofRange, drift: SeriesDrift) -> bool:
 
 def _is_alone(drift: SeriesDrift, proof_range: _ProofRange, drifts: Sequence[SeriesDrift]) -> bool:
     """Return whether the range of a proof overlaps no drift other than ``drift``."""
-    return not any(other is not drift and _overlaps_drift(proof_range, other) for other in drifts)
-
-
-def _overlaps_drift(proof_range: _ProofRange, drift: SeriesDrift) -> bool:
-    return proof_range.start_position < drift.up_to_position and drift.after_position < proof_range.end_position
+    return not any(other is not drift and proof_range.overlaps(other) for other in drifts)
 
 
 def _append_evidence(change: LevelChange, clause: str) -> LevelChange:
@@ -268,7 +315,7 @@ def _describe_pairs(proof: Proof) -> str:
     return f"the two commits differ in {proof.pairs} interleaved pairs, {format_change(proof.before, proof.after)}"
 
 
-def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Points, *, is_whole: bool) -> SeriesDrift:
+def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, *, is_whole: bool) -> SeriesDrift:
     """Return a proven drift, located between the two commits that its pairs compared.
 
     Parameters
@@ -282,7 +329,7 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
         change = replace(change, rule="paired", evidence=_describe_pairs(proof))
     if not is_whole:
         change = replace(change, before=proof.before, after=proof.after)
-    old, new = _split_points(points, proof_range, drift)
+    old, new = _split_points(drift.old_points + drift.new_points, proof_range)
     return replace(
         drift,
         old_points=old or drift.old_points,
@@ -297,14 +344,10 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
     )
 
 
-def _split_points(points: Points, proof_range: _ProofRange, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
-    """Return the points up to the older commit of a proof, and those from the newer one on.
-
-    Only points of the drift in the environment of the proof are used; without a drift, all points in it.
-    """
-    drift_points = drift.old_points + drift.new_points if drift else points
+def _split_points(points: Points, proof_range: _ProofRange) -> tuple[Points, Points]:
+    """Return the points up to the older commit of a proof, and those from the newer one on, in its environment."""
     points_in_environment = sorted(
-        (point for point in drift_points if point.environment == proof_range.proof.environment), key=_get_position
+        (point for point in points if point.environment == proof_range.proof.environment), key=_get_position
     )
     return (
         tuple(point for point in points_in_environment if point.position <= proof_range.start_position),
@@ -348,10 +391,10 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
             return replace(drift, after_position=start, up_to_position=end, outer_revisions=(last_good, first_bad))
 
 
-def _make_drift(proof_range: _ProofRange, points: Points) -> SeriesDrift | None:
+def _make_drift(proof_range: _ProofRange) -> SeriesDrift | None:
     """Return a drift for pairs that differ where the runs show no change; None if a side has no runs."""
     proof = proof_range.proof
-    old, new = _split_points(points, proof_range)
+    old, new = _split_points(proof_range.sequences[0].points, proof_range)
     if not old or not new:
         return None
     evidence = _describe_pairs(proof)

@@ -3,14 +3,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Verdict
+from service.rules.series.branches import arrange_branches
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.point_order import Trend, arrange_trend
 from service.rules.series.proofs import Proof, apply_proofs, is_covered
 from service.schemas.history import Cause
+from tests.service.rules.series.test_branches import graph
 from tests.service.rules.series.test_find_drifts import points
 
 
@@ -75,6 +78,27 @@ def test_pairs_that_exclude_only_a_larger_change_replace_no_refutation_of_a_smal
     refutation, larger = proof(1, 2, 34_600, 34_600), replace(proof(1, 2, 1, 1, later=5), excluded=90_000)
     assert settled(DOUBLED, refutation, larger) == []
     assert settled(DOUBLED, larger)[0].change.wants_rerun
+
+
+FORKED = arrange_branches(
+    points(*(f"A{number}={1000 if number != 13 else 1100}" for number in (*range(14), 13, 13, 13, 14, 15, 16))),
+    graph("r0", *(f"r{n}<r{n - 1}" for n in range(1, 14)), "r14<r12", "r15<r14", "r16<r15", refs=("r13", "r16")),
+)
+"""Commit r13 of a release branch counts 100 more; r14 … r16 follow r12 on the main branch."""
+
+
+@pytest.mark.parametrize(("before", "after"), [(1000, 1000), (1000, 1100)])
+def test_pairs_of_two_commits_say_nothing_about_another_branch(before: int, after: int) -> None:
+    (step,) = find_drifts(FORKED, is_exact=True)
+    assert (step.outer_revisions, step.change.wants_rerun) == (("r12", "r13"), False)
+    drifts = settled(FORKED, proof(11, 15, before, after))
+    assert step in drifts
+    others = [drift.outer_revisions for drift in drifts if drift != step]
+    assert others == ([("r11", "r15")] if before != after else [])
+
+
+def test_pairs_of_two_branches_blame_no_commit() -> None:
+    assert settled(FORKED, proof(13, 15, 1100, 1000)) == find_drifts(FORKED, is_exact=True)
 
 
 def test_a_comparison_in_another_environment_says_nothing() -> None:
