@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from math import inf
@@ -55,6 +55,8 @@ class SideReadings(NamedTuple):
 
 ByRun = Mapping[int, dict[str, SideReadings]]
 """The readings by the number of the run, then by metric."""
+Histories = Mapping[str, Collection[str]]
+"""The commits that a compared commit contains, by its hash."""
 _NO_READINGS = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
 """Differing counts are judged only if each side has at least this many runs: a single run may be an outlier."""
@@ -80,6 +82,8 @@ class DriftSummary(NamedTuple):
     """A drift of a series, described in words, with its location in the history."""
 
     position: int
+    revision: str
+    """The first commit on the new level."""
     environment_before: str
     environment_after: str
     description: str
@@ -142,7 +146,7 @@ def summarise_drift(
         f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if in_doubt else ''}"
     )
     environments = drift["environment_before"], drift["environment_after"]
-    return DriftSummary(position, *environments, description, in_doubt, stand_ins)
+    return DriftSummary(position, drift["revision"], *environments, description, in_doubt, stand_ins)
 
 
 def compare_pairs(
@@ -150,6 +154,7 @@ def compare_pairs(
     readings: ByRun,
     drifts: Mapping[int, Sequence[DriftSummary]],
     measured_interleaved: Mapping[str, MetricVerdict],
+    histories: Histories = MappingProxyType({}),
 ) -> list[ComparedMetric]:
     """Return a decision on every metric for which either side of a pair has a value.
 
@@ -161,6 +166,8 @@ def compare_pairs(
         The drifts of each series, by the series' number.
     measured_interleaved
         By metric, the verdict from an interleaved measurement of both sides if there is one; it takes precedence.
+    histories
+        The commits that each compared commit contains; nothing for commits on a history without branches.
     """
     # Every run of an exact metric gets an equal share of the error probability.
     n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
@@ -181,7 +188,7 @@ def compare_pairs(
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
-                drifts_between = _list_drifts_between(pair, base, head, drifts)
+                drifts_between = _list_drifts_between(pair, base, head, drifts, histories)
                 decision = (
                     _decide_by_trend(base, head, drifts_between)
                     if drifts_between
@@ -192,12 +199,16 @@ def compare_pairs(
 
 
 def _list_drifts_between(
-    pair: Pair, base: SideReadings, head: SideReadings, drifts: Mapping[int, Sequence[DriftSummary]]
+    pair: Pair,
+    base: SideReadings,
+    head: SideReadings,
+    drifts: Mapping[int, Sequence[DriftSummary]],
+    histories: Histories,
 ) -> list[DriftSummary]:
     """Return the drifts between the two sides of a pair; the trend connects them only if they are of one series."""
     if base.series is None or base.series != head.series:
         return []
-    return [drift for drift in drifts.get(base.series, ()) if is_drift_between(drift, pair)]
+    return [drift for drift in drifts.get(base.series, ()) if is_drift_between(drift, pair, histories)]
 
 
 def _decide_without_drift(
@@ -244,23 +255,26 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
     }
 
 
-def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
+def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = MappingProxyType({})) -> bool:
     """Return whether a drift lies on the path from base to head.
 
-    Between two environments, the path can lead through others, so drifts in these count as well.
+    Between two environments, the path can lead through others, so drifts in these count as well. A drift on another
+    branch, which both sides contain or both lack, is not on the path, although its position may be between theirs.
     """
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))
+    is_in_base, is_in_head = (drift.revision in histories.get(run.revision, ()) for run in (base, head))
+    is_on_path = low < drift.position <= high and (not histories or is_in_base != is_in_head)
     environments = [drift.stand_ins.get(run.environment, run.environment) for run in (base, head)]
     if environments[0] == environments[1]:
         is_one_environment = drift.environment_before == drift.environment_after == environments[0]
-        return is_one_environment and low < drift.position <= high
+        return is_one_environment and is_on_path
     # A change of environment can lie at the revision of base itself. A change between exactly the two environments
     # separates the sides wherever it lies, because commits are not always measured in the order of the history.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == set(environments) or low <= drift.position <= high
-    return low < drift.position <= high
+    return is_on_path
 
 
 def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Sequence[DriftSummary]) -> MetricDecision:

@@ -15,9 +15,11 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, Status
 from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.comparison.stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
+from service.rules.series.branches import Branches
+from service.rules.series.candidate_commits import collect_with_ancestors
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
-from service.store.revisions import named_commits
+from service.store.revisions import named_commits, revisions
 from service.store.runs import runs as runs_store
 from service.store.series import points, pool_environments
 
@@ -178,6 +180,23 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
     for series, position, document in rows:
         by_series.setdefault(series, []).append(summarise_drift(position, document, stand_ins.get(series, {})))
     return by_series
+
+
+def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:
+    """Return the commits that each commit of the pairs contains, from the oldest of them on.
+
+    Empty if these commits are on one line, so that their positions say which commits lie between two of them.
+    """
+    commits_of_subject: dict[str, dict[str, int]] = defaultdict(dict)
+    for run in {runs[0] for pair in pairs for runs in (pair.base, pair.head)}:
+        commits_of_subject[run.subject][run.revision] = run.position
+    histories: dict[str, frozenset[str]] = {}
+    for subject, positions in commits_of_subject.items():
+        subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
+        parents = revisions.map_parents(session, subject_id, min(positions.values()))
+        if not Branches(parents, ()).is_single_line:
+            histories |= {commit: collect_with_ancestors(parents, [commit]) for commit in positions}
+    return histories
 
 
 def _map_stand_ins(session: Session, pairs: Iterable[Pair], series: Collection[int]) -> dict[int, dict[str, str]]:

@@ -219,7 +219,9 @@ def _compare_sides(
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.read_readings(session, numbers, query.metrics)
     drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
-    rows = compare_all(matched.pairs, readings, drifts_between, _compare_interleaved(session, matched, base, head))
+    histories = compared_runs.map_histories(session, matched.pairs) if drifts_between else {}
+    measured_interleaved = _compare_interleaved(session, matched, base, head)
+    rows = compare_all(matched.pairs, readings, drifts_between, measured_interleaved, histories)
     counts = count_changes(group_cases(rows))  # Of all cases: what is shown does not change the result.
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]

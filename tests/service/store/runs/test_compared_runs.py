@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from runner.contract import RevisionList
+from runner.contract.report import Ref
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import OTHER_CASE
@@ -46,3 +48,23 @@ def test_its_order_and_its_selection_are_those_that_were_asked_for(api: Api) -> 
     assert by_metric == ["minor-faults", "elapsed"] * 2  # the metrics of a case stand together
     assert compared(api, 1, 2, "&metric=elapsed&show=changed") == []
     assert len(compared(api, 1, 2, "&metric=elapsed")) == 2
+
+
+def test_a_drift_on_another_branch_is_not_between_two_commits(api: Api) -> None:
+    """Commit 8 of a release branch counts more; commits 9 and 10 follow commit 7 on the main branch."""
+    parents = {8: [7], 9: [7]}
+    revisions = {n: reports.revision(n, parents=parents.get(n, [n - 1] if n > 1 else [])) for n in range(1, 11)}
+    refs = (Ref(kind="branch", name="release", commit=reports.commit(8)),)
+    known = RevisionList(revisions=tuple(revisions.values()), refs=refs).model_dump(mode="json")
+    assert api.client.put("/api/v1/subjects/demo/revisions", json=known).status_code == 200
+    for number, revision in revisions.items():
+        faults = 150 if number == 8 else 100
+        api.send(*reports.repeated(number, faults, faults, times=4, revision=revision))
+    assert [drift["revision"] for drift in api.drifts()] == [reports.commit(8)]
+
+    def explain(base: int, head: int) -> str:
+        (row,) = compared(api, base, head)
+        return str(row["verdict"]["sentence"]).replace("\xa0", " ")
+
+    assert explain(7, 10) == "The count is the same, and there is no drift between base and head."
+    assert explain(7, 8) == f"There is a drift between base and head: +50 faults at {reports.commit(8)[:10]}."
