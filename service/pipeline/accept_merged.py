@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract import Verdict
+from runner.contract import MetricVerdict, Verdict
 from service.pipeline import decide_events, judging_schedule
 from service.rules.events.automatic_decisions import LogEntry
+from service.rules.gate.accepted_change import is_accepted_change
 from service.rules.gate.verdict import judge_gate
+from service.schemas.history import Number
 from service.schemas.triage import Action, State
 from service.store import forge_queue, shared_rows
 from service.store.engine.database import Database
@@ -48,7 +50,11 @@ def _list_accepted_gates(session: Session, now: datetime) -> list[ForgeGate]:
 
 
 def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
-    """Return the new events at the merge commit or at the head whose drifts were all accepted."""
+    """Return the new events at the merge commit or at the head whose drifts were all accepted.
+
+    The runs before and after the merge can lie several commits apart. Then the drift may contain changes of commits
+    that nobody accepted, so it must not be larger than the accepted change.
+    """
     events_at_merge = (
         select(EventDriftRow.event_id)
         .join(Revision, EventDriftRow.last_revision_id == Revision.id)
@@ -57,28 +63,37 @@ def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
     events = session.scalars(
         select(Event).where(Event.state == State.NEW, Event.still_detected, Event.id.in_(events_at_merge))
     ).all()
-    accepted_changes = _list_accepted_changes(gate) if events else set()
-    # A gate never reports a shift of a whole suite (None), so an event with such a shift is never accepted.
-    return [event for event in events if _list_series(session, event) <= accepted_changes]
+    accepted_changes = _map_accepted_changes(gate) if events else {}
+    return [
+        event
+        for event in events
+        if all(
+            is_accepted_change(before, after, accepted_changes.get(series))
+            for series, before, after in _list_changes(session, event)
+        )
+    ]
 
 
-def _list_series(session: Session, event: Event) -> set[SeriesKey | None]:
-    """Return the series of an event's drifts; None stands for a shift of a whole suite."""
+def _list_changes(session: Session, event: Event) -> list[tuple[SeriesKey | None, Number, Number]]:
+    """Return the drifts of an event: the series, and the levels before and after.
+
+    A shift of a whole suite has no series (None). A gate never reports one, so such an event is never accepted.
+    """
     rows = session.execute(
-        select(Subject.name, Case.key, Series.metric)
+        select(Subject.name, Case.key, Series.metric, EventDriftRow.before, EventDriftRow.after)
         .select_from(EventDriftRow)
         .outerjoin(Series, EventDriftRow.series_id == Series.id)
         .outerjoin(Case, Series.case_id == Case.id)
         .outerjoin(Subject, Series.subject_id == Subject.id)
         .where(EventDriftRow.event_id == event.id, EventDriftRow.still_detected)
     )
-    return {(subject, key, metric) if metric else None for subject, key, metric in rows}
+    return [((subject, key, metric) if metric else None, before, after) for subject, key, metric, before, after in rows]
 
 
-def _list_accepted_changes(gate: ForgeGate) -> set[SeriesKey]:
-    """Return the changes that a gate reported."""
+def _map_accepted_changes(gate: ForgeGate) -> dict[SeriesKey | None, MetricVerdict]:
+    """Return the changes that a gate reported, by their series."""
     return {
-        (outcome.case.head.subject, shared_rows.make_case_key(outcome.case.head.case), metric.metric)
+        (outcome.case.head.subject, shared_rows.make_case_key(outcome.case.head.case), metric.metric): metric
         for outcome in judge_gate(forge_queue.read_report(gate)).cases
         for metric in (outcome.comparison.metrics if outcome.comparison else ())
         if metric.verdict is Verdict.CHANGED

@@ -201,17 +201,20 @@ def merged(action: str = "closed", **told: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("report", "webhook", "state"),
+    ("report", "webhook", "counts", "state"),
     [
-        (OVER, merged(), "expected"),
-        (OVER, merged(merged=False), "new"),
-        (OVER, merged(merge_commit_sha=reports.commit(3)), "new"),
-        (made_gates.gate(made_gates.case([100] * 30, [101] * 30, mib=8)), merged(), "new"),
+        (OVER, merged(), (100, 101), "expected"),
+        (OVER, merged(merged=False), (100, 101), "new"),
+        (OVER, merged(merge_commit_sha=reports.commit(3)), (100, 101), "new"),
+        (made_gates.gate(made_gates.case([100] * 30, [101] * 30, mib=8)), merged(), (100, 101), "new"),
+        (OVER, merged(), (1600, 1616), "expected"),
+        (OVER, merged(), (100, 150), "new"),
+        (OVER, merged(), (101, 100), "new"),
     ],
-    ids=["accepted", "not-merged", "another-commit", "another-case"],
+    ids=["accepted", "not-merged", "another-commit", "another-case", "another-host", "larger", "opposite"],
 )
 def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
-    report: GateReport, webhook: dict[str, Any], state: str, service: Any, database: Database
+    report: GateReport, webhook: dict[str, Any], counts: tuple[int, int], state: str, service: Any, database: Database
 ) -> None:
     api = Api(service.client)
     service.deliver("pull_request", pull("labeled", label={"name": "faultwatch: accept"}))
@@ -220,7 +223,7 @@ def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
     service.report(report)
     case = OVER.cases[0].head.case
     api.put_revisions(1, 2)
-    api.send(*(reports.report(number, faults, faults, case=case) for number, faults in ((1, 100), (2, 101))))
+    api.send(*(reports.report(number, faults, faults, case=case) for number, faults in enumerate(counts, 1)))
     accept_merged.expect_accepted_drifts(database, service.clock[0])
     accept_merged.expect_accepted_drifts(database, service.clock[0])
     (event,) = api.get("/events")["items"]
