@@ -482,6 +482,8 @@ class EventDriftRow(Base):
     worse: Mapped[bool]
     revision: Mapped[str] = mapped_column(String(64))
     rule: Mapped[str] = mapped_column(String(40))
+    facts: Mapped[str | None] = mapped_column(String(16))
+    """A hash of further facts that the event shows, such as a proof; None if an earlier version stored the drift."""
     run_after: Mapped[UUID | None]
     unsure: Mapped[bool]
     returned: Mapped[bool]

@@ -35,11 +35,11 @@ class DriftUpdate(NamedTuple):
     refreshed_drifts: set[str]
     """Drifts that were detected again, or for the first time."""
     has_moved: bool
-    """Whether any drift is new, has disappeared, or has another location or other levels."""
+    """Whether any drift is new, has disappeared, or has another location, other levels or other facts."""
 
 
 def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[str, str]:
-    """Return the event of each drift that was detected again with the same location and levels; change nothing."""
+    """Return the event of each drift that was detected again with the same place, levels and facts; change nothing."""
     with session.no_autoflush:
         rows = _update_rows(session, subject_id)
         return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
@@ -313,11 +313,20 @@ def _fill_row(
     row.worse = drift.direction is Direction.REGRESSION
     row.revision = drift.revision
     row.rule = drift.rule
+    row.facts = _hash_facts(drift)
     row.run_after = _find_first_run_at_new_level(session, drift, last)
     row.unsure = drift.evidence.wants_rerun
     row.still_detected = True
     if not row.unsure:
         row.withdrawal = None
+
+
+def _hash_facts(drift: history.Drift) -> str:
+    """Return a hash of the facts by which an event is described and ranked, besides location, levels and doubt."""
+    candidates = [candidate.commit for candidate in drift.candidates]
+    settings = [setting.model_dump(mode="json") for setting in drift.settings]
+    proof_and_limits = drift.evidence.pairs, drift.within_budget, drift.floor
+    return hash_document([*proof_and_limits, candidates, drift.candidates_known, settings])
 
 
 def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:

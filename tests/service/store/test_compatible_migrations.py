@@ -189,6 +189,7 @@ FINGERPRINTS = {
     "0004_add_former_commits_of_refs": "2160fb465a08b96d",
     "0005_add_least_change_of_proofs": "837c53d58e6b44ff",
     "0006_give_columns_their_first_names": "b43d2726b060edd5",
+    "0007_add_facts_of_event_drifts": "1024764d9c9e89c5",
 }
 """Of each migration's statements. Databases have run them: what comes later is a migration of its own."""
 

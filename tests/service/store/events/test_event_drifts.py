@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import uuid
 
 import pytest
 
+from runner.contract import ComparisonRequest
 from runner.contract.judging import Judging
 from service.pipeline import judging_schedule
 from service.store.engine.database import Database
@@ -32,3 +34,21 @@ def test_the_end_of_an_expected_ramp_is_a_judged_run(api: Api, database: Databas
     assert api.client.post(f"/api/v1/events/{event['id']}/decisions", json=told).status_code == 201
     judging_schedule.judge_all_series(database)
     assert "ramp" not in {drift["rule"] for drift in api.get("/drifts")["items"]}
+
+
+def test_an_event_follows_a_proof_and_a_budget_that_change_neither_place_nor_levels(api: Api) -> None:
+    def read_both() -> list[dict[str, object]]:
+        (drift,) = api.drifts()
+        (event,) = api.get("/events")["items"]
+        return [{name: found[name] for name in ("certainty", "within_budget")} for found in (drift, event)]
+
+    api.send(*reports.proven(1000, 1030))
+    assert read_both() == [{"certainty": "single", "within_budget": False}] * 2
+    session = uuid.uuid4()
+    base, head = (reports.report(number, *[faults] * 24, session=session) for number, faults in ((1, 1000), (2, 1030)))
+    proof = ComparisonRequest(base=base, head=head).model_dump(mode="json")
+    assert api.client.post("/api/v1/proofs", json=proof).json["verdict"] == "changed"
+    assert read_both() == [{"certainty": "proven", "within_budget": False}] * 2
+    for number, budget in ((3, "5 %"), (4, "1 %")):
+        api.send(reports.report(number, 1030, 1030, judging=Judging(budgets={"minor-faults": budget})))
+        assert read_both() == [{"certainty": "proven", "within_budget": budget == "5 %"}] * 2
