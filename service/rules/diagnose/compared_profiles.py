@@ -179,6 +179,7 @@ HUGE_PAGES_LOST = Rule(
     evidence=_describe_huge_pages,
     remedies=_suggest_huge_pages,
     report=_REPORT,
+    is_comparison=True,
 )
 
 HUGE_PAGES_GAINED = Rule(
@@ -189,6 +190,7 @@ HUGE_PAGES_GAINED = Rule(
     evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
     report=_REPORT,
+    is_comparison=True,
 )
 
 
@@ -234,6 +236,7 @@ LOADER = Rule(
         Remedy(text="if the start-up does not matter, judge only the region of this workload"),
     ),
     report="a program that only starts: 303 faults with -O3, 265 with -Os",
+    is_comparison=True,
 )
 
 

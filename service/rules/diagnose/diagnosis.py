@@ -68,13 +68,15 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
 def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     """Return whether a finding costs more time than before the change; true if there is no earlier profile.
 
+    It is also true if the rule itself compares with the earlier profile: its price is that of the growth alone.
+
     If a rule can count what it recognises, the count must have grown as well, because a share of the time also grows by
     chance, or because the rest of the work shrinks. The time before the change is then subtracted even if it was too
     short for a finding. A program of a few milliseconds has too few sampled stacks to compare times, so only the counts
     decide.
     """
     before = facts.before
-    if before is None:
+    if before is None or rule.is_comparison:
         return True
     time_ratio = compute_time_ratio(before, facts)
     if rule.count is None:

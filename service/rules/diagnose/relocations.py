@@ -96,4 +96,5 @@ RELOCATIONS = Rule(
     evidence=_describe_relocations,
     remedies=_suggest_fewer_relocations,
     report="large programs as position-independent executables: megabytes of tables are copied at every start",
+    is_comparison=True,
 )

@@ -31,8 +31,10 @@ class Rule:
     report
         A real case in which the pathology was reported.
     count
-        The number of faults or calls that the rule recognises, which repeats, unlike shares of the time; None if the
-        condition itself compares with the earlier profile.
+        The number of faults or calls that the rule recognises, which repeats, unlike shares of the time; None if there
+        is none.
+    is_comparison
+        Whether the condition and the saving themselves compare with the earlier profile, if there is one.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Rule:
     remedies: Callable[[Facts], tuple[Remedy, ...]]
     report: str
     count: Callable[[Facts], float] | None = None
+    is_comparison: bool = False
 
     def evaluate(self, facts: Facts) -> Finding | None:
         """Return the finding.

@@ -138,4 +138,5 @@ MORE_ARENAS = Rule(
         Remedy(text="use fewer threads: one for each processor"),
     ),
     report="servers with many threads: memory that each has freed stays in its arena, and no other thread uses it",
+    is_comparison=True,
 )

@@ -784,6 +784,12 @@ def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
     assert rules(relocated(1_000), relocated(950)) == []
 
 
+def test_relocations_that_grow_are_a_cause_even_if_there_were_many_before() -> None:
+    (finding,) = findings(relocated(1_200), relocated(1_000))
+    assert finding.rule == "relocations"
+    assert finding.price == pytest.approx(0.4 / 6)
+
+
 def test_a_usual_start_and_what_the_program_itself_touches_are_no_relocations() -> None:
     assert rules(relocated(300)) == []
     assert rules(relocated(1_000, files=4)) == []
@@ -891,7 +897,9 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
         true = [
             rule
             for rule in true
-            if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price * time_ratio >= MIN_SAVING
+            if rule.is_comparison
+            or not (was := old[rule])
+            or (rule.max_saving(facts) or 0) - was.price * time_ratio >= MIN_SAVING
         ]
     titles = sorted(finding.title for finding in diagnosis.findings)
     assert set(titles) <= {rule.title for rule in true}
