@@ -22,6 +22,12 @@ _TUNABLES = {
     "env.MALLOC_TOP_PAD_": "glibc.malloc.top_pad",
 }
 """Variables of the C library's allocator, with the equivalent tunables."""
+_VARIABLES_OF_ALLOCATORS = {
+    re.compile(r"env\.\w*MALLOC_CONF"): "jemalloc",
+    re.compile(r"env\.TCMALLOC_\w+"): "tcmalloc",
+    re.compile(r"env\.MIMALLOC_\w+"): "mimalloc",
+}
+"""Variables that only one allocator reads."""
 _HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
 
@@ -57,8 +63,9 @@ def can_have_effect(settings: Mapping[str, str], program: LiveProgram) -> bool:
         or not program.uses_shared_libraries
     ):
         return False
-    if "env.MALLOC_CONF" in settings and program.allocator != "jemalloc":
-        return False
+    for pattern, variable_allocator in _VARIABLES_OF_ALLOCATORS.items():
+        if program.allocator != variable_allocator and any(map(pattern.fullmatch, settings)):
+            return False
     return not (settings.keys() & _TUNABLES.keys() and program.allocator != "glibc")
 
 

@@ -51,7 +51,7 @@ _MAX_PLACE_CHARACTERS = 1000
 """Maximum length of the text of a place, because names of templates can be longer."""
 _MIN_CHANGED_SHARE = 0.01
 """A changed line is named only if it has at least this share of the difference."""
-_C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
+_C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in file names, such as process ids, which differ from one execution to the next."""

@@ -6,6 +6,7 @@ from runner.contract.diagnosis import Remedy
 from service.rules.diagnose.process_contents import (
     Allocator,
     Runtime,
+    find_jemalloc_variable,
     identify_allocator,
     identify_runtime,
     is_malloc_replaceable,
@@ -35,9 +36,17 @@ def suggest_malloc_settings(facts: Facts) -> tuple[Remedy, ...]:
     """Return the settings of the malloc that keep freed memory in the process, and the setting that replaces it."""
     allocator = identify_allocator(facts.profile)
     settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
+    if allocator is Allocator.JEMALLOC:
+        settings = tuple(_rename_jemalloc_variable(remedy, facts) for remedy in settings)
     if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:
         return settings
     return (*settings, Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}))
+
+
+def _rename_jemalloc_variable(remedy: Remedy, facts: Facts) -> Remedy:
+    """Return a remedy with the variable that the jemalloc of the process reads."""
+    variable = find_jemalloc_variable(facts.profile)
+    return remedy.model_copy(update={"settings": {f"env.{variable}": value for value in remedy.settings.values()}})
 
 
 _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
@@ -73,7 +82,7 @@ _GLIBC_REMEDY = Remedy(
     text="let the C library keep large blocks",
     settings={"env.MALLOC_MMAP_THRESHOLD_": _LARGEST_THRESHOLD, "env.MALLOC_TRIM_THRESHOLD_": _LARGEST_THRESHOLD},
 )
-_PROGRAM_REMEDIES = (Remedy(text="map once and keep the mapping: this program contains no C library allocator"),)
+_PROGRAM_REMEDIES = (Remedy(text="map once and keep the mapping: no malloc was recognised in this program"),)
 _ALLOCATOR_REMEDIES: dict[Allocator, tuple[Remedy, ...]] = {
     Allocator.GLIBC: (_GLIBC_REMEDY,),
     Allocator.JEMALLOC: (

@@ -39,13 +39,31 @@ _GO_FUNCTION = re.compile(r"runtime\.(?:mallocgc|mcall|main|goexit|gcBgMarkWorke
 _ALLOCATOR_FILES = {
     Allocator.JEMALLOC: re.compile(r"libjemalloc\.so[\d.]*$"),
     Allocator.TCMALLOC: re.compile(r"libtcmalloc\w*\.so[\d.]*$"),
-    Allocator.MIMALLOC: re.compile(r"libmimalloc\.so[\d.]*$"),
+    Allocator.MIMALLOC: re.compile(r"libmimalloc(?:-\w+)?\.so[\d.]*$"),
 }
 _ALLOCATOR_FUNCTIONS = {
-    Allocator.JEMALLOC: re.compile(r"_?(?:rje|je)_\w+|(?:arena|extent|ehooks|pac|hpa)_\w*(?:decay|alloc|purge)\w*"),
+    Allocator.JEMALLOC: re.compile(
+        r"_?(?:rjem|rje|je)_\w+|(?:arena|extents?|ehooks|pac|hpa)_(?:\w+_)?(?:decay|purge)\w*|arena_slab_d?alloc|"
+        r"(?:pac|hpa|extent|ehooks)_alloc_(?:batch|hook|impl|new|real|retained|wrapper)\w*"
+    ),
     Allocator.TCMALLOC: re.compile(r"tcmalloc::.*|TCMalloc_\w+"),
-    Allocator.MIMALLOC: re.compile(r"_?mi_\w+"),
+    Allocator.MIMALLOC: re.compile(
+        r"_?mi_(?:(?:abandoned|arenas?|bin|bitmap|heap|os|page|prim|segments?|tld|theap)_\w+|"
+        r"(?:m|z|c|re|rec|rez)alloc\w*|c?free\w*|memalign|posix_memalign|aligned_alloc|expand|collect)|mi_new\w*"
+    ),
 }
+"""Functions of allocators that are linked into a program. Functions of programs can have similar names, such as
+``arena_alloc``, or ``mi_write`` of MyISAM."""
+_STATIC_GLIBC_FUNCTION = re.compile(
+    r"_int_(?:malloc|free|realloc|memalign)\w*|sysmalloc\w*|systrim\w*|(?:unlink|munmap|mremap)_chunk\w*|"
+    r"malloc_consolidate"
+)
+"""Functions of glibc's malloc. It obeys the same variables if it is linked statically."""
+_RUST_JEMALLOC = re.compile(r"_rjem_\w+")
+_PREFIXED_JEMALLOC = re.compile(r"je_(?:malloc|calloc|realloc|free|aligned_alloc|posix_memalign|[mrsd]d?allocx)")
+"""The public functions of a jemalloc that is built with the prefix ``je_``, as redis builds its own."""
+_DELETED_SUFFIX = " (deleted)"
+"""The suffix that the kernel appends to the name of a file that was removed or replaced, as by an upgrade."""
 _GLIBC = re.compile(r"(?:^|/)libc(?:\.so\.6|-2\.\d+\.so)$")
 _MUSL = re.compile(r"(?:^|/)(?:ld-musl-[\w-]+|libc)\.so[\d.]*$")
 
@@ -55,7 +73,8 @@ def list_mapped_files(profile: Profile) -> frozenset[str]:
     # Modules in brackets, such as [kernel.kallsyms], are not files.
     modules = {frame.module for frame in profile.frames if frame.module and not frame.module.startswith("[")}
     kinds = profile.anatomy.kinds if profile.anatomy else ()
-    return frozenset(modules | {kind.file for kind in kinds if kind.file})
+    files = modules | {kind.file for kind in kinds if kind.file}
+    return frozenset(file.removesuffix(_DELETED_SUFFIX) for file in files)
 
 
 def _knows_files(profile: Profile) -> bool:
@@ -74,24 +93,34 @@ def identify_runtime(profile: Profile) -> Runtime | None:
 def identify_allocator(profile: Profile) -> Allocator | None:
     """Return the malloc of the process: that of a separate library, one that is linked in, or the C library's.
 
-    None if the C library is not mapped: the program is static, or has no malloc. If the files are unknown, glibc's
-    malloc is assumed.
+    None if neither the C library is mapped nor a function of a malloc is known: the program is static, or has no
+    malloc. If the files are unknown, glibc's malloc is assumed.
     """
     files = list_mapped_files(profile)
     for allocator, pattern in _ALLOCATOR_FILES.items():
         if any(pattern.search(file) for file in files):
             return allocator
     for allocator, pattern in _ALLOCATOR_FUNCTIONS.items():
-        if any(pattern.fullmatch(frame.function) for frame in profile.frames):
+        if _has_function(profile, pattern):
             return allocator
     if not _knows_files(profile) or any(_GLIBC.search(file) for file in files):
         return Allocator.GLIBC
-    return Allocator.MUSL if any(_MUSL.search(file) for file in files) else None
+    if any(_MUSL.search(file) for file in files):
+        return Allocator.MUSL
+    return Allocator.GLIBC if _has_function(profile, _STATIC_GLIBC_FUNCTION) else None
+
+
+def find_jemalloc_variable(profile: Profile) -> str:
+    """Return the name of the variable that configures the jemalloc of the process, which depends on its prefix."""
+    if _has_function(profile, _RUST_JEMALLOC):
+        return "_RJEM_MALLOC_CONF"
+    return "JE_MALLOC_CONF" if _has_function(profile, _PREFIXED_JEMALLOC, in_library=False) else "MALLOC_CONF"
 
 
 def is_allocator_frame(frame: Frame) -> bool:
     """Return whether a frame belongs to an allocator: to its library, or to one that is linked in."""
-    return any(pattern.search(frame.module) for pattern in _ALLOCATOR_FILES.values()) or any(
+    module = frame.module.removesuffix(_DELETED_SUFFIX)
+    return any(pattern.search(module) for pattern in _ALLOCATOR_FILES.values()) or any(
         pattern.fullmatch(frame.function) for pattern in _ALLOCATOR_FUNCTIONS.values()
     )
 
@@ -101,8 +130,21 @@ def is_malloc_replaceable(profile: Profile) -> bool:
     files = list_mapped_files(profile)
     loads_libc = not _knows_files(profile) or any(_GLIBC.search(file) or _MUSL.search(file) for file in files)
     has_linked_malloc = any(
-        pattern.fullmatch(frame.function) and ".so" not in frame.module
-        for pattern in _ALLOCATOR_FUNCTIONS.values()
-        for frame in profile.frames
+        _has_function(profile, pattern, in_library=False) for pattern in _ALLOCATOR_FUNCTIONS.values()
     )
     return loads_libc and not has_linked_malloc
+
+
+def _has_function(profile: Profile, functions: re.Pattern[str], *, in_library: bool = True) -> bool:
+    """Return whether a frame of the process, outside of the kernel, is in one of the given functions.
+
+    Parameters
+    ----------
+    in_library
+        Whether functions of shared libraries count as well.
+    """
+    return any(
+        functions.fullmatch(frame.function)
+        for frame in profile.frames
+        if not frame.module.startswith("[") and (in_library or ".so" not in frame.module)
+    )

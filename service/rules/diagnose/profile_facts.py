@@ -32,7 +32,7 @@ _MALLOC_FUNCTION = re.compile(
     r"operator (?:new|delete).*|_Zn[wa].*|_Zd[la].*"
 )
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
-_LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
+_LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?(?: \(deleted\))?$")
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
 OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""

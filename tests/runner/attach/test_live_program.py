@@ -105,6 +105,11 @@ def test_a_program_that_only_its_own_mounts_show_has_files_of_its_own(tmp_path: 
     [
         ({"env.MALLOC_CONF": "x"}, make_program("jemalloc"), True),
         ({"env.MALLOC_CONF": "x"}, make_program("glibc"), False),
+        ({"env.JE_MALLOC_CONF": "x"}, make_program("jemalloc"), True),
+        ({"env._RJEM_MALLOC_CONF": "x"}, make_program("glibc"), False),
+        ({"env.TCMALLOC_RELEASE_RATE": "0"}, make_program("glibc"), False),
+        ({"env.MIMALLOC_PURGE_DELAY": "0"}, make_program("mimalloc"), True),
+        ({"env.MIMALLOC_PURGE_DELAY": "0"}, make_program("jemalloc"), False),
         ({"env.MALLOC_TRIM_THRESHOLD_": "1"}, make_program("glibc"), True),
         ({"env.MALLOC_TRIM_THRESHOLD_": "1"}, make_program("jemalloc"), False),
         ({"allocator": "tcmalloc"}, make_program("glibc"), True),

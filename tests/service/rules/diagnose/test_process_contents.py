@@ -15,7 +15,7 @@ from service.rules.diagnose.process_contents import (
     identify_runtime,
     is_malloc_replaceable,
 )
-from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.profile_facts import Facts, is_image_file
 from tests.service.profiles import anatomy, profile
 
 LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
@@ -47,10 +47,20 @@ def process(*files: str, functions: tuple[str, ...] = (), module: str = "prog") 
         (process(LIBC, "/opt/dotnet/libcoreclr.so"), Runtime.DOTNET, Allocator.GLIBC, "env.DOTNET_GCRetainVM"),
         (process(LIBC, "/usr/bin/python3.11"), Runtime.PYTHON, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
         (process(), None, None, ""),
+        (process(LIBC, functions=("_rjem_malloc",)), None, Allocator.JEMALLOC, "env._RJEM_MALLOC_CONF"),
+        (process(LIBC, functions=("je_calloc", "je_malloc_default")), None, Allocator.JEMALLOC, "env.JE_MALLOC_CONF"),
+        (process(LIBC, functions=("arena_alloc",)), None, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
+        (process(LIBC, functions=("mi_write", "_mi_new")), None, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
+        (process(LIBC, functions=("mi_read",), module="[kernel]"), None, Allocator.GLIBC, "allocator"),
+        (process(f"{LIBC} (deleted)"), None, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
+        (process(LIBC, "/opt/jdk/libjvm.so (deleted)"), Runtime.JVM, Allocator.GLIBC, "env._JAVA_OPTIONS"),
+        (process(functions=("_int_malloc",)), None, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
     ],
     ids=(
         *("glibc", "jemalloc", "jemalloc linked in", "tcmalloc", "mimalloc", "musl"),
         *("JVM", "Go", "Node", ".NET", "Python", "static"),
+        *("jemalloc of Rust", "jemalloc with a prefix", "an allocator of the program's own", "tables of MyISAM"),
+        *("a function of the kernel", "a replaced C library", "a replaced JVM", "a static C library"),
     ),
 )
 def test_remedies_fit_what_is_in_the_process(
@@ -62,10 +72,18 @@ def test_remedies_fit_what_is_in_the_process(
     assert variable in settings if variable else not settings
 
 
+def test_data_of_a_library_that_was_replaced_is_of_the_program() -> None:
+    facts = process(LIBC)
+    assert is_image_file(facts.profile, Memory.FILE_DATA, "/usr/lib/libssl.so.3 (deleted)")
+    assert not is_image_file(facts.profile, Memory.FILE_DATA, "/var/lib/table (deleted)")
+
+
 def test_malloc_is_replaced_only_where_the_program_loads_one() -> None:
     assert is_malloc_replaceable(process(LIBC).profile)
     assert not is_malloc_replaceable(process().profile)
     assert not is_malloc_replaceable(process(LIBC, functions=("mi_free",)).profile)
+    assert not is_malloc_replaceable(process(functions=("_int_malloc",)).profile)
+    assert is_malloc_replaceable(process(LIBC, functions=("mi_read",), module="[kernel]").profile)
 
 
 def test_a_static_go_program_is_not_offered_another_malloc() -> None:
