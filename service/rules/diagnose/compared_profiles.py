@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from runner.contract.diagnosis import Remedy
-from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, compute_cpu_share
+from service.rules.diagnose.profile_facts import HUGE_PAGE_POLICIES, OWN_MEMORY, Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
+from service.text.numbers import format_amount
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
-_POLICIES = ("never", "madvise", "always")
-"""The policies for huge pages, in ascending order of the number of huge pages that they give."""
 _MIN_FAULTS_FACTOR = 4
 """A change of huge pages matters if the number of faults changes by at least this factor; one replaces 512 pages."""
 _MIN_AREA_FACTOR = 64
@@ -33,10 +32,9 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
     counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _compute_sign(counts[1] - counts[0])
-    for setting in _HUGE_PAGE_SETTINGS:
-        values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
-        if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
-            return _compute_sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
+    policies = before.huge_page_policy, after.huge_page_policy
+    if policies[0] and policies[1] and policies[0] != policies[1]:
+        return _compute_sign(HUGE_PAGE_POLICIES.index(policies[1]) - HUGE_PAGE_POLICIES.index(policies[0]))
     was_advised, is_advised = (
         _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0 for facts in (before, after)
     )
@@ -50,11 +48,9 @@ def _may_have_huge_pages(facts: Facts) -> bool:
 
     True if the policy or the advice is unknown.
     """
-    settings = facts.profile.environment.settings
-    policy = next((settings[name] for name in _HUGE_PAGE_SETTINGS if settings.get(name) in _POLICIES), "always")
-    if policy == "madvise":
+    if facts.huge_page_policy == "madvise":
         return facts.profile.census is None or any(facts.count_advice(name) for name in (_ADVICE, _COLLAPSE))
-    return policy != "never"
+    return facts.may_have_huge_pages and facts.huge_page_policy != "never"
 
 
 def _compare_huge_fault_time(before: Facts, after: Facts) -> int:
@@ -156,8 +152,10 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
 def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that bring huge pages back; if the program still advises them, larger regions come first."""
     is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
+    size = format_amount(facts.page_size * facts.pages_per_huge_page)
     alignment = Remedy(
-        text="allocate what belongs together as one region, aligned to 2 MiB: advice for a smaller region has no effect"
+        text=f"allocate what belongs together as one region, aligned to {size}: advice for a smaller region has no "
+        "effect"
     )
     return (
         *([alignment] if is_advised else []),

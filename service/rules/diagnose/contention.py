@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
+from service.rules.diagnose.heap_remedies import COLLECTING_RUNTIMES
+from service.rules.diagnose.process_contents import identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_quantity
@@ -69,17 +71,25 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     )
 
 
+def _suggest_fewer_calls(facts: Facts) -> tuple[Remedy, ...]:
+    """Return remedies that change mappings less often; another malloc helps only if malloc changes them."""
+    is_of_malloc = not facts.maps_itself and identify_runtime(facts.profile) not in COLLECTING_RUNTIMES
+    return (
+        Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
+        Remedy(text="map larger pieces less often, and share one mapping between all threads"),
+        *([_OTHER_ALLOCATOR] if is_of_malloc else []),
+    )
+
+
+_OTHER_ALLOCATOR = Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"})
+
 LOCK_CONTENTION = Rule(
     name="mmap-lock",
     title="Threads wait for the lock of the address space",
     condition=_is_lock_contended,
     max_saving=_estimate_lock_saving,
     evidence=_describe_lock,
-    remedies=lambda _: (
-        Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
-        Remedy(text="map larger pieces less often, and share one mapping between all threads"),
-        Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"}),
-    ),
+    remedies=_suggest_fewer_calls,
     report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() doubled the throughput",
 )
 

@@ -102,6 +102,7 @@ def compute_time_ratio(before: Facts, after: Facts) -> float:
     A share of the time before, multiplied by this ratio, is a share of the time after. The ratio is 1 if operations are
     unknown, because a longer time may then mean more work of every kind.
     """
-    if not before.operations or not after.operations or not after.cpu_seconds:
+    if not before.operations or not after.operations:
         return 1.0
-    return (before.cpu_seconds / before.operations) / (after.cpu_seconds / after.operations)
+    seconds = after.cpu_seconds / after.operations
+    return before.cpu_seconds / before.operations / seconds if seconds else 1.0

@@ -18,6 +18,9 @@ MIN_COPIED_BY_INTERPRETER = 4096
 _COPY_FUNCTION = re.compile(r"(?:do_)?wp_page(?:_copy)?|__wp_page_copy_user|do_cow_fault")
 _COPIED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK, Memory.FILE_DATA)
 
+_KERNEL_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
+_FIRST_KERNEL_THAT_SPLITS = (5, 8)
+
 
 def _count_copied(facts: Facts) -> int:
     """Return the number of faults that copied a page shared with another process since a fork."""
@@ -64,16 +67,24 @@ def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
     python_remedy = Remedy(
         text="call gc.freeze() before the fork, or start workers with multiprocessing's spawn or forkserver"
     )
+    huge_pages_remedy = Remedy(
+        text="do not use huge pages in the process that forks, because one write then copies "
+        f"{facts.pages_per_huge_page:,} pages",
+        settings={"thp": "never"},
+    )
     is_python = identify_runtime(facts.profile) is Runtime.PYTHON
     return (
         *([python_remedy] if is_python else []),
         Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),
         Remedy(text="start helpers with posix_spawn or vfork, which copy nothing; MADV_DONTFORK excludes a region"),
-        Remedy(
-            text="do not use huge pages in the process that forks, because one write then copies 512 pages",
-            settings={"thp": "never"},
-        ),
+        *([huge_pages_remedy] if _copies_huge_pages(facts) else []),
     )
+
+
+def _copies_huge_pages(facts: Facts) -> bool:
+    """Return whether the kernel copies a huge page as a whole; since Linux 5.8, it copies one of its small pages."""
+    match = _KERNEL_VERSION.match(facts.profile.environment.settings.get("kernel.release", ""))
+    return match is not None and (int(match[1]), int(match[2])) < _FIRST_KERNEL_THAT_SPLITS
 
 
 COPIES_AFTER_FORK = Rule(

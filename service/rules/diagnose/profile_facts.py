@@ -41,10 +41,14 @@ _MIN_STACKS = 30
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
 """It is known who maps memory if at least this many stacks were recorded in calls that map or unmap. It is the program
 itself if malloc has at most this share of them."""
+HUGE_PAGE_POLICIES = ("never", "madvise", "always")
+"""The policies for huge pages, in ascending order of the number of huge pages that they give."""
+_ENTRY_BYTES = 8
+"""The size of an entry of a page table."""
 _USUAL_PAGE_BYTES = 4096
 """The page size if the environment does not state it."""
-_MAX_SIZE_DIGITS = 12
-"""A stated page size with more digits is invalid, and is ignored."""
+_MAX_NUMBER_DIGITS = 12
+"""A page size, or a number of processors, with more digits is invalid, and is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +130,29 @@ class Facts:
     @property
     def page_size(self) -> int:
         """The page size of the profiled host in bytes; 4 KiB if it is unknown."""
-        size = self.profile.environment.settings.get("memory.page_size", "")
-        return int(size) if size.isdecimal() and len(size) <= _MAX_SIZE_DIGITS else _USUAL_PAGE_BYTES
+        return self._read_number("memory.page_size") or _USUAL_PAGE_BYTES
+
+    @property
+    def pages_per_huge_page(self) -> int:
+        """How many pages a transparent huge page replaces: as many as a page of the page table has entries."""
+        return self.page_size // _ENTRY_BYTES
+
+    @property
+    def huge_page_policy(self) -> str | None:
+        """The policy for huge pages that applies to the process; None if it is unknown.
+
+        Since Linux 6.8, the policy of the size counts, unless it says ``inherit``.
+        """
+        settings = self.profile.environment.settings
+        kibibytes = self.page_size * self.pages_per_huge_page >> 10
+        values = (settings.get(name) for name in ("process.huge_pages", f"mthp.{kibibytes}kB", "thp.enabled"))
+        return next((value for value in values if value in HUGE_PAGE_POLICIES), None)
+
+    @property
+    def may_have_huge_pages(self) -> bool:
+        """Whether the kernel has transparent huge pages; true if this is unknown."""
+        settings = self.profile.environment.settings
+        return self.huge_page_policy is not None or "memory.page_size" not in settings
 
     @property
     def memory_call_share(self) -> float:
@@ -150,10 +175,15 @@ class Facts:
         """Share of the processors' time that the program left unused; 1 if it is unknown."""
         elapsed_seconds = self.profile.value("elapsed")
         cpu_seconds = self.profile.value("task-clock")
-        processors = self.profile.environment.settings.get("cpu.allowed", "")
-        if not elapsed_seconds or cpu_seconds is None or not processors.isdecimal() or not int(processors):
+        processors = self._read_number("cpu.allowed")
+        if not elapsed_seconds or cpu_seconds is None or not processors:
             return 1.0
-        return max(0.0, 1 - cpu_seconds / (elapsed_seconds * int(processors)))
+        return max(0.0, 1 - cpu_seconds / (elapsed_seconds * processors))
+
+    def _read_number(self, name: str) -> int:
+        """Return the value of a setting that is a whole number; 0 if it is unknown or invalid."""
+        text = self.profile.environment.settings.get(name, "")
+        return int(text) if text.isdecimal() and len(text) <= _MAX_NUMBER_DIGITS else 0
 
     def sum_shares(self, memory: Collection[Memory], *touches: Touch) -> float:
         """Return the share of the faults with given touches in given kinds of memory."""

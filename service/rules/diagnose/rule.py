@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.contract.diagnosis import Finding, Remedy
+from service.rules.diagnose.fitting_remedies import fit_remedies
 from service.rules.diagnose.profile_facts import Facts
 
 MIN_SAVING = 0.01
@@ -27,7 +28,7 @@ class Rule:
     evidence
         The measured facts, most important first.
     remedies
-        Changes that address the pathology.
+        Changes that address the pathology. Those whose settings have no effect in the process are left out.
     report
         A real case in which the pathology was reported.
     count
@@ -61,7 +62,7 @@ class Rule:
             rule=self.name,
             title=self.title,
             evidence=self.evidence(facts),
-            remedies=self.remedies(facts),
+            remedies=fit_remedies(facts, self.remedies(facts)),
             report=self.report,
             price=min(1.0, max_saving),
         )

@@ -45,13 +45,14 @@ READ_BEFORE_WRITE = Rule(
     condition=_is_read_first,
     max_saving=_estimate_one_fault_saving,
     evidence=_describe_second_faults,
-    remedies=lambda _: (
+    remedies=lambda facts: (
         Remedy(
             text="write to new memory before reading it: fill what you will use (memset, MAP_POPULATE), or keep track "
             "of what is still empty"
         ),
         Remedy(
-            text="use huge pages, which take two faults for 512 pages, if most of these pages are used",
+            text=f"use huge pages, which take two faults for {facts.pages_per_huge_page:,} pages, if most of these "
+            "pages are used",
             settings={"thp": "always"},
         ),
     ),

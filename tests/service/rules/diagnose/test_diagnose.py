@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
-from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
+from runner.contract.profile import AllocatingLine, Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
 from runner.contract.report import Environment
 from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.diagnosis import RULES, compute_time_ratio, diagnose_profile
@@ -339,6 +339,42 @@ def test_huge_pages_that_were_lost_or_gained() -> None:
     assert rules(huge(51_200, 0.1, "never"), few) == []  # no time was lost
 
 
+def test_a_policy_of_the_host_that_the_process_refuses_gives_no_huge_pages() -> None:
+    few, many = (
+        made.model_copy(
+            update={"environment": Environment(settings={"process.huge_pages": "never", "thp.enabled": policy})}
+        )
+        for made, policy in ((huge(100, 0.1), "always"), (huge(51_200, 0.4), "never"))
+    )
+    assert rules(many, few) == []
+    unset, refusing = (
+        huge(faults, cost).model_copy(update={"environment": Environment(settings=settings)})
+        for faults, cost, settings in (
+            (100, 0.1, {"thp.enabled": "always"}),
+            (51_200, 0.4, {"thp.enabled": "always", "process.huge_pages": "never"}),
+        )
+    )
+    assert rules(refusing, unset) == ["huge-pages"]
+
+
+@pytest.mark.parametrize("value", ["0", "9" * 400, "9" * 4_000])
+def test_impossible_settings_break_no_diagnosis(value: str) -> None:
+    kinds = (FaultKind(memory=Memory.ANONYMOUS, touch=Touch.FIRST, faults=100),)
+    lines = (AllocatingLine(file="A.java", function="A.f", line=1, bytes=10),)
+    before, after = (
+        profile(
+            anatomy({Touch.FIRST: 100 * number}, kinds=(kinds[0].model_copy(update={"faults": 100 * number}),)),
+            waited=1,
+            calls={"mmap": 1_000},
+            readings={"elapsed": 1.0},
+            settings={"memory.page_size": value, "cpu.allowed": value},
+            java_lines=lines,
+        )
+        for number in (1, 2)
+    )
+    assert diagnose_profile(DiagnosisRequest(profile=after, before=before)).difference is not None
+
+
 def touched_by_pages(faults: int, size: int = 1 << 26, advice: int = 0, cost: float = 0.4) -> Profile:
     """Return a profile of a program that touches one area for the first time."""
     census = Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": advice} if advice else {})
@@ -381,7 +417,7 @@ def test_advice_without_effect_loses_huge_pages_where_faults_on_them_took_time()
     (finding,) = findings(after, before)
     assert finding.title == "Huge pages were lost"
     assert "CPU time in faults on huge pages: 20% → 0%" in finding.evidence
-    assert "as one region, aligned to 2 MiB" in finding.remedies[0].text
+    assert "as one region, aligned to 2\N{NO-BREAK SPACE}MiB" in finding.remedies[0].text
     few_stacks = before.model_copy(update={"on_cpu": stacks(StackKind.ON_CPU, seconds, samples=20)})
     assert rules(after, few_stacks) == []
 
