@@ -30,7 +30,7 @@ _STATIC_MARKS = {"jemalloc": b"<jemalloc>", "tcmalloc": b"tcmalloc.", "mimalloc"
 """Texts in programs that show which allocator is linked into them."""
 _VARIABLES = re.compile(
     r"MALLOC_\w+|_RJEM_MALLOC_CONF|JE_MALLOC_CONF|GLIBC_TUNABLES|LD_PRELOAD|TCMALLOC_\w+|MIMALLOC_\w+|JAVA_TOOL_OPTIONS|"
-    r"JDK_JAVA_OPTIONS|NODE_OPTIONS|UV_THREADPOOL_SIZE|GOGC|GOMEMLIMIT|GODEBUG|GOMAXPROCS|PYTHONMALLOC|"
+    r"_JAVA_OPTIONS|JDK_JAVA_OPTIONS|NODE_OPTIONS|UV_THREADPOOL_SIZE|GOGC|GOMEMLIMIT|GODEBUG|GOMAXPROCS|PYTHONMALLOC|"
     r"DOTNET_\w+|OMP_NUM_THREADS"
 )
 """The variables of a process that are read: only those that configure allocators and runtimes."""

@@ -29,6 +29,7 @@ _VARIABLES_OF_ALLOCATORS = {
 }
 """Variables that only one allocator reads."""
 _HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
+_SYSTEMD_ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "%": "%%"})
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
 
 
@@ -80,7 +81,9 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
         elif name.startswith("env."):
             variables[name.removeprefix("env.")] = value
         elif name == "allocator":
-            variables["LD_PRELOAD"] = _PRELOADED_LIBRARIES.get(value, f"lib{value}.so")
+            library = _PRELOADED_LIBRARIES.get(value, f"lib{value}.so")
+            # The first library counts. Those that are preloaded already have another purpose, and stay.
+            variables["LD_PRELOAD"] = f"{library} {program.variables.get('LD_PRELOAD', '')}".strip()
         elif name == "thp":
             commands.append(f"echo {value} | sudo tee {_HUGE_PAGES_FILE}   # takes effect at once, on the whole host")
         else:
@@ -97,12 +100,15 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
 
 def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> str:
     """Return how to start a program with other variables, which it reads only at its start."""
-    words = [f"{name}={value}" for name, value in variables.items()]
     unit = _UNIT.search(program.process.group)
     if unit:
-        lines = " ".join(f'Environment="{word}"' for word in words)
+        lines = " ".join(
+            f'Environment="{name}={value.translate(_SYSTEMD_ESCAPES)}"' for name, value in variables.items()
+        )
         return f"systemctl edit {unit[1]}: [Service] {lines}; then restart it"
-    return f"start it with {' '.join(map(shlex.quote, words))}"
+    # Only the value is quoted: a shell takes a quoted name for a command.
+    words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    return f"start it with {' '.join(words)}"
 
 
 def _fit_finding(finding: Finding, program: LiveProgram) -> Finding:

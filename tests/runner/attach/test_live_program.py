@@ -70,6 +70,10 @@ def test_allocators_are_found_by_their_files(modules: list[str], runtime: str, s
     assert detect_allocator(modules, runtime, static) == allocator
 
 
+def test_options_of_java_are_read() -> None:
+    assert select_variables("_JAVA_OPTIONS=-Xmx1g\0") == {"_JAVA_OPTIONS": "-Xmx1g"}
+
+
 def test_only_variables_of_allocators_and_runtimes_are_read() -> None:
     environ = "PASSWORD=x\0MALLOC_CONF=narenas:1\0AWS_SECRET=y\0GOGC=50\0MALLOC_ARENA_MAX=2"
     assert select_variables(environ) == {"MALLOC_CONF": "narenas:1", "GOGC": "50", "MALLOC_ARENA_MAX": "2"}
@@ -129,7 +133,19 @@ def test_how_a_remedy_is_tried_with_a_live_program() -> None:
     unit = make_program(group="/system.slice/web.service")
     assert describe_trial(settings, unit).startswith(f'systemctl edit web.service: [Service] Environment="{tunables}"')
     assert "/sys/kernel/mm/transparent_hugepage/enabled" in describe_trial({"thp": "always"}, unit)
-    assert "'GOGC=50; rm'" in describe_trial({"env.GOGC": "50; rm"}, make_program())
+    assert "GOGC='50; rm'" in describe_trial({"env.GOGC": "50; rm"}, make_program())
+
+
+def test_libraries_that_are_preloaded_already_stay() -> None:
+    program = make_program(LD_PRELOAD="/opt/shim.so")
+    trial = describe_trial({"allocator": "tcmalloc"}, program)
+    assert trial == "start it with LD_PRELOAD='libtcmalloc_minimal.so.4 /opt/shim.so'"
+
+
+def test_values_are_written_as_systemd_reads_them() -> None:
+    unit = make_program(group="/system.slice/web.service")
+    trial = describe_trial({"env.NODE_OPTIONS": '--title="50%" --x'}, unit)
+    assert 'Environment="NODE_OPTIONS=--title=\\"50%%\\" --x"' in trial
 
 
 def test_a_runtime_with_its_own_heap_gets_no_other_allocator() -> None:
