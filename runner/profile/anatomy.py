@@ -65,7 +65,7 @@ class CodePlace(Struct, frozen=True):
 
 
 _Place = tuple[int, int, str, Memory, Touch, str]
-"""A place where faults happened (process, address of the instruction, function and module) and their kind (memory,
+"""A place where faults happened (image, address of the instruction, function and module) and their kind (memory,
 touch, file)."""
 
 
@@ -80,6 +80,10 @@ class _ThreadFaults(Struct):
 
 class AnatomyBuilder(Struct):
     """Collects the events of one recording in chronological order, and builds the anatomy of its faults.
+
+    An *image* is the memory of a process from its begin, or from the execution of a program, to the next execution or
+    the end. Its number is that of the process for the first image, and otherwise negative: a process can execute many
+    programs, whose addresses mean different things, and its number can be used again.
 
     Attributes
     ----------
@@ -104,6 +108,10 @@ class AnatomyBuilder(Struct):
     forks: int = 0
     threads: int = 0
     _bytes: Counter[str] = field(default_factory=Counter)
+    _images: dict[int, int] = field(default_factory=dict)
+    """By process: the number of its present image, if the process began or executed a program meanwhile."""
+    _last_image: int = -1
+    """The number of the latest image; below -1, which perf writes for an unknown process."""
     _maps: dict[int, ProcessMappings] = field(default_factory=dict)
     _pages: dict[int, PageStates] = field(default_factory=dict)
     _major: Counter[Memory] = field(default_factory=Counter)
@@ -117,11 +125,11 @@ class AnatomyBuilder(Struct):
     _shared_pages: set[int] = field(default_factory=set)
     """The pages of shared memory that faulted in some process."""
     _file_parts: set[tuple[int, str, int]] = field(default_factory=set)
-    """The parts of mapped files that faulted, by process."""
+    """The parts of mapped files that faulted, by image."""
     _forked: set[int] = field(default_factory=set)
-    """The processes that have forked or were created by a fork."""
+    """The images whose process has forked since or was created by a fork."""
     _heap_ends: dict[int, int] = field(default_factory=dict)
-    """The requested end of each process's heap, in whole pages."""
+    """The requested end of each image's heap, in whole pages."""
     _open_mremaps: dict[int, dict[str, int]] = field(default_factory=dict)
     """By thread: the arguments of an mremap that has not returned yet."""
     _time_range: tuple[float, float] = (0.0, 0.0)
@@ -150,22 +158,25 @@ class AnatomyBuilder(Struct):
                 case Traced():
                     self._add_tracepoint(event)
                 case Mapped():
-                    mappings = self._get_mappings(event.pid)
+                    image = self._get_image(event.pid)
+                    mappings = self._get_mappings(image)
                     mapping = mappings.identify_thread_memory(MemoryMapping.from_event(event))
                     # The kernel names the heap only after it has grown.
-                    if mapping.end == self._heap_ends.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
+                    if mapping.end == self._heap_ends.get(image) and mapping.memory is Memory.ANONYMOUS:
                         mapping = mapping.with_memory(Memory.HEAP)
                     mappings.add(mapping)
                 case Forked() if event.pid != event.parent:
-                    self._maps[event.pid] = self._get_mappings(event.parent).copy()
-                    self._pages[event.pid] = self._get_pages(event.parent).fork()
-                    self._forked |= {event.pid, event.parent}
+                    parent, image = self._get_image(event.parent), self._begin_image(event.pid)
+                    self._maps[image] = self._get_mappings(parent).copy()
+                    self._pages[image] = self._get_pages(parent).fork()
+                    if parent in self._heap_ends:
+                        self._heap_ends[image] = self._heap_ends[parent]
+                    self._forked |= {image, parent}
                     self.forks += 1
                 case Forked() if self.recorded:
                     self.threads += 1  # Threads that are reported before the first fault are older than the recording.
                 case Executed():
-                    self._maps[event.pid] = ProcessMappings()
-                    self._pages[event.pid] = self._create_page_states()
+                    self._begin_image(event.pid)
                 case Lost():
                     self.lost += event.number
         # Add the calls after the last fault.
@@ -205,11 +216,20 @@ class AnatomyBuilder(Struct):
         touch = Counter({Touch.UNKNOWN: unrecorded})
         access = Counter({Access.UNKNOWN: unrecorded})
         kinds = Counter({(Memory.OTHER, Touch.UNKNOWN, ""): unrecorded})
-        for (pid, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file), faults in self._faults.items():
+        for (
+            image,
+            ip,
+            place_text,
+            error_code,
+            is_fetch,
+            memory_kind,
+            touch_kind,
+            file,
+        ), faults in self._faults.items():
             memory[Memory(memory_kind)] += faults
             kinds[Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
             touch[self._convert_touch(touch_kind)] += faults
-            instruction = self._locate_instruction(pid, ip, place_text)
+            instruction = self._locate_instruction(image, ip, place_text)
             access[self.access.classify(error_code, instruction, is_fetch=is_fetch)] += faults
         sites = self._locate_sites(locate)
         # The unary plus removes entries without faults from the counters.
@@ -248,54 +268,55 @@ class AnatomyBuilder(Struct):
     def _add_fault(self, event: Fault) -> None:
         """Add one recorded fault, classified by its memory, its page's history, and its place in the program."""
         pid, tid, time, name, address, ip, place_text, error_code = event
-        mapping = self._get_mappings(pid).find(address)
+        image = self._images.get(pid, pid)
+        mapping = self._get_mappings(image).find(address)
         memory_kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
-        if (pid, ip) not in self._modules:
+        if (image, ip) not in self._modules:
             # Look this up now, because the code may be unmapped later.
-            self._modules[pid, ip] = self._get_mappings(pid).find(ip)
+            self._modules[image, ip] = self._get_mappings(image).find(ip)
         if name == "major-faults":
             # perf applies the period to both events, so a recorded major fault stands for as many as any other.
             self._major[mapping.memory if mapping else Memory.OTHER] += self.period
-            self._major_places[pid, ip, place_text, memory_kind, file] += self.period
+            self._major_places[image, ip, place_text, memory_kind, file] += self.period
             return
         page = address // self.page_size
         only_read = memory_kind in _PRIVATE_KINDS and self.access.is_read(error_code)
-        touch_kind = self._get_pages(pid).record_fault(page, only_read=only_read)
+        touch_kind = self._get_pages(image).record_fault(page, only_read=only_read)
         if memory_kind == _SHARED_MEMORY:
             self._shared_pages.add(page)
             if touch_kind == _AFTER_FORK:
                 # A fork does not copy page tables of shared mappings, so the child's first touch maps the page.
                 touch_kind = _FIRST_TOUCH
         if mapping is not None and file:
-            is_new_part = self._add_file_part(pid, mapping, address)
+            is_new_part = self._add_file_part(image, mapping, address)
             if is_new_part and touch_kind == _AFTER_MUNMAP:
                 touch_kind = _FIRST_TOUCH  # Another file, or another part of the file, is mapped at this address now.
         if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
             # The page is older than the recording, and the fault is a copy on write.
-            touch_kind = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
-        key = pid, ip, place_text, error_code, address == ip, memory_kind, touch_kind, file
+            touch_kind = _AFTER_FORK if image in self._forked else _REPEATED_TOUCH
+        key = image, ip, place_text, error_code, address == ip, memory_kind, touch_kind, file
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
         self._time_range = (self._time_range[0] or time, time)
         if mapping is not None:
-            thread_faults = self._thread_faults.get((pid, mapping.start, tid))
+            thread_faults = self._thread_faults.get((image, mapping.start, tid))
             if thread_faults is None:
-                thread_faults = self._thread_faults[pid, mapping.start, tid] = _ThreadFaults(mapping, first_time=time)
+                thread_faults = self._thread_faults[image, mapping.start, tid] = _ThreadFaults(mapping, first_time=time)
             elif mapping.end > thread_faults.mapping.end:
                 thread_faults.mapping = mapping
             thread_faults.faults += self.period
             thread_faults.last_time = time
 
-    def _add_file_part(self, pid: int, mapping: MemoryMapping, address: int) -> bool:
-        """Record that a process touches a part of a mapped file; return whether it is the first time."""
-        part = pid, mapping.name, (address - mapping.start + mapping.offset) // _FAULT_AROUND_BYTES
+    def _add_file_part(self, image: int, mapping: MemoryMapping, address: int) -> bool:
+        """Record that an image touches a part of a mapped file; return whether it is the first time."""
+        part = image, mapping.name, (address - mapping.start + mapping.offset) // _FAULT_AROUND_BYTES
         is_new = part not in self._file_parts
         self._file_parts.add(part)
         return is_new
 
-    def _locate_instruction(self, pid: int, ip: int, place: str) -> Instruction:
+    def _locate_instruction(self, image: int, ip: int, place: str) -> Instruction:
         """Return the instruction at an address, with its file and its offset in the file."""
-        mapping, function = self._modules[pid, ip], split_place(place)[0]
+        mapping, function = self._modules[image, ip], split_place(place)[0]
         if mapping is None:
             return Instruction(ip, function)
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
@@ -317,18 +338,19 @@ class AnatomyBuilder(Struct):
             if not _CALL_NAME.fullmatch(name):
                 raise FaultwatchError(f"{name[:100]!r} is not the name of a system call")
             self.calls[name] += 1
+            image = self._get_image(event.pid)
             try:
                 arguments = parse_arguments(event.text)
-                if name == "brk" and self.attached_late and event.pid not in self._heap_ends:
-                    self._record_heap_end(event.pid)
-                byte_count = self._get_pages(event.pid).record_call(name, arguments)
+                if name == "brk" and self.attached_late and image not in self._heap_ends:
+                    self._record_heap_end(image)
+                byte_count = self._get_pages(image).record_call(name, arguments)
                 if name == "mremap":
                     self._open_mremaps[event.tid] = arguments
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
                 if name == "brk":
                     # The kernel maps whole pages, so round the end up.
-                    self._heap_ends[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
+                    self._heap_ends[image] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, and may have any length.
@@ -344,42 +366,57 @@ class AnatomyBuilder(Struct):
         if arguments is None or not 0 < new_start < _MAX_ADDRESS:
             return  # The call began before the recording, or the kernel refused it.
         old_start, old_size, new_size = arguments["addr"], arguments["old_len"], arguments["new_len"]
-        mappings = self._get_mappings(event.pid)
+        image = self._get_image(event.pid)
+        mappings = self._get_mappings(image)
         mapping = mappings.find(old_start)
         if mapping is None or not old_size:  # With an old size of 0, mremap maps shared memory once more.
             return
         if not arguments.get("flags", 0) & _DONT_UNMAP:
             mappings.remove(old_start, old_start + old_size)
         mappings.add(mapping.move(old_start, new_start, new_size))
-        self._get_pages(event.pid).move_pages(old_start, min(old_size, new_size), new_start)
+        self._get_pages(image).move_pages(old_start, min(old_size, new_size), new_start)
 
-    def _record_heap_end(self, pid: int) -> None:
+    def _record_heap_end(self, image: int) -> None:
         """Record the end of the heap from its mapping, because the calls that moved it preceded the recording."""
-        end = max((mapping.end for mapping in self._get_mappings(pid) if mapping.memory is Memory.HEAP), default=0)
+        end = max((mapping.end for mapping in self._get_mappings(image) if mapping.memory is Memory.HEAP), default=0)
         if end:
-            self._get_pages(pid).record_call("brk", {"brk": end})
+            self._get_pages(image).record_call("brk", {"brk": end})
 
     def _create_page_states(self) -> PageStates:
         return LateAttachPageStates(self.page_size) if self.attached_late else PageStates(self.page_size)
 
-    def _get_mappings(self, pid: int) -> ProcessMappings:
-        return self._maps.setdefault(pid, ProcessMappings())
+    def _begin_image(self, pid: int) -> int:
+        """Begin another image of a process; return its number. Of the image before, only the pages are kept."""
+        previous_image = self._get_image(pid)
+        self._maps.pop(previous_image, None)
+        if previous_image in self._pages:
+            self._pages[previous_image].end()
+        self._last_image -= 1
+        self._images[pid] = self._last_image
+        return self._last_image
 
-    def _get_pages(self, pid: int) -> PageStates:
-        return self._pages.get(pid) or self._pages.setdefault(pid, self._create_page_states())
+    def _get_image(self, pid: int) -> int:
+        """Return the number of the present image of a process."""
+        return self._images.get(pid, pid)
+
+    def _get_mappings(self, image: int) -> ProcessMappings:
+        return self._maps.setdefault(image, ProcessMappings())
+
+    def _get_pages(self, image: int) -> PageStates:
+        return self._pages.get(image) or self._pages.setdefault(image, self._create_page_states())
 
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most faults, by memory, kind of touch and file."""
         merged: Counter[_Place] = Counter()
-        for (pid, ip, place_text, _, _, memory_kind, touch_kind, file), faults in self._faults.items():
-            merged[pid, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
+        for (image, ip, place_text, _, _, memory_kind, touch_kind, file), faults in self._faults.items():
+            merged[image, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
         return self._locate_places(merged, locate)
 
     def _locate_major_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most major faults, by memory and file."""
         merged: Counter[_Place] = Counter()
-        for (pid, ip, place_text, memory_kind, file), faults in self._major_places.items():
-            merged[pid, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
+        for (image, ip, place_text, memory_kind, file), faults in self._major_places.items():
+            merged[image, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
         return self._locate_places(merged, locate)
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
@@ -387,17 +424,17 @@ class AnatomyBuilder(Struct):
         # Look up more places than are returned, because several can have the same source line.
         leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
-        for (pid, ip, place_text, *_), _ in leading_places:
+        for (image, ip, place_text, *_), _ in leading_places:
             function, module = split_place(place_text)
-            mapping = self._modules[pid, ip]
+            mapping = self._modules[image, ip]
             if mapping is not None and mapping.file:
-                places[pid, ip, place_text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
+                places[image, ip, place_text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
             else:
-                places[pid, ip, place_text] = CodePlace(module, 0, function)
+                places[image, ip, place_text] = CodePlace(module, 0, function)
         frames = locate(places.values())
         sites: Counter[tuple[contract.Frame, Memory, Touch, str]] = Counter()
-        for (pid, ip, place_text, memory, touch, file), faults in leading_places:
-            sites[frames[places[pid, ip, place_text]], memory, touch, cut_label(file)] += faults
+        for (image, ip, place_text, memory, touch, file), faults in leading_places:
+            sites[frames[places[image, ip, place_text]], memory, touch, cut_label(file)] += faults
         return tuple(
             Site(frame=frame, memory=memory, touch=touch, file=file, faults=faults)
             for (frame, memory, touch, file), faults in sites.most_common(_MAX_SITES)
@@ -406,12 +443,12 @@ class AnatomyBuilder(Struct):
     def _build_areas(self) -> tuple[Area, ...]:
         """Return the memory areas with the most faults."""
         faults_by_area: dict[tuple[int, int], list[_ThreadFaults]] = {}
-        for (pid, start, _), faults in self._thread_faults.items():
-            faults_by_area.setdefault((pid, start), []).append(faults)
-        areas = [self._build_area(pid, thread_faults) for (pid, _), thread_faults in faults_by_area.items()]
+        for (image, start, _), faults in self._thread_faults.items():
+            faults_by_area.setdefault((image, start), []).append(faults)
+        areas = [self._build_area(image, thread_faults) for (image, _), thread_faults in faults_by_area.items()]
         return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
-    def _build_area(self, pid: int, thread_faults: list[_ThreadFaults]) -> Area:
+    def _build_area(self, image: int, thread_faults: list[_ThreadFaults]) -> Area:
         """Return one memory area, with the faults of all its threads."""
         mapping = max((of_thread.mapping for of_thread in thread_faults), key=lambda mapping: mapping.end)
         return Area(
@@ -419,7 +456,7 @@ class AnatomyBuilder(Struct):
             name=cut_label(mapping.file),
             size=mapping.end - mapping.start,
             faults=sum(of_thread.faults for of_thread in thread_faults),
-            pages=self._pages[pid].count_pages(mapping.start, mapping.end),
+            pages=self._pages[image].count_pages(mapping.start, mapping.end),
             threads=len(thread_faults),
             seconds=max(
                 0.0,

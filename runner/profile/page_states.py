@@ -52,6 +52,10 @@ class PageStates(Struct):
         self._shared.update(page for page, state in self._states.items() if state == _REPEATED_TOUCH)
         return PageStates(self.page_size, _heap_end=self._heap_end, _shared=set(self._shared))
 
+    def end(self) -> None:
+        """Forget what concerns only further faults: the process ended, or executes another program."""
+        self._shared.clear()
+
     def __len__(self) -> int:
         return len(self._states)
 

@@ -150,6 +150,42 @@ def test_processes_have_their_own_pages_and_inherit_mappings() -> None:
     assert anatomy.by_memory == {Memory.ANONYMOUS: 2, Memory.OTHER: 1}
 
 
+def test_pages_and_areas_of_a_program_that_executed_another_count_as_well() -> None:
+    events: list[Event] = []
+    for _ in range(3):
+        events += [Executed(1), mapped(0x10000, 4), *(fault(0x10000 + page * PAGE) for page in range(4))]
+    anatomy = dissected(events).build_anatomy(12, named)
+    assert anatomy.by_touch == {Touch.FIRST: 12}
+    assert (anatomy.pages, anatomy.refault_ratio) == (12, 1.0)
+    assert [(area.faults, area.pages) for area in anatomy.areas] == [(4, 4)] * 3
+
+
+def test_pages_of_an_ended_process_count_if_its_number_is_used_again() -> None:
+    events: list[Event] = [mapped(0x10000, 4)]
+    for _ in range(3):
+        events += [Forked(2, 1), fault(0x10000, pid=2, tid=2)]
+    anatomy = dissected(events).build_anatomy(3, named)
+    assert (anatomy.pages, anatomy.by_touch) == (3, {Touch.FIRST: 3})
+
+
+def test_code_of_the_next_program_at_the_same_address_is_in_its_own_file() -> None:
+    events: list[Event] = []
+    for name in ("/bin/sh", "/srv/server"):
+        events += [
+            Executed(1),
+            mapped(0x400000, 4, name, "r-xp"),
+            mapped(0x10000, 4),
+            fault(0x10000)._replace(place=f"main+0x10 ({name})"),
+        ]
+    sites = dissected(events).build_anatomy(2, named).sites
+    assert {site.frame.module for site in sites} == {"/bin/sh", "/srv/server"}
+
+
+def test_the_end_of_the_heap_is_forgotten_with_the_program() -> None:
+    events = [call("brk", "brk: 0x14000"), Executed(1), mapped(0x10000, 4), fault(0x10000)]
+    assert dissected(events).build_anatomy(1, named).by_memory == {Memory.ANONYMOUS: 1}
+
+
 def test_both_sides_of_a_fork_touch_shared_pages_and_new_ones_for_the_first_time() -> None:
     events = [
         mapped(0x10000, 8),
