@@ -41,7 +41,7 @@ _MAP_NAME_FIELD = 5
 _INACCESSIBLE = re.compile(
     r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<protection>---p) \S+ 00:00 0\s*$", re.MULTILINE
 )
-_DELETED_SUFFIX = " (deleted)"
+DELETED_SUFFIX = " (deleted)"
 """The suffix that the kernel appends to the name of a removed file."""
 
 
@@ -107,7 +107,7 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
     link = ""
     with suppress(OSError):
         link = os.readlink(f"{folder}/exe")  # noqa: PTH115 - the kernel's text, no path
-    file = link.removesuffix(_DELETED_SUFFIX)
+    file = link.removesuffix(DELETED_SUFFIX)
     modules = list_modules(tree.read_text(f"{folder}/maps", _MAX_MAPS_BYTES) or "")
     root = f"{folder}/root" if _has_own_files(process.pid) else "/"
     outside_file = Path(root, file.lstrip("/")) if file else None
@@ -132,7 +132,7 @@ def list_modules(maps: str) -> tuple[str, ...]:
     for line in maps.split("\n"):
         fields = line.split(None, _MAP_NAME_FIELD)
         if len(fields) > _MAP_NAME_FIELD and "x" in fields[1] and fields[_MAP_NAME_FIELD].startswith("/"):
-            files[fields[_MAP_NAME_FIELD].removesuffix(_DELETED_SUFFIX)] = None
+            files[fields[_MAP_NAME_FIELD].removesuffix(DELETED_SUFFIX)] = None
     return tuple(files)
 
 
@@ -230,7 +230,7 @@ def _has_own_files(pid: int) -> bool:
 
 def is_replaced(link: str) -> bool:
     """Return whether the file of a program was removed or replaced, given the target of the kernel's link to it."""
-    return link.endswith(_DELETED_SUFFIX)
+    return link.endswith(DELETED_SUFFIX)
 
 
 def _find_static_allocator(file: Path) -> str:

@@ -3,6 +3,7 @@
 import math
 import os
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -14,8 +15,8 @@ from runner.attach.background_recording import Recordings, TimedRecording
 from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
-from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
-from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
+from runner.attach.live_program import DELETED_SUFFIX, LiveProgram, identify_program, read_modification_time
+from runner.contract.profile import Anatomy, Census, Frame, Profile, Site, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
 from runner.errors import FaultwatchError
@@ -31,7 +32,6 @@ from runner.profile.stack_folding import (
     FrameTable,
     WeightedStacks,
     count_stacks,
-    make_relative,
     sum_blocked_time,
 )
 from runner.version import get_version
@@ -171,8 +171,7 @@ class ProfileBuilder(Struct):
         anatomy_builder.add_events(chain(timed_recording.guards, events), known_calls)
         # No total count is given (0), because the recorded faults are scaled later.
         anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
-        sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
-        return anatomy.model_copy(update={"sites": sites})
+        return self._make_anatomy_relative(anatomy)
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
         """Return the stacks of faults and those of CPU time, both scaled to the whole observation."""
@@ -200,7 +199,12 @@ class ProfileBuilder(Struct):
         if timed_recording is None or budget is None:
             return None
         waiting_stacks = sum_blocked_time(self._read_events(timed_recording, *STACK_FIELDS))
-        factor = budget.switch_period * self.observation.interval.seconds / timed_recording.seconds
+        time_factor = self.observation.interval.seconds / timed_recording.seconds
+        # The numbers of waits are scaled with their time, except for the period, which the profile contains.
+        waiting_stacks.waits = Counter(
+            {stack: max(1, round(number * time_factor)) for stack, number in waiting_stacks.waits.items()}
+        )
+        factor = budget.switch_period * time_factor
         return self._build_stacks(
             StackKind.OFF_CPU,
             waiting_stacks,
@@ -229,9 +233,36 @@ class ProfileBuilder(Struct):
 
     def _make_relative(self, frame: Frame) -> Frame:
         """Return a frame; if its module is the program itself, its path is relative, unlike the paths of libraries."""
-        folder = f"{self.observation.program.file.rpartition('/')[0]}/"
-        is_own = frame.module == self.observation.program.file
-        return frame.model_copy(update={"module": make_relative(frame.module, folder)}) if is_own else frame
+        return frame.model_copy(update={"module": self._make_file_relative(frame.module)})
+
+    def _make_file_relative(self, file: str) -> str:
+        """Return the path of a file; if it is the program itself, the path is relative to its folder."""
+        program_file = self.observation.program.file
+        return file.rpartition("/")[2] if file.removesuffix(DELETED_SUFFIX) == program_file else file
+
+    def _make_anatomy_relative(self, anatomy: Anatomy) -> Anatomy:
+        """Return an anatomy in which the path of the program itself is relative, as in the frames of the stacks."""
+
+        def make_sites_relative(sites: Iterable[Site]) -> tuple[Site, ...]:
+            return tuple(
+                site.model_copy(
+                    update={"frame": self._make_relative(site.frame), "file": self._make_file_relative(site.file)}
+                )
+                for site in sites
+            )
+
+        return anatomy.model_copy(
+            update={
+                "sites": make_sites_relative(anatomy.sites),
+                "major_sites": make_sites_relative(anatomy.major_sites),
+                "areas": tuple(
+                    area.model_copy(update={"name": self._make_file_relative(area.name)}) for area in anatomy.areas
+                ),
+                "kinds": tuple(
+                    kind.model_copy(update={"file": self._make_file_relative(kind.file)}) for kind in anatomy.kinds
+                ),
+            }
+        )
 
     def _capture_environment(self) -> Environment:
         """Return the settings of this host and of the process."""

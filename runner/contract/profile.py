@@ -43,7 +43,8 @@ class Stack(Strict):
     frames: tuple[Annotated[int, Field(ge=0)], ...] = Field(max_length=1000)
     weight: Count
     waits: Count | None = None
-    """For an off-CPU stack, the number of recorded waits that its weight is the sum of; None if unknown."""
+    """For an off-CPU stack, the number of recorded waits that its weight is the sum of, scaled like the weight if only
+    a part of the time was recorded; None if unknown."""
 
 
 class StackKind(StrEnum):
