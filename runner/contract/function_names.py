@@ -1,6 +1,7 @@
 """Shortens the names of functions, but keeps what distinguishes them: the method rather than its types."""
 
 import re
+from bisect import bisect_right
 
 MAX_NAME_CHARACTERS = 60
 """The largest number of characters of a name in a table."""
@@ -22,10 +23,11 @@ def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     if len(name) <= max_characters:
         return name
     masked_name = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), name)
-    for depth in range(_compute_depth(masked_name), 0, -1):
-        masked_name = _replace_nested_types(masked_name, depth)
-        if len(masked_name) <= max_characters:
-            break
+    depths = range(1, _compute_depth(masked_name) + 1)
+    if depths:
+        # Search by halves, because a stranger's name can have thousands of levels: the more levels, the longer.
+        n_short = bisect_right(depths, max_characters, key=lambda depth: len(_replace_nested_types(masked_name, depth)))
+        masked_name = _replace_nested_types(masked_name, depths[max(0, n_short - 1)])
     short_name = masked_name.translate(_UNMASK_BRACKETS)
     if len(short_name) <= max_characters:
         return short_name

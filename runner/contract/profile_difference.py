@@ -7,6 +7,12 @@ from typing import NamedTuple
 from runner.contract.own_frame import find_own_frame
 from runner.contract.profile import Frame, Profile, StackProfile
 
+_MAX_LINE_PAIRS = 250_000
+"""The largest number of pairs of lines of one function that are tried, which takes a fraction of a second."""
+_BOTH, _OLD_ONLY, _NEW_ONLY = range(3)
+_STEPS = ((1, 1), (1, 0), (0, 1))
+"""Steps through the lines of a function: how many old and new lines each consumes."""
+
 
 class FunctionKey(NamedTuple):
     """The key of a function: its name, the file name of its module, and its source file."""
@@ -149,33 +155,51 @@ def identify_function(frame: Frame) -> FunctionKey:
 def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], WeightChange]]:
     """Pair the lines of a function in their order with the least total change, by dynamic programming.
 
-    A line without a counterpart is paired with line 0, of weight 0. Each argument contains the weights by line.
+    A line without a counterpart is paired with line 0, of weight 0. Each argument contains the weights by line. If the
+    function has too many lines to try, as generated code may have, lines with the same number are paired.
     """
+    if len(before) * len(after) > _MAX_LINE_PAIRS:
+        return [
+            ((line if line in before else 0, line if line in after else 0), _compare_weights(before, after, line))
+            for line in sorted(before.keys() | after.keys())
+        ]
     old, new = sorted(before.items()), sorted(after.items())
-    # For each pair of indices: the least cost of all lines from there on, and the next step as the numbers of old and
-    # new lines that it consumes.
-    best_step: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
-    for i in range(len(old), -1, -1):
-        for j in range(len(new), -1, -1):
-            steps = []
-            if i < len(old) and j < len(new):
-                steps.append((_compute_pairing_cost(old[i][1], new[j][1]) + best_step[i + 1, j + 1][0], 1, 1))
-            if i < len(old):
-                steps.append((old[i][1] + best_step[i + 1, j][0], 1, 0))
-            if j < len(new):
-                steps.append((new[j][1] + best_step[i, j + 1][0], 0, 1))
-            if steps:
-                best_step[i, j] = min(steps, key=lambda step: step[0])
+    n_columns = len(new) + 1
+    # For each pair of indices: the best next step, as the index of :data:`_STEPS`. For those of one old line: the least
+    # cost of all lines from there on.
+    best_steps = bytearray((len(old) + 1) * n_columns)
+    costs = [0.0] * n_columns
+    for j in range(len(new) - 1, -1, -1):
+        costs[j] = new[j][1] + costs[j + 1]
+        best_steps[len(old) * n_columns + j] = _NEW_ONLY
+    for i in range(len(old) - 1, -1, -1):
+        old_weight = old[i][1]
+        costs_below, costs = costs, [0.0] * n_columns
+        costs[len(new)] = old_weight + costs_below[len(new)]
+        best_steps[i * n_columns + len(new)] = _OLD_ONLY
+        for j in range(len(new) - 1, -1, -1):
+            new_weight = new[j][1]
+            cost, step = _compute_pairing_cost(old_weight, new_weight) + costs_below[j + 1], _BOTH
+            if old_weight + costs_below[j] < cost:
+                cost, step = old_weight + costs_below[j], _OLD_ONLY
+            if new_weight + costs[j + 1] < cost:
+                cost, step = new_weight + costs[j + 1], _NEW_ONLY
+            costs[j] = cost
+            best_steps[i * n_columns + j] = step
     # Follow the best steps from the first lines to the last.
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):
-        _, old_step, new_step = best_step[i, j]
+        old_step, new_step = _STEPS[best_steps[i * n_columns + j]]
         line_before, weight_before = old[i] if old_step else (0, 0)
         line_after, weight_after = new[j] if new_step else (0, 0)
         pairs.append(((line_before, line_after), WeightChange(weight_before, weight_after)))
         i, j = i + old_step, j + new_step
     return pairs
+
+
+def _compare_weights(before: Mapping[int, int], after: Mapping[int, int], line: int) -> WeightChange:
+    return WeightChange(before.get(line, 0), after.get(line, 0))
 
 
 def _compute_pairing_cost(before: int, after: int) -> float:

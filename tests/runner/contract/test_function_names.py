@@ -56,3 +56,8 @@ def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, m
     short = shorten_name(name, max_characters)
     assert len(short) <= max_characters
     assert short == name or len(name) > max_characters
+
+
+def test_a_name_with_thousands_of_levels_is_shortened_as_quickly_as_any() -> None:
+    name = "f" + "<" * 100_000
+    assert shorten_name(name) == "f" + "<" * 58 + "…"

@@ -61,6 +61,13 @@ def test_a_heavy_new_line_before_an_old_one_is_the_new_one() -> None:
     assert told(before, after) == [("work", 20, 2_000)]
 
 
+def test_a_generated_function_of_very_many_lines_is_compared_by_the_numbers_of_its_lines() -> None:
+    lines = range(1, 20_001)
+    before = faulting({(f"work:{line}",): 10 for line in lines})
+    after = faulting({(f"work:{line}",): 10 if line != 700 else 90 for line in (*lines, 20_001)})
+    assert told(before, after) == [("work", 700, 80), ("work", 20_001, 10)]
+
+
 def test_the_same_program_in_another_folder_is_the_same() -> None:
     stacks = {("main:9", "copy:20"): 100}
     assert told(faulting(stacks, "/builds/a/program"), faulting(stacks, "/builds/b/program")) == []
