@@ -1,11 +1,17 @@
 """Words an explanation: what a line does more than before, the name of this pathology, and a remedy."""
 
+import re
 from collections.abc import Callable
 
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import format_number, format_signed
 
+_PLAIN_WORD = re.compile(
+    r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[,.)]?|"
+    r"[0-9]+(?:[.,][0-9]+)*(?:[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}][A-Za-z]+)?"
+)
+"""A word or an amount that no medium can take for markup, a link or a mention."""
 EscapeText = Callable[[str], str]
 """Escapes text from a repository for the medium in which it is shown."""
 
@@ -17,7 +23,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
     if part is not None and difference is not None:
         place = escape_text(part.place) if part.place else "the program"
         total_growth = difference.after - difference.before
-        sentences.append(f"{place} {part.sentence}: {_describe_share(part.faults, total_growth)}.")
+        sentence = _escape_names(part.sentence, escape_text)
+        sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
         changed_place = difference.changed_place
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)
@@ -26,10 +33,41 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
                     f"Of the changed lines, {escape_text(changed_place.place)} grew most: +{changed_place.faults:,}."
                 )
     if explanation.finding is not None:
-        sentences.append(f"{explanation.finding.title}.")
+        sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
     if explanation.remedy is not None:
         sentences.append(_describe_remedy(explanation.remedy, escape_text))
     return " ".join(sentences)
+
+
+def _escape_names(sentence: str, escape_text: EscapeText) -> str:
+    """Return a sentence in which everything but plain words is escaped: the names of a program's files and functions.
+
+    Successive words are escaped together. A bracket or comma around them is not escaped.
+    """
+    parts: list[str] = []
+    names: list[str] = []
+
+    def add_names() -> None:
+        if names:
+            opening, name, closing = _split_punctuation(" ".join(names))
+            parts.append(f"{opening}{escape_text(name)}{closing}")
+            names.clear()
+
+    for word in sentence.split(" "):
+        if _PLAIN_WORD.fullmatch(word):
+            add_names()
+            parts.append(word)
+        else:
+            names.append(word)
+    add_names()
+    return " ".join(parts)
+
+
+def _split_punctuation(text: str) -> tuple[str, str, str]:
+    """Return a bracket at the start of a text, the text, and a comma or bracket at its end; each may be empty."""
+    opening = text[: text.startswith("(")]
+    closing = text[-1:] if len(text) > len(opening) + 1 and text.endswith((",", ")")) else ""
+    return opening, text.removeprefix(opening).removesuffix(closing), closing
 
 
 def _describe_share(faults: int, total_growth: int) -> str:

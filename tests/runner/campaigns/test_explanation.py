@@ -145,6 +145,25 @@ def test_a_remedy_states_the_share_of_the_regression_that_it_takes_back() -> Non
     assert text == "<X=1> undoes 97 % of the change in minor faults, measured in 6 pairs."
 
 
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("touches 3.91\N{NO-BREAK SPACE}MiB more memory", "touches 3.91\N{NO-BREAK SPACE}MiB more memory"),
+        ("touches more pages of table.bin", "touches more pages of <table.bin>"),
+        ("touches pages of libx.so.1, which it did not load", "touches pages of <libx.so.1>, which it did not load"),
+        ("touches again what it gave back (from f at a.c:7)", "touches again what it gave back (from f at <a.c:7>)"),
+        ("touches @team www.x.example", "touches <@team www.x.example>"),
+        ("touches\n# all", "<touches\n#> all"),
+        ("touches ()", "touches (<)>"),
+    ],
+)
+def test_names_in_a_sentence_are_escaped(sentence: str, text: str) -> None:
+    part = DifferencePart(cause=FaultCause.FILE_PAGES, before=0, after=5, sentence=sentence)
+    explanation = Explanation(difference=Difference(before=0, after=5, parts=(part,)))
+    assert describe_explanation(explanation, lambda word: f"<{word}>") == f"the program {text}: +5 faults."
+    assert describe_explanation(explanation, str) == f"the program {sentence}: +5 faults."
+
+
 def test_a_part_that_others_take_back_is_no_share_of_the_whole() -> None:
     part = DifferencePart(
         cause=FaultCause.AFTER_MUNMAP, before=0, after=4_602, place="handle at server.c:23", sentence="touches more"

@@ -398,11 +398,9 @@ def _rows(written: str) -> set[int]:
     return widths
 
 
-def explained(place: str) -> GateReport:
+def explained(place: str, sentence: str = "touches more pages again") -> GateReport:
     """Return a gate whose case got worse, with an explanation that names a place."""
-    part = DifferencePart(
-        cause=FaultCause.AFTER_MUNMAP, before=5, after=105, place=place, sentence="touches more pages again"
-    )
+    part = DifferencePart(cause=FaultCause.AFTER_MUNMAP, before=5, after=105, place=place, sentence=sentence)
     remedy = MeasuredRemedy(
         text="keep", settings={"env.KEEP": "1"}, metric="minor-faults", base=100, unchanged=200, remedied=103, pairs=6
     )
@@ -423,6 +421,15 @@ def test_a_place_of_a_strangers_program_is_shown_as_code() -> None:
     first, _, _ = comment_text.build_comment(judge_gate(explained(HOSTILE)), LINKS, MARKER).partition("\n\n")
     assert format_code(HOSTILE) in first
     assert "[x](javascript:1)" not in first.replace(format_code(HOSTILE), "")
+
+
+def test_a_file_of_a_strangers_program_is_shown_as_code() -> None:
+    gate = explained("main", f"touches more pages of {HOSTILE}, which it did not load before")
+    first, _, _ = comment_text.build_comment(judge_gate(gate), LINKS, MARKER).partition("\n\n")
+    assert " touches more pages of <code>" in first
+    assert "which it did not load before: +100 faults." in first
+    for markup in ("](javascript:1)", "<script", "@", "`", "\n"):
+        assert markup not in first.replace(MARKER, "")
 
 
 def test_the_first_line_says_how_much_time_the_faults_cost() -> None:
