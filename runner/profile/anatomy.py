@@ -51,7 +51,8 @@ _ADVICE = {
     **{0: "MADV_NORMAL", 1: "MADV_RANDOM", 2: "MADV_SEQUENTIAL", 3: "MADV_WILLNEED", 4: "MADV_DONTNEED"},
     **{8: "MADV_FREE", 9: "MADV_REMOVE", 10: "MADV_DONTFORK", 12: "MADV_MERGEABLE", 14: "MADV_HUGEPAGE"},
     **{15: "MADV_NOHUGEPAGE", 20: "MADV_COLD", 21: "MADV_PAGEOUT", 22: "MADV_POPULATE_READ"},
-    **{23: "MADV_POPULATE_WRITE", 25: "MADV_COLLAPSE"},
+    **{23: "MADV_POPULATE_WRITE", 24: "MADV_DONTNEED_LOCKED", 25: "MADV_COLLAPSE"},
+    **{102: "MADV_GUARD_INSTALL", 103: "MADV_GUARD_REMOVE"},
 }
 """The advice of madvise by its number, as in ``include/uapi/asm-generic/mman-common.h`` of Linux."""
 

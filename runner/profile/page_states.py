@@ -8,8 +8,8 @@ from runner.contract.profile import Memory, Touch
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 
 _MAP_FIXED = 0x10
-_RETURNING_ADVICE = {4, 8, 9, 21}
-"""Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
+_RETURNING_ADVICE = {4, 8, 9, 21, 24, 102}
+"""Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT, DONTNEED_LOCKED, GUARD_INSTALL."""
 # Use strings, because these are looked up at each fault, and members of an enumeration hash slowly.
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 _AFTER_READ = Touch.AFTER_READ.value

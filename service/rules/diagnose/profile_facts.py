@@ -14,10 +14,10 @@ from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity
 
 _FAULT_FUNCTION = re.compile(
-    r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort"
+    r"(?:asm_)?exc_page_fault|_*do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort|do_dat_exception"
 )
 _MAPPING_FUNCTION = re.compile(
-    r"(?:__(?:x64|arm64)_sys_|__do_sys_|ksys_|__se_sys_|sys_)(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
+    r"(?:__[a-z0-9]+_(?:compat_)?sys_(?:x86_)?|k?sys_)(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
 )
 _LOCK_FUNCTION = re.compile(
     r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*"

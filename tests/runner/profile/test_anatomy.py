@@ -236,6 +236,13 @@ def test_kinds_name_the_files_that_were_touched() -> None:
     assert {site.file for site in anatomy.sites} == {"/srv/data", "/srv/index", ""}
 
 
+@pytest.mark.parametrize("behavior", ["0x4", "0x8", "0x15", "0x18", "0x66"])
+def test_advice_that_takes_pages_gives_them_back(behavior: str) -> None:
+    events = [fault(0x10000), call("madvise", f"start: 0x10000, len_in: 0x1000, behavior: {behavior}"), fault(0x10000)]
+    assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AFTER_MADVISE: 1}
+    assert "other" not in dissected(events).build_census().advice
+
+
 def test_advice_is_counted_by_its_name() -> None:
     advise = "start: 0x10000, len_in: 0x1000, behavior: {}"
     events = [call("madvise", advise.format(word)) for word in ("0x1", "0x1", "0x4", "0x63")]

@@ -357,6 +357,24 @@ def test_a_policy_of_the_host_that_the_process_refuses_gives_no_huge_pages() -> 
     assert rules(refusing, unset) == ["huge-pages"]
 
 
+@pytest.mark.parametrize(
+    ("faulting", "unmapping"),
+    [
+        ("asm_exc_page_fault", "__x64_sys_munmap"),
+        ("do_mem_abort", "__arm64_sys_munmap"),
+        ("do_page_fault", "__riscv_sys_munmap"),
+        ("___do_page_fault", "sys_munmap"),
+        ("do_dat_exception", "__s390x_sys_munmap"),
+        ("exc_page_fault", "__ia32_sys_munmap"),
+    ],
+)
+def test_the_kernels_functions_are_known_on_each_architecture(faulting: str, unmapping: str) -> None:
+    frames = tuple(Frame(function=name) for name in ("main", faulting, unmapping))
+    on_cpu = stacks(StackKind.ON_CPU, {(0,): 500, (0, 1): 300, (0, 2): 200})
+    facts = Facts.from_profile(profile(anatomy({Touch.FIRST: 100}), frames=frames, on_cpu=on_cpu, off_cpu=None))
+    assert (facts.fault_cost, facts.call_costs) == (0.3, {"munmap": 0.2})
+
+
 @pytest.mark.parametrize("value", ["0", "9" * 400, "9" * 4_000])
 def test_impossible_settings_break_no_diagnosis(value: str) -> None:
     kinds = (FaultKind(memory=Memory.ANONYMOUS, touch=Touch.FIRST, faults=100),)
