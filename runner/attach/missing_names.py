@@ -4,7 +4,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from runner.attach.live_program import LiveProgram
+from runner.attach.live_program import DELETED_SUFFIX, LiveProgram
 from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, Profile
 
 _MIN_SHARE = 0.05
@@ -41,6 +41,12 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         if not module:
             hint = _RUNTIME_HINTS.get(program.runtime, "if its runtime can write a map for perf, let it do so")
             yield f"{start}code generated at run time, without names: {hint.format(pid=program.process.pid)}"
+            continue
+        if module.endswith(DELETED_SUFFIX):
+            yield (
+                f"{start}functions of {module.removesuffix(DELETED_SUFFIX)} without names, because it was replaced or "
+                "removed since the process started: restart the process"
+            )
             continue
         path = module if module.startswith("/") else program.file
         remedy = "" if program.has_own_files else find_package(path)

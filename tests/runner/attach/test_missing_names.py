@@ -1,0 +1,33 @@
+"""Which functions have no names, and what would give them names."""
+
+from runner.attach.live_program import LiveProgram
+from runner.attach.missing_names import describe_missing_names
+from runner.attach.process_table import LiveProcess
+from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
+from tests.runner.sample_reports import profile
+
+PROGRAM = LiveProgram(LiveProcess(7, 1, 0, "server", ("/opt/server",), "/"), "/opt/server")
+
+
+def unnamed_in(module: str) -> Profile:
+    """Return a profile whose faults are all in a function without a name."""
+    stack = Stack(frames=(0,), weight=100)
+    faults = StackProfile(kind=StackKind.FAULTS, samples=100, period=1, total=100, call_graph="fp", stacks=(stack,))
+    frames = (Frame(function="[unknown]", module=module),)
+    return profile().model_copy(update={"frames": frames, "faults": faults})
+
+
+def test_a_stripped_library_gets_its_debug_package() -> None:
+    (remark,) = describe_missing_names(unnamed_in("/usr/lib/libx.so.1"), PROGRAM, lambda path: f"install {path}-dbg")
+    assert remark == (
+        "100 % of the stacks pass through functions of /usr/lib/libx.so.1 without names, because it is stripped: "
+        "install /usr/lib/libx.so.1-dbg"
+    )
+
+
+def test_a_library_that_was_replaced_is_not_called_stripped() -> None:
+    (remark,) = describe_missing_names(unnamed_in("/usr/lib/libx.so.1 (deleted)"), PROGRAM, lambda path: path)
+    assert remark == (
+        "100 % of the stacks pass through functions of /usr/lib/libx.so.1 without names, because it was replaced or "
+        "removed since the process started: restart the process"
+    )
