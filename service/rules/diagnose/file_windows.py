@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from runner.contract.diagnosis import Remedy
-from runner.contract.profile import Memory, Site, Touch
+from runner.contract.profile import FaultKind, Memory, Site, Touch
 from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.rules.diagnose.rule import Rule
@@ -16,20 +18,25 @@ MIN_WINDOWS_PER_FILE = 8
 the objects of git, and no window could be larger."""
 
 
-def _list_sites(facts: Facts, touch: Touch) -> list[Site]:
-    """Return the sites with a given touch on pages of mapped files, except the program's image."""
+def _list_kinds(facts: Facts, touch: Touch) -> list[FaultKind | Site]:
+    """Return the faults with a given touch on pages of mapped files, except the program's image, by file."""
+    return _select_file_data(facts, facts.kinds, touch)
+
+
+def _select_file_data(facts: Facts, entries: Iterable[FaultKind | Site], touch: Touch) -> list[FaultKind | Site]:
+    """Return the entries with a given touch on pages of mapped files, except the program's image."""
     return [
-        site
-        for site in facts.anatomy.sites
-        if site.memory is Memory.FILE_DATA
-        and site.touch is touch
-        and not is_image_file(facts.profile, site.memory, site.file)
+        entry
+        for entry in entries
+        if entry.memory is Memory.FILE_DATA
+        and entry.touch is touch
+        and not is_image_file(facts.profile, entry.memory, entry.file)
     ]
 
 
 def _count_remapped(facts: Facts) -> int:
     """Return the number of faults on pages of files at addresses that had been unmapped."""
-    return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MUNMAP))
+    return sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MUNMAP))
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
@@ -37,7 +44,7 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
 
     If threads wait for the mmap lock, this lock is the finding instead.
     """
-    n_files = len({site.file for site in _list_sites(facts, Touch.AFTER_MUNMAP)})
+    n_files = len(_list_files(facts, Touch.AFTER_MUNMAP))
     return (
         facts.count_calls("munmap") >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
         and _count_remapped(facts) > 0
@@ -58,10 +65,18 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     return facts.estimate_cost(remapped) + cost_of_calls
 
 
+def _list_files(facts: Facts, touch: Touch) -> list[str]:
+    """Return the names of the files whose pages faulted with a given touch.
+
+    The kinds of faults name the files with the most faults, and the places may name others.
+    """
+    entries: list[FaultKind | Site] = [*facts.anatomy.kinds, *facts.anatomy.sites]
+    return sorted({entry.file for entry in _select_file_data(facts, entries, touch) if entry.file})
+
+
 def _format_files(facts: Facts, touch: Touch) -> str:
     """Return the names of up to three files whose pages faulted with a given touch."""
-    files = sorted({site.file for site in _list_sites(facts, touch) if site.file})
-    return ", ".join(files[:3]) or "mapped files"
+    return ", ".join(_list_files(facts, touch)[:3]) or "mapped files"
 
 
 def _describe_windows(facts: Facts) -> tuple[str, ...]:
@@ -94,7 +109,7 @@ FILE_WINDOWS = Rule(
 
 def _count_dropped(facts: Facts) -> int:
     """Return the number of faults on pages of files that madvise had dropped."""
-    return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MADVISE))
+    return sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MADVISE))
 
 
 def _estimate_kept_mapping_saving(facts: Facts) -> float:

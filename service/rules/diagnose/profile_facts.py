@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import find_own_line
-from runner.contract.profile import Anatomy, Area, Memory, Profile, Site, Stack, StackProfile, Touch
+from runner.contract.profile import Anatomy, Area, FaultKind, Memory, Profile, Site, Stack, StackProfile, Touch
 from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity
 
@@ -185,10 +185,15 @@ class Facts:
         text = self.profile.environment.settings.get(name, "")
         return int(text) if text.isdecimal() and len(text) <= _MAX_NUMBER_DIGITS else 0
 
+    @property
+    def kinds(self) -> Sequence[FaultKind | Site]:
+        """The faults by memory, touch and file; if these are unknown, the places with the most faults."""
+        return self.anatomy.kinds or self.anatomy.sites
+
     def sum_shares(self, memory: Collection[Memory], *touches: Touch) -> float:
         """Return the share of the faults with given touches in given kinds of memory."""
-        sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
-        return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
+        entries = (entry for entry in self.kinds if entry.memory in memory and entry.touch in touches)
+        return sum(entry.faults for entry in entries) / self.faults if self.faults else 0.0
 
     def count_faults(self, memory: Collection[Memory], *touches: Touch) -> int:
         """Return the number of faults with given touches in given kinds of memory; 0 if kinds are unknown."""

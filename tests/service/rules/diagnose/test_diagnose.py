@@ -358,6 +358,26 @@ def test_a_policy_of_the_host_that_the_process_refuses_gives_no_huge_pages() -> 
 
 
 @pytest.mark.parametrize(
+    ("memory", "touch", "file", "call", "rule", "evidence"),
+    [
+        (Memory.ANONYMOUS, Touch.AFTER_MADVISE, "", "madvise", "returned-memory", "100% of the faults"),
+        (Memory.ANONYMOUS, Touch.AFTER_MUNMAP, "", "munmap", "temporary-buffers", "100% of the faults"),
+        (Memory.FILE_DATA, Touch.AFTER_MUNMAP, "data/table", "munmap", "file-windows", "10,000 faults on pages"),
+        (Memory.FILE_DATA, Touch.AFTER_MADVISE, "data/table", "madvise", "dropped-file", "10,000 faults on pages"),
+    ],
+)
+def test_faults_at_places_that_are_not_listed_count_as_well(
+    memory: Memory, touch: Touch, file: str, call: str, rule: str, evidence: str
+) -> None:
+    site = Site(frame=Frame(function="copy"), memory=memory, touch=touch, file=file, faults=100)
+    kind = FaultKind(memory=memory, touch=touch, file=file, faults=10_000)
+    many_places = anatomy({touch: 10_000}, memory, sites=(site,), faults_at_other_sites=9_900, kinds=(kind,))
+    (finding,) = findings(profile(many_places, cost=0.6, calls={call: 500}))
+    assert finding.rule == rule
+    assert evidence in finding.evidence[0]
+
+
+@pytest.mark.parametrize(
     ("faulting", "unmapping"),
     [
         ("asm_exc_page_fault", "__x64_sys_munmap"),
@@ -639,12 +659,10 @@ def test_what_malloc_gives_back_beside_a_collector_is_cured_by_settings_of_mallo
     """Node takes its Buffers from malloc, whose heap grows and shrinks by brk; the collector has none of it."""
     touches = {Touch.FIRST: 100, Touch.AFTER_BRK: 9_900}
     files = [("/usr/bin/node", Memory.FILE_TEXT), ("/usr/lib/libc.so.6", Memory.FILE_TEXT)]
-    kinds = (
-        FaultKind(memory=Memory.HEAP, touch=Touch.AFTER_BRK, faults=9_900),
-        *(FaultKind(memory=memory, touch=Touch.FIRST, file=file, faults=50) for file, memory in files),
-    )
+    of_files = tuple(FaultKind(memory=memory, touch=Touch.FIRST, file=file, faults=50) for file, memory in files)
 
     def node(brk: int, memory: Memory = Memory.HEAP) -> Profile:
+        kinds = (FaultKind(memory=memory, touch=Touch.AFTER_BRK, faults=9_900), *of_files)
         return profile(anatomy(touches, memory, kinds=kinds), cost=0.3, calls={"brk": brk, **PAIRS})
 
     (finding,) = findings(node(60))
