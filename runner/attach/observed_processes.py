@@ -20,6 +20,7 @@ class ObservedProcesses:
         self._choice = choice
         self._tree = tree
         self._start_ticks = {pid: get_start_ticks(pid) for pid in choice.pids}
+        self._start_ticks[choice.root.pid] = choice.root.start_ticks
         self._pids: Sequence[int] = choice.pids
 
     def refresh(self) -> None:
@@ -27,10 +28,11 @@ class ObservedProcesses:
 
         A reused pid is recognised by the start time of its process. This process itself is never observed.
         """
-        living_roots = [pid for pid, ticks in self._start_ticks.items() if get_start_ticks(pid) == ticks]
+        living_roots = [pid for pid in self._start_ticks if self._lives(pid)]
         living_tree = self._find_tree(living_roots)
         living_tree.pop(os.getpid(), None)
-        new_ticks = {pid: get_start_ticks(pid) for pid in living_tree if pid not in self._start_ticks}
+        # Read the start time of known processes again: one that ended may have left its id to another of the tree.
+        new_ticks = {pid: get_start_ticks(pid) for pid in living_tree}
         self._start_ticks.update({pid: ticks for pid, ticks in new_ticks.items() if ticks is not None})
         self._pids = tuple(pid for pid in living_tree if pid in self._start_ticks)
 
@@ -68,4 +70,6 @@ class ObservedProcesses:
         return not any(self._lives(pid) for pid in self._pids)
 
     def _lives(self, pid: int) -> bool:
-        return bool(self._tree.read_text(f"proc/{pid}/stat"))
+        """Return whether a process still lives; false if another process has its id now."""
+        ticks = get_start_ticks(pid)
+        return ticks is not None and ticks == self._start_ticks.get(pid)
