@@ -100,7 +100,8 @@ def print_log_tail(console: Console, log: str) -> None:
     """Print the last lines of a log; nothing if it is empty."""
     lines = log.rstrip().splitlines()[-LOG_LINES:]
     if lines:
-        console.print(f"    the last {format_count(len(lines), 'line')} of the log:", style="dim", highlight=False)
+        last_lines = "last line" if len(lines) == 1 else f"last {len(lines)} lines"
+        console.print(f"    the {last_lines} of the log:", style="dim", highlight=False)
     for line in lines:
         console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
 

@@ -228,7 +228,9 @@ class Failure(Strict):
         for stream in _TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
             lines = _list_text_lines(stream)
             if lines:
-                return f"{self.message}: {_find_reason_line(lines)[:_MAX_REASON_CHARACTERS]}"
+                reason = _find_reason_line(lines)[:_MAX_REASON_CHARACTERS]
+                ends_with_reason = self.message.rstrip("'\"").endswith(reason)
+                return self.message if ends_with_reason else f"{self.message}: {reason}"
         return self.message
 
 

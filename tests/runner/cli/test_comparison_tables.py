@@ -1,8 +1,9 @@
 """A comparison on a terminal: what decides, what else differs and in which unit, and in one line what was not there."""
 
 import pytest
+from rich.console import Console
 
-from runner.cli.comparison_tables import show_comparison
+from runner.cli.comparison_tables import print_log_tail, show_comparison
 from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
 from runner.contract.mapped_files import ProgramFiles
@@ -156,3 +157,9 @@ def test_a_narrow_terminal_breaks_no_name_and_no_number(
     for whole in ("minor-faults", "anonymous-faults", "cgroup:pgfault", "(+99.4 %)", "(+111 %)", "[16.8 –", "21.1 ms]"):
         assert whole in shown["80"], shown["80"]
     assert "17.5 ms [16.8 – 21.1 ms]" in shown["200"]
+
+
+@pytest.mark.parametrize(("log", "title"), [("x\n", "the last line"), ("x\ny\n", "the last 2 lines"), ("", "")])
+def test_the_end_of_a_log_has_a_title(log: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_log_tail(Console(), log)
+    assert capsys.readouterr().out.split(" of the log:")[0].strip() == title

@@ -19,3 +19,8 @@ BANNER = "Program: x (aligns)\nVersion: 0.7\nContact: x@y.org\n\nUsage:   x <com
 def test_the_reason_is_neither_the_banner_nor_the_last_line_of_the_usage(log: str, reason: str) -> None:
     failure = Failure(stage=Stage.RUN, message="`x` ended with exit code 1", log=log)
     assert failure.explained == f"`x` ended with exit code 1: {reason}"
+
+
+def test_the_reason_is_not_repeated_if_the_message_quotes_it() -> None:
+    message = "[load] command does not report the work done; the last line of its output is 'reached 7 rps'"
+    assert Failure(stage=Stage.RUN, message=message, log="reached 7 rps\n").explained == message
