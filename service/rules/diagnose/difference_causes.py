@@ -132,7 +132,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         usually not one of these. So the changed line whose faults grew most is named as well.
     """
     before = after.before
-    if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
+    if before is None or not (_has_faults_by_kind(before) and _has_faults_by_kind(after)):
         return None
     sides = _sum_sides(before, after)
     seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
@@ -144,6 +144,12 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     parts.sort(key=lambda part: (-abs(part.faults), -part.faults, part.cause, part.file))
     changed_place = _find_changed_place(sides, changed_lines, after.faults - before.faults)
     return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts), changed_place=changed_place)
+
+
+def _has_faults_by_kind(facts: Facts) -> bool:
+    """Return whether a profile contains its faults by kind; a profile without faults does."""
+    anatomy = facts.profile.anatomy
+    return anatomy is not None and (bool(anatomy.kinds) or anatomy.counted == 0)
 
 
 def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:

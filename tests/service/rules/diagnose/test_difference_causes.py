@@ -87,6 +87,14 @@ def test_more_memory_touched_once_is_said_in_one_sentence() -> None:
     assert part.sentence == "touches 12\N{NO-BREAK SPACE}MiB more memory for the first time"
 
 
+def test_a_difference_from_or_to_no_fault_at_all_is_explained() -> None:
+    (more,) = explain(profiled(), profiled(new(6_000))).parts
+    assert (more.cause, more.before, more.after) == (FaultCause.NEW_MEMORY, 0, 6_000)
+    assert more.place == "grow at src/table.c:12"
+    (fewer,) = explain(profiled(new(6_000)), profiled()).parts
+    assert (fewer.cause, fewer.before, fewer.after) == (FaultCause.NEW_MEMORY, 6_000, 0)
+
+
 def test_of_the_changed_lines_the_one_that_grew_most_is_named_beside_the_line_that_leads() -> None:
     """What a change allocates can move the faults to lines that it did not touch."""
     changed = Frame(function="plan", module="prog", file="src/plan.c", line=7)
@@ -208,6 +216,8 @@ def test_without_the_kinds_of_both_sides_nothing_is_explained() -> None:
     old = bare.model_copy(update={"anatomy": bare.anatomy.model_copy(update={"kinds": ()})})
     assert diagnose_profile(DiagnosisRequest(profile=bare, before=old)).difference is None
     assert diagnose_profile(DiagnosisRequest(profile=bare)).difference is None
+    without_anatomy = bare.model_copy(update={"anatomy": None})
+    assert diagnose_profile(DiagnosisRequest(profile=bare, before=without_anatomy)).difference is None
 
 
 def test_parts_that_do_not_add_up_are_refused() -> None:
@@ -232,7 +242,7 @@ def random_sides(draw: Any) -> Profile:
         )
     )
     weights = draw(st.dictionaries(st.sampled_from([(0, 2), (1, 2), (2,), (0,)]), st.integers(1, 10**6)))
-    unrecorded = draw(st.integers(1 if not rows else 0, 10**6))
+    unrecorded = draw(st.integers(0, 10**6))
     return profiled(*rows, stacks=weights, unrecorded=unrecorded)
 
 
