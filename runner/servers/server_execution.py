@@ -63,6 +63,8 @@ _END_SECONDS = 5.0
 """Seconds to wait after a failed load to see whether the server ends."""
 _LISTEN_SECONDS = 0.2
 """Seconds for which a program that listens may take to begin listening on further ports or sockets."""
+_TIME_DIGITS = 9
+"""Times are rounded to nanoseconds, so that the same number of clock ticks is the same time in each window."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of the command that checks whether the server is ready."""
 
@@ -257,8 +259,8 @@ class ServerExecution:
         readings |= {
             "elapsed": Reading(value=result.seconds),
             # The CPU time of a process can decrease by a tick when one of its threads ends.
-            "user-time": Reading(value=max(0.0, after.user - before.user)),
-            "sys-time": Reading(value=max(0.0, after.system - before.system)),
+            "user-time": Reading(value=max(0.0, round(after.user - before.user, _TIME_DIGITS))),
+            "sys-time": Reading(value=max(0.0, round(after.system - before.system, _TIME_DIGITS))),
             "resident-growth": Reading(value=after.resident - before.resident),
         }
         if work:
@@ -539,7 +541,7 @@ def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
     if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
         return sorted(values)[len(values) // 2]  # Of an even number of values, the upper median.
-    return sum(values)
+    return round(sum(values), _TIME_DIGITS)
 
 
 @contextmanager
