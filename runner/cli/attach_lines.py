@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from runner.attach.background_recording import Recordings
+from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
 from runner.attach.process_choice import ProcessChoice
@@ -10,6 +11,8 @@ from runner.cli.activity import format_time_spent
 from runner.contract import number_text
 
 _MAX_TITLE_CHARACTERS = 100
+_MIN_GROWTH_BYTES = 1 << 20
+"""A smaller change of the resident memory is not worth mentioning."""
 _MIN_UNKNOWN_SECONDS = 2.0
 """If a process is younger than this when its observation begins, its unknown past is too short to be mentioned."""
 
@@ -63,11 +66,22 @@ def describe_outcome(outcome: Outcome) -> list[str]:
     end_reason = f" ({outcome.reason})" if outcome.reason else ""
     return [
         f"Observed for {interval.seconds:.1f} s{end_reason}: {interval.used_figures.faults:,} faults, "
-        f"{interval.used_figures.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel.",
+        f"{interval.used_figures.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel"
+        f"{describe_growth(interval)}.",
         f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
         "host's processors for perf and this command.",
     ]
+
+
+def describe_growth(interval: Interval) -> str:
+    """Return by how much the resident memory grew or shrank, as a clause; empty if it hardly changed."""
+    growth = interval.resident_growth
+    if abs(growth) < _MIN_GROWTH_BYTES:
+        return ""
+    verb = "grew" if growth > 0 else "shrank"
+    rate = _format_bytes(round(abs(growth) / max(0.001, interval.seconds)))
+    return f"; the resident memory {verb} by {_format_bytes(abs(growth))}, {rate} a second"
 
 
 def describe_recordings(recordings: Recordings, seconds: float) -> str:
