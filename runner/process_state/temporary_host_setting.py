@@ -7,6 +7,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
@@ -23,15 +25,14 @@ class HostSetting:
 
     The file is locked while it is held. The lock is shared if the file has the value already, so that sessions that
     need the same value do not wait for each other, and otherwise exclusive. If the value is changed, a guard process
-    waits until the runner calls :meth:`restore` or is killed, and then restores the previous value.
+    waits until the runner calls :meth:`restore` or is killed, and then restores the previous value. Several objects of
+    this process that need the same value at the same time, such as those of two servers, share one lock and guard.
     """
 
     def __init__(self, name: str, tree: Tree) -> None:
         self._name = name
         self._tree = tree
-        self._lock_descriptor: int | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
-        self._previous_value = ""
+        self._hold: _Hold | None = None
 
     def read_value(self) -> str:
         """Return the current choice; empty if the host has no such setting."""
@@ -48,51 +49,76 @@ class HostSetting:
             Another session holds a different value for too long.
         """
         file = self._tree.path(self._name)
-        self._lock_descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        shared_hold = _own_holds.get(file)
+        if shared_hold and shared_hold.value == value:
+            shared_hold.holders += 1
+            self._hold = shared_hold
+            return
+        hold = _Hold(value, os.open(file, os.O_RDONLY | os.O_CLOEXEC))
         try:
-            self._acquire_lock(fcntl.LOCK_SH)
-            if self.read_value() == value:
-                return  # Other sessions that need this value can hold it at the same time.
-            if not os.access(file, os.W_OK):
-                raise PermissionError(f"{file} is not writable")
-            self._acquire_lock(fcntl.LOCK_EX)
-            self._previous_value = self.read_value()
-            with file.open("w", encoding="ascii") as writer:
-                self._guard = _start_guard(self._previous_value, file, self._lock_descriptor)
-                writer.write(value)
+            self._acquire_lock(hold, fcntl.LOCK_SH)
+            if self.read_value() != value:  # Otherwise other sessions can hold this value at the same time.
+                if not os.access(file, os.W_OK):
+                    raise PermissionError(f"{file} is not writable")
+                self._acquire_lock(hold, fcntl.LOCK_EX)
+                hold.previous_value = self.read_value()
+                with file.open("w", encoding="ascii") as writer:
+                    hold.guard = _start_guard(hold.previous_value, file, hold.lock_descriptor)
+                    writer.write(value)
         except BaseException:
-            self.restore()
+            self._end(hold)
             raise
+        self._hold = _own_holds[file] = hold
 
     def restore(self) -> None:
+        """Let the guard restore the previous value, and release the lock, unless this process still needs the value."""
+        hold, self._hold = self._hold, None
+        if hold is None:
+            return
+        hold.holders -= 1
+        if hold.holders == 0:
+            del _own_holds[self._tree.path(self._name)]
+            self._end(hold)
+
+    def _end(self, hold: "_Hold") -> None:
         """Let the guard restore the previous value, and release the lock."""
-        guard, self._guard = self._guard, None
-        descriptor, self._lock_descriptor = self._lock_descriptor, None
         try:
-            if guard and guard.stdin:
-                guard.stdin.close()
-                if guard.wait() != 0:
+            if hold.guard and hold.guard.stdin:
+                hold.guard.stdin.close()
+                if hold.guard.wait() != 0:
                     raise FaultwatchError(
                         f"/{self._name} could not be restored",
-                        f"restore it yourself: echo {self._previous_value} >/{self._name}",
+                        f"restore it yourself: echo {hold.previous_value} >/{self._name}",
                     )
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            os.close(hold.lock_descriptor)
 
-    def _acquire_lock(self, operation: int) -> None:
+    def _acquire_lock(self, hold: "_Hold", operation: int) -> None:
         """Lock the setting; wait for sessions that use another value.
 
         ``operation`` is that of ``flock``: shared or exclusive.
         """
-        assert self._lock_descriptor is not None
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
-                fcntl.flock(self._lock_descriptor, operation | fcntl.LOCK_NB)
+                fcntl.flock(hold.lock_descriptor, operation | fcntl.LOCK_NB)
                 return
             time.sleep(_POLL_SECONDS)
         raise FaultwatchError(f"another session is using a different value of /{self._name}", "wait until it ends")
+
+
+class _Hold(Struct):
+    """A value at which this process holds a setting, the locked file, and the guard if the value was changed."""
+
+    value: str
+    lock_descriptor: int
+    guard: subprocess.Popen[bytes] | None = None
+    previous_value: str = ""
+    holders: int = 1
+
+
+_own_holds: dict[Path, _Hold] = {}
+"""What this process holds, by file: a lock of the process would also exclude the process itself."""
 
 
 def _start_guard(previous_value: str, file: Path, lock_descriptor: int) -> subprocess.Popen[bytes]:

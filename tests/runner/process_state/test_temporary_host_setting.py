@@ -52,6 +52,20 @@ def test_what_is_right_already_is_left(file: Path) -> None:
     assert file.read_text() == text
 
 
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_two_servers_of_a_session_change_it_together(
+    file: Path, first_to_end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temporary_host_setting, "MAX_WAIT_SECONDS", 0.1)
+    holds = [setting(file), setting(file)]
+    for hold in holds:
+        hold.hold("always")
+    holds.pop(first_to_end).restore()
+    assert file.read_text() == "always"
+    holds.pop().restore()
+    assert file.read_text() == "madvise"
+
+
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_it_is_put_back_after_the_runner_was_killed(end: int, file: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(file.parent)], stdout=subprocess.PIPE) as holder:
