@@ -8,6 +8,9 @@
  * command has started are killed. They become children of this program when their parents end, even in a session of
  * their own.
  *
+ * The command starts with the default action for every signal, and with none blocked. A shell ignores SIGINT for what it
+ * runs in the background, nohup ignores SIGHUP, and programs then behave differently, or cannot be stopped.
+ *
  * Before it ends, this program sends "ended STATUS", the wait status of the command, or "failed ERRNO" if the command
  * cannot be executed.
  */
@@ -52,10 +55,21 @@ static void end_all(void)
     }
 }
 
+/* Undo what the caller of the runner has ignored and blocked. Without SIGCHLD, no status of a child would be known. */
+static void reset_signals(void)
+{
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int main(int count, char **words)
 {
     if (count < 3)
         return 2;
+    reset_signals();
     int channel = atoi(words[1]), trouble[2];
     fcntl(channel, F_SETFD, FD_CLOEXEC);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || pipe2(trouble, O_CLOEXEC) != 0)

@@ -1,7 +1,8 @@
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,24 @@ def test_merges_the_streams_on_request(tmp_path: Path) -> None:
 )
 def test_says_how_a_program_ended(script: str, trouble: str, tmp_path: Path) -> None:
     assert run(script, tmp_path).problem == trouble
+
+
+@pytest.fixture
+def unusual_signals() -> Iterator[None]:
+    """Ignore and block signals, as ``nohup``, shells and service managers do before they start a command."""
+    ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGCHLD)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGALRM})
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    for number, handler in ignored.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("unusual_signals")
+def test_a_program_ignores_and_blocks_no_signals_that_its_caller_does(tmp_path: Path) -> None:
+    done = run("grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3", tmp_path)
+    assert done.output.split() == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16]
+    assert done.status == 3
 
 
 def test_a_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
