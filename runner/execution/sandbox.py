@@ -167,8 +167,10 @@ class Sandbox(Struct, frozen=True):
             yield from ("--unshare-user", *(["--disable-userns"] if _can_forbid_user_namespaces() else []))
         else:
             # Root sets up the view, because only root may reach the tree. The launcher needs these capabilities to
-            # change its user.
-            yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+            # change its user, and to kill the processes of this user.
+            yield from ("--cap-drop", "ALL")
+            for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_KILL"):
+                yield from ("--cap-add", capability)
 
     def _list_view_options(self, tree: Path, launcher: Path) -> Iterator[str]:
         """Yield the options of bubblewrap that decide which files a program sees."""

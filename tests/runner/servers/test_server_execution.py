@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Sample
+from runner.execution.background_program import BackgroundProgram
+from runner.execution.load_commands import LoadCommands
 from runner.perf import event_support
 from runner.perf.counted_events import LOCK_WAIT_EVENT
 from runner.perf.event_support import split_known_events
@@ -151,9 +153,21 @@ def test_a_server_that_misbehaves_ends_with_one_line_and_leaves_nothing(
     assert list_processes_in(tree) == []
 
 
-def test_a_load_that_does_not_end_is_killed(execute: Execute, tree: Path) -> None:
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+def test_a_load_that_does_not_end_is_killed(
+    execute: Execute, tree: Path, monkeypatch: pytest.MonkeyPatch, sandboxed: bool
+) -> None:
+    ends: list[tuple[int, float] | None] = []
+    kill_command = LoadCommands._kill_command
+
+    def note_end(commands: LoadCommands, program: BackgroundProgram) -> None:
+        kill_command(commands, program)
+        ends.append(commands._end_status)
+
+    monkeypatch.setattr(LoadCommands, "_kill_command", note_end)
     with pytest.raises(ExecutionFailure, match=r"window 1: `python3 load\.py .*` did not finish within 1 s"):
-        execute("quiet", requests=10**9, timeout=1)
+        execute("quiet", requests=10**9, timeout=1, sandboxed=sandboxed)
+    assert [end and end[0] for end in ends] == [signal.SIGKILL]
     assert list_processes_in(tree) == []
 
 
