@@ -30,6 +30,7 @@
  * ORDERS is another socket, or -1. Over it the runner has further commands started beside the program, one at a time,
  * such as the load of a server: "start" with the fields of start_load(), or "kill". They see what the program sees, its
  * network too, and are neither counted nor in the account. How one ended is answered with "done STATUS NANOSECONDS".
+ * What a command leaves behind may go on as long as the program, and ends with it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -208,19 +209,44 @@ static int list_children(pid_t *children, int room)
     return count;
 }
 
-/* Kill all children. Where SAY is set, say which they are, as many as fit. */
+static pid_t sessions[MANY]; /* The sessions of the last commands beside the program. */
+static int session_count;
+
+/* Return whether a process belongs to a command beside the program, and not to the program. */
+static int is_of_load(pid_t process)
+{
+    pid_t session = getsid(process);
+    for (int i = 0; i < session_count && i < MANY; i++)
+        if (sessions[i] == session)
+            return 1;
+    return 0;
+}
+
+/* Kill the children that the commands beside the program left behind. */
+static void end_loads(void)
+{
+    pid_t children[MANY];
+    int count = list_children(children, MANY);
+    for (int i = 0; i < count; i++)
+        if (is_of_load(children[i]))
+            kill(children[i], SIGKILL);
+}
+
+/* Kill all children. Where SAY is set, say which ones the program left behind, as many as fit. */
 static void end_children(int say)
 {
     char path[100], name[32], names[800] = "";
     pid_t children[MANY];
     int count = list_children(children, MANY);
     for (int i = 0; i < count; i++) {
+        kill(children[i], SIGKILL);
+        if (is_of_load(children[i]))
+            continue;
         snprintf(path, sizeof path, "/proc/%d/comm", children[i]);
         get(path, name, sizeof name);
         name[strcspn(name, "\n")] = 0;
         if (strlen(names) + strlen(name) + 3 < sizeof names)
             strcat(strcat(names, *names ? ", " : ""), *name ? name : "?");
-        kill(children[i], SIGKILL);
     }
     if (say)
         dprintf(channel, "outlived %s\n", *names ? names : "?");
@@ -244,7 +270,7 @@ static int has_left_any(pid_t program)
     pid_t children[MANY];
     int left = 0, count = list_children(children, MANY);
     for (int i = 0; i < count; i++)
-        left |= children[i] != program && take_in(children[i]) == 0;
+        left |= children[i] != program && !is_of_load(children[i]) && take_in(children[i]) == 0;
     return left;
 }
 
@@ -261,6 +287,7 @@ static int wait_for_others(pid_t program)
 static void settle(int waited)
 {
     while (waited < 4 * PATIENCE) {
+        end_loads();
         pid_t ended = take_in(-1);
         if (ended < 0 && errno == ECHILD)
             return;
@@ -308,6 +335,8 @@ static void start_load(char *fields, char *end, const int *descriptors, const st
     int variables = count > 1 ? atoi(words[1]) : -1;
     load_started = nanoseconds();
     load = variables < 0 || count < 4 + variables ? -1 : fork();
+    if (load > 0)
+        sessions[session_count++ % MANY] = load;
     if (load != 0)
         return;
     channel = STDERR_FILENO;

@@ -177,6 +177,19 @@ def test_a_load_that_fails_says_what_it_printed(execute: Execute) -> None:
     assert "ConnectionRefusedError" in failure.value.log
 
 
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+def test_what_a_load_leaves_behind_ends_with_the_server_and_is_not_taken_for_its_own(
+    execute: Execute, tree: Path, sandboxed: bool
+) -> None:
+    helper = "sh -c 'sleep 60 & sleep 60; true' & echo helping"
+    sample = execute("touch", sandboxed=sandboxed, load=f'fill = ["sh", "-c", "{helper}"]')
+    assert get_faults(sample) == [200, 200, 200]
+    assert list_processes_in(tree) == []
+    with pytest.raises(ExecutionFailure, match=r"processes that it started kept running: server$"):
+        execute("helper", sandboxed=sandboxed, load=f'fill = ["sh", "-c", "{helper}"]')
+    assert list_processes_in(tree) == []
+
+
 def test_a_sandboxed_server_reaches_no_network_but_its_own(execute: Execute) -> None:
     code = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 1)"
     with socket.create_server(("127.0.0.1", 0)) as other:
