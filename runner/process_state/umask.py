@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from runner.system.tree import Tree
 
@@ -29,3 +31,14 @@ class FileMask:
     def undo(self) -> None:
         """Restore the umask."""
         os.umask(self._previous_umask)
+
+
+@contextmanager
+def use_standard_umask() -> Iterator[None]:
+    """Set the umask of measured programs within the context, so that the files of a build have the same permissions."""
+    mask = FileMask()
+    mask.apply()
+    try:
+        yield
+    finally:
+        mask.undo()

@@ -24,6 +24,7 @@ from runner.execution.execute import execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
+from runner.process_state.umask import use_standard_umask
 from runner.subject.build_cache import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_errors import find_first_error
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
@@ -233,7 +234,8 @@ class Builder(Struct, frozen=True):
             checkout = tree.with_name(_CHECKOUT)
             try:
                 remove_tree(checkout)
-                self._write_files(repository, commit, workload, checkout)
+                with use_standard_umask():
+                    self._write_files(repository, commit, workload, checkout)
                 overlay_files(tree, checkout, changed_files, commit)
             except BuildFailure:
                 return None
@@ -332,6 +334,7 @@ class Builder(Struct, frozen=True):
             raise
         return record
 
+    @use_standard_umask()
     def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         """Build a commit into a tree, and return the record of success or failure."""
         began_at_ns = time.time_ns()

@@ -109,6 +109,22 @@ def test_a_build_that_stops_itself_ends_at_its_limit(builder: Builder, commit: R
         builder.build(repository, head, workload(["sh", "-c", "kill -STOP $$"], timeout=0.5))
 
 
+@pytest.mark.parametrize("umask", [0o077, 0o002])
+def test_the_umask_of_the_caller_changes_no_permissions(
+    builder: Builder, commit: Run, tmp_path: Path, umask: int
+) -> None:
+    # With 077, the user of root's sandbox could not enter the tree.
+    head = commit("One", source="1")
+    previous_umask = os.umask(umask)
+    try:
+        repository = open_repository(str(tmp_path / "subject"), tmp_path)
+        tree, _ = builder.build(repository, head, workload("sh -c 'mkdir out && cp source out/program'"))
+    finally:
+        assert os.umask(previous_umask) == umask
+    paths = (tree, tree / "source", tree / "out", tree / "out/program")
+    assert [oct(path.stat().st_mode & 0o777) for path in paths] == ["0o755", "0o644", "0o755", "0o644"]
+
+
 def test_another_processor_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
