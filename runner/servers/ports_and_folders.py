@@ -2,16 +2,15 @@
 
 import os
 import random
-import shutil
 import socket
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.servers.listening import is_port_open
+from runner.system.scratch import make_short_scratch_folder
 from runner.system.tree_walk import remove_tree
 from runner.workload.bound_case import ServerResources
 
@@ -47,13 +46,12 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
     except OSError as error:
         raise FaultwatchError(f"the server's folder {data} cannot be created: {error.strerror}") from None
     # The path of a socket is limited to 107 bytes, so the socket cannot be in the tree, whose path may be longer.
-    folder = None if sandbox else Path(tempfile.mkdtemp(prefix="faultwatch-"))
+    place = nullcontext(Path("/tmp")) if sandbox else make_short_scratch_folder()  # noqa: S108 - the sandbox's own
     try:
-        port = _SANDBOX_PORT if sandbox else _find_free_port()
-        yield ServerResources(str(port), str((folder or Path("/tmp")) / "server.sock"), str(data))  # noqa: S108
+        with place as folder:
+            port = _SANDBOX_PORT if sandbox else _find_free_port()
+            yield ServerResources(str(port), str(folder / "server.sock"), str(data))
     finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             _remove_path(data)
 

@@ -10,9 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runner.system.processes import is_alive, read_own_name
+from runner.system.regular_file import read_regular
 
 _PREFIX = "faultwatch-"
-_FOLDER_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
+_OWNER = re.compile(r"\d+-\d+-[0-9a-f]{8}")
+_FOLDER_NAME = re.compile(rf"{_PREFIX}({_OWNER.pattern})-\w+")
+_SHORT_FOLDER_NAME = re.compile(rf"{_PREFIX}\w{{8}}")
+_OWNER_FILE = "owner"
+"""The file in a folder with a short name that contains the name of the process."""
+_MAX_OWNER_BYTES = 100
 
 
 @contextmanager
@@ -28,6 +34,20 @@ def make_scratch_folder(parent: Path | None = None) -> Iterator[Path]:
         yield Path(folder)
 
 
+@contextmanager
+def make_short_scratch_folder() -> Iterator[Path]:
+    """Make and yield a temporary folder like :func:`make_scratch_folder`, whose path is short and of constant length.
+
+    Its process is named in a file within it. It is removed even if a program has made files in it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    try:
+        (folder / _OWNER_FILE).write_text(read_own_name(), encoding="ascii")
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def remove_abandoned(parent: Path | None = None) -> None:
     """Remove this user's temporary folders whose processes no longer run.
 
@@ -37,10 +57,20 @@ def remove_abandoned(parent: Path | None = None) -> None:
     parent = parent or Path(tempfile.gettempdir())
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            match = _FOLDER_NAME.fullmatch(entry.name)
-            if not match or is_alive(match[1]):
-                continue
             with suppress(OSError):
                 state = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
+                if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
+                    continue
+                owner = _read_owner(entry)
+                if owner and not is_alive(owner):
                     shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _read_owner(entry: os.DirEntry[str]) -> str:
+    """Return the name of the process that made a folder of this user; empty if the folder is none of ours."""
+    if match := _FOLDER_NAME.fullmatch(entry.name):
+        return match[1]
+    if not _SHORT_FOLDER_NAME.fullmatch(entry.name):
+        return ""
+    text = read_regular(Path(entry.path, _OWNER_FILE), _MAX_OWNER_BYTES, may_be_link=False).decode(errors="replace")
+    return text if _OWNER.fullmatch(text) else ""
