@@ -160,11 +160,26 @@ time of a short command."""
 def main() -> None:
     """Run the command. For an error that the user can fix, print a line on standard error and exit with code 2."""
     gc.set_threshold(_COLLECTION_THRESHOLD_OBJECTS)
+    _open_closed_streams()
     try:
         with redirect_stdout(guard_stream(sys.stdout)), redirect_stderr(guard_stream(sys.stderr)):
             _run_guarded()
     finally:
         gc.freeze()  # Otherwise the interpreter scans all objects on exit, which takes 30 ms.
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the caller has closed, as in ``2>&-``, without a destination.
+
+    Python has no object for a closed stream. Its descriptor would become that of another file or socket, and programs
+    would inherit this one as their standard stream.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere == descriptor:
+                os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, "r" if name == "stdin" else "w", encoding="utf-8"))
 
 
 def _run_guarded() -> None:

@@ -58,6 +58,15 @@ def faultwatch(*arguments: str, home: Path, **environment: str) -> Completed:
         return subprocess.CompletedProcess(arguments, status, *texts)
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_change_no_exit_code(closed: str, tmp_path: Path) -> None:
+    variables = {**os.environ, "FAULTWATCH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = ["sh", "-c", f'exec "$0" -m faultwatch workloads {closed}', sys.executable]
+    done = subprocess.run(command, check=False, env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) == (">&-" not in closed.split())
+
+
 def faultwatch_from_the_start(*arguments: str, home: Path, code: str = "") -> Completed:
     """Start the interpreter with the command, or with code that runs it."""
     return subprocess.run(
