@@ -14,6 +14,7 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_policy import MemoryPolicy
 from runner.process_state.niceness import Niceness
 from runner.process_state.process_attribute import Attribute
+from runner.process_state.scheduling import ForegroundScheduling
 from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
 
@@ -48,6 +49,9 @@ class ProcessState(Struct, frozen=True):
         """Return this state as settings of the run's environment: the values that are in effect while it is applied."""
         with self._apply_attributes() as attributes:
             applied_settings = {attribute.setting: attribute.read_value() for attribute in attributes}
+        # Ordinary scheduling is not mentioned, so that environments stay comparable with those of earlier versions.
+        if applied_settings[ForegroundScheduling.setting] == ForegroundScheduling.target:
+            del applied_settings[ForegroundScheduling.setting]
         fixed_settings = {
             "process.start_size": str(START_BLOCK_BYTES),
             "process.limits": format_limits(),
@@ -92,7 +96,9 @@ class ProcessState(Struct, frozen=True):
     def _list_attributes(self) -> list[Attribute]:
         """Return the attributes to apply to a process, in order."""
         group = MemoryGroup(self.memory_limit)
-        attributes: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
+        attributes: list[Attribute] = [
+            *(Layout(), StackLimit(), FileMask(), Niceness(), ForegroundScheduling(), MemoryPolicy(), group)
+        ]
         if self.huge_pages != "host":
             attributes.append(HugePages(self.huge_pages))
         if self.cpus:

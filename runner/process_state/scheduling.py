@@ -2,6 +2,40 @@
 
 import os
 
+_BACKGROUND_POLICIES = {os.SCHED_BATCH: "batch", os.SCHED_IDLE: "idle"}
+"""The policies of programs that are not urgent, with their names."""
+
+
+class ForegroundScheduling:
+    """No policy for work in the background: a program would otherwise wait for all others of the host.
+
+    Measured programs would inherit such a policy from the runner, for example from a service with
+    ``CPUSchedulingPolicy=idle``. A real-time policy is kept, because comparisons use one (:class:`RoundRobin`).
+    """
+
+    setting = "process.scheduling"
+    target = "ordinary"
+    remedy = "start the runner without chrt and CPUSchedulingPolicy=, or as root"
+
+    def __init__(self) -> None:
+        self._previous_policy: int | None = None
+
+    def read_value(self) -> str:
+        """Return ``batch`` or ``idle``, or ``ordinary`` for any other policy."""
+        return _BACKGROUND_POLICIES.get(_get_policy(), self.target)
+
+    def apply(self) -> None:
+        """Switch to ordinary scheduling if the policy is one for work in the background."""
+        policy = _get_policy()
+        if policy in _BACKGROUND_POLICIES:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            self._previous_policy = policy
+
+    def undo(self) -> None:
+        """Restore the policy."""
+        if self._previous_policy is not None:
+            os.sched_setscheduler(0, self._previous_policy, os.sched_param(0))
+
 
 class RoundRobin:
     """Round-robin scheduling, before all ordinary processes, so that other work takes no time from a comparison.
@@ -31,3 +65,8 @@ class RoundRobin:
     def undo(self) -> None:
         """Restore the previous policy."""
         os.sched_setscheduler(0, *self._previous_policy)
+
+
+def _get_policy() -> int:
+    """Return the scheduling policy of this thread, without its flag."""
+    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
