@@ -65,9 +65,15 @@ static void refuse(const char *what)
     _exit(126);
 }
 
+/* Set both limits of a resource; a hard limit that is lower already cannot be raised, and stays. */
 static void limit(int resource, rlim_t most)
 {
-    struct rlimit both = {most, most};
+    struct rlimit both;
+    if (getrlimit(resource, &both) != 0)
+        refuse("a limit");
+    if (both.rlim_max > most)
+        both.rlim_max = most;
+    both.rlim_cur = both.rlim_max;
     if (setrlimit(resource, &both) != 0)
         refuse("a limit");
 }

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -129,6 +130,20 @@ def test_has_no_network(run: Callable[..., ProgramResult]) -> None:
     # Only its own loopback, and what listens on the host's is not on it.
     assert run("grep -c : /proc/net/dev").output.strip() == "1"
     assert not run("grep -vE 'Iface|^ *sl' /proc/net/route /proc/net/tcp").output.strip()
+
+
+def test_lower_limits_of_the_runner_stay(run: Callable[..., ProgramResult], monkeypatch: pytest.MonkeyPatch) -> None:
+    build_prefix = Sandbox.build_command_prefix
+
+    def build_limited_prefix(sandbox: Sandbox, *arguments: Any) -> list[str]:
+        return ["prlimit", "--fsize=100000000", "--nproc=500", *build_prefix(sandbox, *arguments)]
+
+    monkeypatch.setattr(Sandbox, "build_command_prefix", build_limited_prefix)
+    result = run("grep -E '^Max (file size|processes)' /proc/self/limits | tr -s ' '")
+    assert result.output.splitlines() == [
+        "Max file size 100000000 100000000 bytes ",
+        "Max processes 500 500 processes ",
+    ]
 
 
 def test_is_scheduled_as_any_other_process_and_may_ask_for_no_more(run: Callable[..., ProgramResult]) -> None:
