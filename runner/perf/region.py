@@ -11,12 +11,14 @@ new thread fell into the region in one of seven executions.
 """
 
 import os
+import resource
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from runner.contract.report import Reading, Status
+from runner.errors import FaultwatchError
 from runner.perf.attached_perf import AttachedPerf, AttachError, ControlledPerf
 from runner.perf.parse import PerfOutputError
 from runner.perf.running_processes import attach_to_running
@@ -55,6 +57,14 @@ class Region:
         find_processes: Callable[[int], Sequence[int]],
         attach_recorders: Callable[[Sequence[int]], Sequence[ControlledPerf]] = lambda _: (),
     ) -> None:
+        """Open the pipes.
+
+        Raises
+        ------
+        FaultwatchError
+            This process may not have as many open files as the descriptors of the program require.
+        """
+        _require_descriptors()
         self._find_processes = find_processes
         self._attach_recorders = attach_recorders
         self._recorders: Sequence[ControlledPerf] = ()
@@ -143,3 +153,10 @@ class Region:
             self._perf, program = attach_to_running(lambda: self._find_processes(pid), self._events)
             self._recorders = self._attach_recorders(program)
         return self._perf
+
+
+def _require_descriptors() -> None:
+    """Raise if the limit of open files excludes the descriptors of the program."""
+    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if max_files != resource.RLIM_INFINITY and max_files <= max(CONTROL_FD, ACK_FD):
+        raise FaultwatchError(f"this host allows only {max_files} open files at once", "run `ulimit -n 1024` before")

@@ -1,12 +1,14 @@
 """A region is counted by a perf that is attached while children of the program come and go."""
 
 import os
+import resource
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from runner.errors import FaultwatchError
 from runner.perf.region import ACK_FD, CONTROL_FD, Region
 
 pytestmark = pytest.mark.perf
@@ -35,3 +37,13 @@ def test_a_child_that_ends_although_it_was_stopped_is_left_out() -> None:
 def processor_time(process: int) -> int:
     """Return the clock ticks for which a process ran in user mode."""
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11])
+
+
+def test_too_few_open_files_are_named_with_a_remedy() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (ACK_FD, hard))
+    try:
+        with pytest.raises(FaultwatchError, match=f"allows only {ACK_FD} open files.*ulimit -n 1024"):
+            Region((), lambda _: [])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
