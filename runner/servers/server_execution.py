@@ -16,7 +16,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from runner.contract.metrics import Kind, metric
-from runner.contract.report import Case, Reading, Sample, Stage, Window
+from runner.contract.report import Case, Reading, Sample, Stage, Status, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
 from runner.execution.background_program import BackgroundProgram
@@ -244,7 +244,7 @@ class ServerExecution:
                 attached_perf.send_command("disable")
             after = read_process_figures(self._counted_program.list_processes())
             perf.end()
-            readings = perf.read_readings() | make_unsupported_readings(self._unknown)
+            readings = _fill_idle_counts(perf.read_readings()) | make_unsupported_readings(self._unknown)
             if self._filters:
                 waits = readings.pop(LOCK_WAIT_EVENT)
                 if waits.value is not None:  # Where they cannot be counted, the metric is absent.
@@ -506,6 +506,19 @@ class ServerExecution:
         readings = combine_windows([window for window in self.windows if not window.is_warm_up])
         readings |= {"max-rss": Reading(value=ending.max_rss), **derive_sys_percent(readings)}
         return Sample(readings=readings, windows=tuple(self.windows))
+
+
+def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    """Return the readings with 0 for what perf did not count because the server did not run in the window at all.
+
+    The clock of the software is counted whenever a program runs: unlike counters of the hardware, it is always free.
+    """
+    if readings["task-clock"].status is not Status.NOT_COUNTED:
+        return dict(readings)
+    return {
+        name: Reading(value=0) if reading.status is Status.NOT_COUNTED else reading
+        for name, reading in readings.items()
+    }
 
 
 def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:

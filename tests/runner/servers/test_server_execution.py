@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.report import Sample
+from runner.contract.report import Case, Sample
 from runner.execution.background_program import BackgroundProgram
 from runner.execution.load_commands import LoadCommands
 from runner.perf import event_support
 from runner.perf.counted_events import LOCK_WAIT_EVENT
 from runner.perf.event_support import split_known_events
 from runner.perf.perf_stat import ExecutionFailure
+from runner.process_state.process_state import ProcessState
 from runner.servers import server_execution
+from runner.servers.server_execution import ServerOrder, start_server
+from runner.workload import Workload
 from tests.runner.servers.conftest import Execute
 
 pytestmark = pytest.mark.perf
@@ -50,6 +53,23 @@ def test_one_page_a_request_is_one_fault_a_request(execute: Execute, sandboxed: 
 
 def test_the_load_generator_is_not_counted(execute: Execute) -> None:
     assert get_faults(execute("quiet")) == [0, 0, 0]
+
+
+def test_a_server_that_does_nothing_in_a_window_has_no_faults_in_it(tree: Path) -> None:
+    workload = Workload.model_validate(
+        {
+            "workload": {"name": "server"},
+            "server": {"command": "./server {port} touch"},
+            "load": {"command": ["sh", "-c", "mkdir {data}/used || exec python3 load.py {port} 200"], "warm_up": 0},
+        }
+    )
+    order = ServerOrder(workload, Case(workload="server", definition="0" * 16), tree, ProcessState())
+    with start_server(order) as server:
+        sample = server.run()
+    assert get_faults(sample) == [0, 200, 200]
+    counts = {name: reading.value for name, reading in sample.windows[0].readings.items() if reading.value is not None}
+    assert counts["context-switches"] == counts["task-clock"] == counts.get("rwsem-waits", 0) == 0
+    assert sample.readings["minor-faults"].value == 400
 
 
 def test_children_that_a_server_forks_for_a_connection_are_counted(execute: Execute) -> None:
