@@ -82,6 +82,8 @@ class RepeatingSeries:
         self._n_varying_points = 0  # points whose samples have no majority value
         self._max_samples_per_point = 1  # the largest number of samples of a point before the newest point
         self._newest_samples: Sequence[Number] = ()
+        self._first_samples: Sequence[Number] = ()
+        self._suspected_after_first: list[LevelChange] = []  # the change after the first run, if only this was before it
         self._sample_ranges: list[tuple[Number, Number]] = []  # the smallest and the largest sample of each point
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
@@ -94,6 +96,7 @@ class RepeatingSeries:
             self.n_points += 1
             if self.n_points == 1:
                 self._level = value
+                self._first_samples = point
             self._add(value, point)
 
     def _add(self, value: Number, samples: Sequence[Number] = ()) -> None:
@@ -157,10 +160,25 @@ class RepeatingSeries:
         # If they are no change, the first run of the level may have been an outlier, or the series does not repeat.
         is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.n_points - self._level_start - 1
         if is_single_run and self._pending_values[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
+            self._suspect_change_after_first()
             self._start_at(0)  # the first point was an outlier, or a level that no other run repeats
         elif len(self._pending_values) > MAX_PENDING_RUNS:
             self._count_as_outliers(self._pending_values)
             self._pending_values = []
+
+    def _suspect_change_after_first(self) -> None:
+        """Record a suspicion if the first run of the series is the only one on its level, and all its samples agree.
+
+        An outlier rarely repeats in each sample, so this run may be the last one before a change.
+        """
+        if self._level_start or len(self._first_samples) < 2 or len(set(self._first_samples)) > 1:
+            return
+        evidence = (
+            f"{format_change(self._level, self._pending_values[0])}: only the first run shows the previous level; "
+            "more runs of its revision can decide"
+        )
+        before, after = self._level, self._pending_values[0]
+        self._suspected_after_first = [LevelChange(1, before, after, 1, 1, "exact", evidence, wants_rerun=True)]
 
     def _confirm_change_of_pending(self) -> None:
         """Turn the pending runs, or the newest of them, into a change if they are unlikely to be outliers.
@@ -389,11 +407,12 @@ class RepeatingSeries:
 
     def find_changes(self) -> list[LevelChange]:
         """Return the changes; the last one wants a rerun if the pending runs may be outliers."""
+        earlier_changes = [*self._suspected_after_first, *self.confirmed_changes]
         if not self._pending_values:
-            return list(self.confirmed_changes)
+            return earlier_changes
         measurements = self.list_newest_measurements()
         if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
-            return list(self.confirmed_changes)
+            return earlier_changes
         n_outliers = self._count_outliers()
         suspected_changes: list[LevelChange] = []
         # Test all pending runs, then only those that went farther than any outlier.
@@ -411,14 +430,14 @@ class RepeatingSeries:
                 reason = (
                     f"{len(measured_runs)} measurements agree on a value that differs from the previous repeating level"
                 )
-                return [*self.confirmed_changes, self._make_change(runs, self._choose_rule(runs), reason)]
+                return [*earlier_changes, self._make_change(runs, self._choose_rule(runs), reason)]
             if runs and (
                 not n_outliers
                 or _compute_log_probability(len(measured_runs), n_points, n_outliers, n_far_outliers)
                 <= LOG_RERUN_PROBABILITY
             ):
                 suspected_changes = suspected_changes or self._list_suspected_changes(runs)
-        return [*self.confirmed_changes, *suspected_changes]
+        return [*earlier_changes, *suspected_changes]
 
     def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""

@@ -141,3 +141,22 @@ def test_a_step_within_what_the_samples_of_a_level_vary_by_is_no_fact_at_once() 
     (beyond,) = find_level_changes([4808] * 6 + [4908] * 6, samples=[*samples[:6], *[(4908, 4908)] * 6])
     assert (within.index, within.wants_rerun) == (6, True)
     assert (beyond.index, beyond.wants_rerun, beyond.rule) == (6, False, "exact")
+
+
+@pytest.mark.parametrize("later_runs", [1, 7, 8, 9, 100])
+def test_a_change_after_the_first_run_stays_a_suspicion_however_many_runs_follow(later_runs: int) -> None:
+    values = [148] + [149] * later_runs
+    (change,) = find_level_changes(values, samples=[[value] * 2 for value in values])
+    assert (change.index, change.before, change.after, change.wants_rerun) == (1, 148, 149, True)
+
+
+def test_a_change_after_the_first_run_does_not_hide_behind_a_later_one() -> None:
+    values = [148] + [149] * 7 + [150] * 8
+    changes = find_level_changes(values, samples=[[value] * 2 for value in values])
+    assert [(change.index, change.before, change.after) for change in changes] == [(1, 148, 149), (8, 149, 150)]
+
+
+@pytest.mark.parametrize("first_samples", [[148], [148, 149]])
+def test_a_first_run_whose_samples_do_not_repeat_may_be_an_outlier(first_samples: list[int]) -> None:
+    values = [148] + [149] * 20
+    assert not find_level_changes(values, samples=[first_samples, *([149] * 2 for _ in range(20))])
