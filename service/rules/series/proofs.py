@@ -276,12 +276,14 @@ def _apply_proofs_to_drift(
         )
         return
 
-    # If such pairs contradict the drift, a suspicion is dropped, and a certain drift loses its cause.
+    # If such pairs contradict the drift, a suspicion is dropped, and a certain drift loses its cause. Another drift of
+    # the same direction would only add to the difference that the pairs do not show; one of the other could hide it.
+    opposite_drifts = [other for other in drifts if other.goes_up != drift.goes_up]
     refuting_span = next(
         (
             proof_range
             for proof_range in contradicting_ranges
-            if proof_range.contains(drift) and _is_alone(drift, proof_range, drifts)
+            if proof_range.contains(drift) and _is_alone(drift, proof_range, opposite_drifts)
         ),
         None,
     )

@@ -148,6 +148,20 @@ def test_a_step_of_the_runs_that_pairs_do_not_show_is_no_commits() -> None:
     assert "20 interleaved pairs of the two commits do not show it" in drift.change.evidence
 
 
+def test_pairs_that_do_not_differ_refute_all_suspicions_of_one_direction_between_them() -> None:
+    levels = [1000] * 6 + [1100] * 2 + [1200] * 2
+    two_steps = arrange_trend(points(*(f"A{n}={level}" for n, level in enumerate(levels))))
+    suspicions = find_drifts(two_steps, is_exact=True)
+    assert [(drift.goes_up, drift.change.wants_rerun) for drift in suspicions] == [(True, True)] * 2
+    assert apply_proofs(suspicions, [proof(5, 8, 1000, 1000)], two_steps) == []
+    (drop,) = apply_proofs(suspicions, [proof(5, 8, 1000, 950)], two_steps)
+    assert not drop.goes_up
+    assert apply_proofs(suspicions, [proof(5, 8, 1000, 1200)], two_steps) == suspicions, "either may be the change"
+    bump = arrange_trend(points(*(f"A{n}={level}" for n, level in enumerate(levels[:8] + [1000] * 2))))
+    steps = find_drifts(bump, is_exact=True)
+    assert apply_proofs(steps, [proof(5, 8, 1000, 1000)], bump) == steps, "one may undo the other"
+
+
 def test_a_stretch_is_covered_by_pairs_of_its_ends_or_beyond() -> None:
     trend = trend_of(1000, 1001, 1002, 1001)
     level = trend.path
