@@ -18,7 +18,7 @@ from service.store.engine import bulk
 from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject
 from service.store.revisions import revisions
 from service.store.revisions.named_commits import NamedCommit
-from service.store.series.points import SERIES_OF_RUN
+from service.store.series.points import IS_ON_TREND, SERIES_OF_RUN
 
 _MAX_NEAREST_COMMITS = 20
 """A level is looked for among so many measured commits up to a release, because not each measures all cases."""
@@ -95,7 +95,11 @@ def _read_levels(
     measured_revisions = session.execute(
         select(Revision.id, Revision.commit)
         .where(Revision.subject_id == subject_id, Revision.position <= position.scalar_subquery())
-        .where(select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists())
+        .where(
+            select(Run.number)
+            .where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED, IS_ON_TREND)
+            .exists()
+        )
         .order_by(Revision.position.desc())
         .limit(_MAX_EARLIER_COMMITS)
     ).all()
@@ -105,7 +109,7 @@ def _read_levels(
         .select_from(Run)
         .join(Series, SERIES_OF_RUN)
         .join(Point, (Point.series_id == Series.id) & (Point.run_number == Run.number))
-        .where(Run.revision_id.in_([row.id for row in nearest_revisions]), Run.quarantine.is_(None), Series.judged)
+        .where(Run.revision_id.in_([row.id for row in nearest_revisions]), IS_ON_TREND, Series.judged)
         .order_by(Run.started_at if newest else Run.started_at.desc())
     ).all()
     # The nearest commit counts, and of its runs the last one in the order of the rows.

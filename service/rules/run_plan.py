@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
+from service.schemas.history import Cause, Drift
 
 MAX_RERUNS = 8
 """How often a revision is measured again at most while a drift is in doubt. After that, the runs of the next commits
@@ -28,16 +29,20 @@ class Orders:
     ----------
     cross_measured_revisions
         Revisions to measure in the environment of the request for a cross-measurement.
+    dividing_revisions
+        Revisions whose runs in this environment would divide a change that commit and configuration made together, if
+        there were more of them; see :func:`list_dividing_runs`.
     in_doubt
         Whether the level of the newest runs in this environment is in doubt.
     revision_before
-        The newest revision on the previous level if fewer runs show the previous level than the new one; otherwise
-        None.
+        The newest revision on the level before a doubtful change if fewer runs show this level than the new one;
+        otherwise None. The new level may have been measured in another environment.
     measured_elsewhere
         Revisions that other hosts have measured.
     """
 
     cross_measured_revisions: frozenset[str] = frozenset()
+    dividing_revisions: frozenset[str] = frozenset()
     in_doubt: bool = False
     revision_before: str | None = None
     measured_elsewhere: frozenset[str] = frozenset()
@@ -101,8 +106,10 @@ def make_plan(
             if anchor is not None:
                 requested_revisions.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
+        attempts = Counter(run.revision for run in runs if run.environment == request.environment.hash)
         requested_revisions += _choose_cross_measured(order, runs, settled_revisions, requested_revisions, positions)
-        requested_revisions += _choose_rerun(order, runs, request.environment.hash, missing_revisions, positions)
+        requested_revisions += _choose_dividing(order, measured_revisions, attempts, positions)
+        requested_revisions += _choose_rerun(order, measured_revisions, attempts, requested_revisions, positions)
         planned_runs += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in requested_revisions
@@ -199,11 +206,40 @@ def _choose_cross_measured(
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
+def _choose_dividing(
+    order: Orders, measured_revisions: Collection[str], attempts: Mapping[str, int], positions: Mapping[str, int]
+) -> _Ordered:
+    """Return the dividing revision with the fewest runs; none if each was measured again often enough."""
+    revisions = [
+        revision for revision in order.dividing_revisions & set(measured_revisions) if attempts[revision] <= MAX_RERUNS
+    ]
+    revisions.sort(key=lambda revision: (attempts[revision], positions[revision]))
+    return [(revision, Reason.CROSS_MEASUREMENT) for revision in revisions[:1]]
+
+
+def list_dividing_runs(drift: Drift) -> list[tuple[str, str]]:
+    """Return the runs that may divide a drift that commit and configuration made together: revisions and environments.
+
+    If the two runs next to such a drift share the revision or the environment, one of them lies between the two changes
+    and shows the effect of one without the other. But a level of its own takes more than one run.
+    """
+    if drift.cause is not Cause.BOTH:
+        return []
+    before = drift.previous_revision, drift.environment_before
+    after = drift.revision, drift.environment_after
+    if before[1] == after[1]:
+        return [before, after]
+    if before[0] != after[0]:
+        return []
+    # The run between the changes has the old revision in the new environment, or the new one in the old environment.
+    return [after if drift.revision == drift.good else before]
+
+
 def _choose_rerun(
     order: Orders,
-    runs: Collection[StoredRun],
-    environment: str,
-    new_revisions: Iterable[str],
+    measured_revisions: Collection[str],
+    attempts: Mapping[str, int],
+    requested_runs: _Ordered,
     positions: Mapping[str, int],
 ) -> _Ordered:
     """Return a revision to measure again if the newest level is in doubt; none if the plan has a later revision anyway.
@@ -214,19 +250,23 @@ def _choose_rerun(
 
     Parameters
     ----------
-    new_revisions
-        The revisions that the plan measures for the first time.
+    measured_revisions
+        The revisions that were measured in the environment of the request.
+    attempts
+        How often each revision was run in this environment.
     """
-    measured_revisions = _list_measured_revisions(runs, environment)
-    if not order.in_doubt or not measured_revisions:
+    if not measured_revisions:
         return []
     newest_revision = max(measured_revisions, key=lambda revision: positions[revision])
-    if any(positions[revision] > positions[newest_revision] for revision in new_revisions):
+    if any(
+        reason is Reason.MISSING and positions[revision] > positions[newest_revision]
+        for revision, reason in requested_runs
+    ):
         return []
-    attempts = Counter(run.revision for run in runs if run.environment == environment)
-    for revision in (order.revision_before, newest_revision):
-        if revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
-            return [(revision, Reason.RERUN)]
+    for revision in (order.revision_before, newest_revision if order.in_doubt else None):
+        if revision is not None and revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
+            is_requested = any(revision == requested_revision for requested_revision, _ in requested_runs)
+            return [] if is_requested else [(revision, Reason.RERUN)]
     return []
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from service.nightly.queries import nightly_drifts
+from service.nightly.queries.recent_points import IS_IN_HISTORY
 from service.nightly.rules.digest import CaseRun, make_digest, merge_cells
 from service.store import shared_rows
 from service.store.models import Case, Host, NightlyRun, Revision, Run, Subject
@@ -64,7 +65,10 @@ def _read_cells(row: NightlyRun) -> tuple[NightlyCell, ...]:
 
 
 def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
-    """Return the newest run of each measured case of a cell, by the index of the case."""
+    """Return the newest run of each measured case of a cell, by the index of the case.
+
+    Later runs of its commit for bisects, proofs and labs are not part of the nightly run.
+    """
     keys = {shared_rows.make_case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:
         return {}
@@ -74,7 +78,7 @@ def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
         .join(Run.revision)
         .join(Run.case)
         .join(Run.host)
-        .where(Subject.name == cell.subject, Revision.commit == cell.revision, Host.name == cell.host)
+        .where(Subject.name == cell.subject, Revision.commit == cell.revision, Host.name == cell.host, IS_IN_HISTORY)
         .order_by(Run.started_at, Run.number)
     )
     # The rows are in chronological order, so the newest run of a case replaces older ones.

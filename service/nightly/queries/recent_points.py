@@ -18,7 +18,7 @@ from service.store.runs import runs
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
 _MAX_FAILURES = 300
-_IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HISTORY))
+IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HISTORY))
 """Selects the runs of histories: the runs of bisects, proofs and labs are not points of any series."""
 
 
@@ -28,7 +28,7 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
     ``workload`` is a part of the names of the workloads; an empty subject or workload selects all.
     """
     newest_points, join_condition = _select_newest(session, 1)
-    conditions = [_IS_IN_HISTORY, Series.metric == metric]
+    conditions = [IS_IN_HISTORY, Series.metric == metric]
     if subject:
         conditions.append(Subject.name == subject)
     if workload:
@@ -73,7 +73,7 @@ def _read_points(
         .join(Run, newest_points.c.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(_IS_IN_HISTORY, bulk.is_among(session, Series.id, series))
+        .where(IS_IN_HISTORY, bulk.is_among(session, Series.id, series))
     )
     return (RecentPoint(series_id, *names[series_id], *columns) for series_id, *columns in rows)
 
@@ -86,7 +86,7 @@ def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnE
     points_query = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)
         .join(Run, Point.run_number == Run.number)
-        .where(Point.series_id == Series.id, _IS_IN_HISTORY)
+        .where(Point.series_id == Series.id, IS_IN_HISTORY)
         .order_by(Point.run_number.desc())
         .correlate(Series)
     )
@@ -115,7 +115,7 @@ def list_failures(session: Session) -> list[UnmeasuredRun]:
             Run.outcome,
         )
         # The first condition is that of the partial index of unmeasured runs.
-        .where(Run.outcome != Outcome.MEASURED, _IS_IN_HISTORY)
+        .where(Run.outcome != Outcome.MEASURED, IS_IN_HISTORY)
         .order_by(Run.started_at.desc())
         .limit(_MAX_FAILURES)
     )

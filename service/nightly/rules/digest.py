@@ -9,6 +9,7 @@ from uuid import UUID
 
 from runner.contract import Outcome
 from runner.contract.nightly import CaseState, CellDigest, NightlyCase, NightlyCell, NightlyDigest, NightlyDrift
+from runner.contract.reused_counts import REUSED
 
 _STATES = {
     Outcome.MEASURED: CaseState.MEASURED,
@@ -118,7 +119,7 @@ def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
     """Return the outcome of one case of a cell, with the reason if it has no result."""
     if run is None:
         return NightlyCase(name=name, state=CaseState.MISSING, reason="no report has arrived")
-    if run.quarantine is not None:
+    if run.quarantine not in {None, REUSED}:
         return NightlyCase(name=name, state=CaseState.QUARANTINED, reason=run.quarantine, run_id=run.run_id)
     return NightlyCase(name=name, state=_STATES[run.outcome], reason=run.failure, run_id=run.run_id)
 

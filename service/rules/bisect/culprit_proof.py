@@ -13,6 +13,7 @@ from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.commit_search import ProofState
+from runner.contract.level import Number
 from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.relative_change import compute_symmetric_percent_change
@@ -179,19 +180,28 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
 
 
 def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
-    """Return how many pairs of commits differed in single runs, but not when they were measured interleaved."""
-    values_of_single_runs: dict[str, set[float]] = {}
-    sessions: dict[UUID, dict[str, float]] = {}
+    """Return how many pairs of commits of the range differed in single runs, but not when measured interleaved.
+
+    Earlier searches of other ranges, or for smaller changes, say nothing about this one.
+    """
+    values_of_single_runs: dict[str, set[Number]] = {}
+    sessions: dict[UUID, dict[str, Number]] = {}
     for observation in observations:
-        if observation.value is not None and observation.session is None:
+        if observation.value is None or observation.commit not in question.graph.index_of:
+            continue
+        if observation.session is None:
             values_of_single_runs.setdefault(observation.commit, set()).add(observation.value)
-        elif observation.value is not None and observation.session is not None:
+        else:
             sessions.setdefault(observation.session, {})[observation.commit] = observation.value
     n_unconfirmed = 0
     for value_by_commit in sessions.values():
         if len(value_by_commit) != 2:
-            continue  # only one of the two commits could be measured
+            continue  # only one of the two commits could be measured, or belongs to the range
         single_values = [values_of_single_runs.get(commit, set()) for commit in value_by_commit]
+        all_values = set.union(*single_values)
+        have_differed = single_values[0] != single_values[1] and (
+            max(all_values) - min(all_values) >= question.min_difference
+        )
         has_equal_values = len(set(value_by_commit.values())) == 1
-        n_unconfirmed += has_equal_values and single_values[0] != single_values[1]
+        n_unconfirmed += has_equal_values and have_differed
     return n_unconfirmed

@@ -68,7 +68,9 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {levels}{limit}.")
         if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
-            return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
+            if state.culprits:
+                return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
+            return Refused(sentence=_describe_small_changes(question, good, bad))
         if len(state.gaps) + len(state.culprits) > MAX_STEPS:
             return Refused(sentence=_describe_too_many_steps(question, values_in_range))
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
@@ -101,6 +103,15 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
         f"measured commits lie between {question.format_quantity(low, high)} and "
         f"{question.format_quantity(high, low)}. State the smallest difference that matters (--min-difference), or "
         "search a shorter range."
+    )
+
+
+def _describe_small_changes(question: Question, good: Number, bad: Number) -> str:
+    """Return why a search names no commit although the ends differ."""
+    return (
+        f"The ends differ (good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}), but "
+        f"no commit was found that moves the metric by {format_number(question.min_difference)} or more, the smallest "
+        "difference that matters: smaller changes may add up."
     )
 
 
@@ -226,10 +237,10 @@ class _ExactSearch:
             if dividing_commit is None:
                 is_complete = self._explain_undivided_gap(old_end, new_end, suspects)
             else:
-                halves = [
-                    (older, newer)
-                    for older, newer in ((old_end, dividing_commit), (dividing_commit, new_end))
-                    if self._do_levels_differ(older, newer)
+                halves = [(old_end, dividing_commit), (dividing_commit, new_end)]
+                # If no half differs by what matters, the culprit is more likely in the half that differs more.
+                halves = [half for half in halves if self._do_levels_differ(*half)] or [
+                    max(halves, key=lambda half: abs(self._get_level_of_gap(half[1]) - self._get_level_of_gap(half[0])))
                 ]
                 # Search both halves, even if the first is not complete, so that the gaps of both are opened.
                 results = [self.find_culprits_between(older, newer) for older, newer in halves]
@@ -252,10 +263,16 @@ class _ExactSearch:
             ancestry = self.graph.collect_ancestry(commit)
             if commit == good or not ancestry & 1 or self._contains_some_candidates(ancestry):
                 continue
-            ancestors = ancestry & ~(1 << self.graph.index_of[commit])
-            level_without_own = self.values[good] + self._sum_effects(ancestors)
+            # Changes that do not matter add up over many commits, so the level is explained if it is the expected one
+            # after any commit before it.
+            explained_ancestors = self._list_ancestors_of(commit, explained_commits)
+            nearest_ancestor = self._choose_newest(explained_ancestors)
+            level_without_own = self._predict_level(nearest_ancestor, ancestry & ~(1 << self.graph.index_of[commit]))
             self._update_culprit(commit, level_without_own)
-            if self.do_differ(self.values[good] + self._sum_effects(ancestry), self.values[commit]):
+            if all(
+                self.do_differ(self._predict_level(ancestor, ancestry), self.values[commit])
+                for ancestor in explained_ancestors
+            ):
                 # A further culprit may contradict the levels of earlier commits, so all commits are checked again.
                 return self._explain_level(commit, level_without_own, explained_commits) and self.explain_inner_commits(
                     good
@@ -286,7 +303,7 @@ class _ExactSearch:
         """
         graph = self.graph
         ancestry = graph.collect_ancestry(commit)
-        explained_ancestors = [name for name in explained_commits if ancestry >> graph.index_of[name] & 1]
+        explained_ancestors = self._list_ancestors_of(commit, explained_commits)
         suspects = ancestry & ~reduce(or_, map(graph.collect_ancestry, explained_ancestors))
         ancestries = {name: graph.collect_ancestry(name) for name in graph.list_members(suspects)}
         n_tested_by_commit = {
@@ -296,9 +313,7 @@ class _ExactSearch:
         }
         if n_tested_by_commit:
             return self._open_gap(suspects, n_tested_by_commit)
-        parent = max(
-            explained_ancestors, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name])
-        )
+        parent = self._choose_newest(explained_ancestors)
         self.culprits[commit] = Culprit(
             commit=commit,
             parent=parent,
@@ -356,15 +371,19 @@ class _ExactSearch:
         )
         return next(levels, None)
 
-    def _find_newest_measured_ancestor(self, commit: str) -> str:
-        """Return the newest measured ancestor of a commit that cannot be measured; it has the same level."""
+    def _list_ancestors_of(self, commit: str, measured_commits: Iterable[str]) -> list[str]:
+        """Return those of the measured commits that a commit contains."""
+        ancestry = self.graph.collect_ancestry(commit)
+        return [name for name in measured_commits if ancestry >> self.graph.index_of[name] & 1]
+
+    def _choose_newest(self, measured_commits: Iterable[str]) -> str:
+        """Return the commit that contains the most commits."""
         graph = self.graph
-        measured_ancestors = [
-            name for name in self.values if graph.collect_ancestry(commit) >> graph.index_of[name] & 1
-        ]
-        return max(
-            measured_ancestors, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name])
-        )
+        return max(measured_commits, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
+
+    def _predict_level(self, reference: str, commits: int) -> Number:
+        """Return the level after ``commits``, a bit set, that the culprits explain, from that of a measured commit."""
+        return self.values[reference] + self._sum_effects(commits & ~self.graph.collect_ancestry(reference))
 
     def _find_dividing_commit(self, old_end: str, new_end: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap; None if there is none.
@@ -407,11 +426,10 @@ class _ExactSearch:
             known_effects=innocent_commits | self._sole_candidates,
         )
         is_complete, cleared_commits = self._explain_branches(new_end, suspects, references)
-        if not is_complete:
-            return False
         expected_level = self._get_level_of_gap(old_end) + self._sum_effects(suspects)
-        if not self.do_differ(expected_level, self._get_level_of_gap(new_end)):
-            return True
+        is_small = not self.do_differ(expected_level, self._get_level_of_gap(new_end))
+        if not is_complete or (is_small and self._do_levels_differ(old_end, new_end)):
+            return is_complete
         # Otherwise measure the suspects that can be compared.
         remaining_suspects = suspects & ~cleared_commits
         innocent_commits = self._innocent_commits
@@ -423,6 +441,8 @@ class _ExactSearch:
         n_tested_by_commit = self._count_tested_by_commit(new_end, remaining_suspects, references)
         if n_tested_by_commit:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
+        if is_small:
+            return True
         # If none can be compared, measure the commit that makes the most suspects comparable, or else the parents of
         # the newer end.
         useful_commit = references.choose_most_useful_commit(
@@ -450,7 +470,8 @@ class _ExactSearch:
         parent = old_end
         if old_end not in self.values:
             # The older end cannot be measured: all commits since its newest measured ancestor are in doubt.
-            parent = self._find_newest_measured_ancestor(old_end)
+            # It has the same level as its newest measured ancestor.
+            parent = self._choose_newest(self._list_ancestors_of(old_end, self.values))
             candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
         self.culprits[new_end] = Culprit(
             commit=new_end,

@@ -16,9 +16,13 @@ from runner.contract import Verdict
 from runner.contract.proof_power import DEFAULT_RISE_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
+from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Number
+
+_SAME_SIZE_DIVISOR = 20
+"""Two changes that differ by no more than this part of the change count as equally large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +256,10 @@ def _apply_proofs_to_drift(
         for proof_range in proof_ranges
         if proof_range.proof.verdict is Verdict.CHANGED and proof_range not in confirming_ranges
     ] + refuting_ranges
+    if drift.cause is Cause.BOTH:
+        # Pairs in one environment show only what the commit changed. The rest is the configuration's.
+        confirming_ranges = [entry for entry in confirming_ranges if _is_about_as_large(entry.proof, drift)]
+        contradicting_ranges = refuting_ranges
 
     # If pairs within its range differ, each of their ranges becomes a drift of its own.
     inner_ranges = [proof_range for proof_range in confirming_ranges if proof_range.lies_within(drift)]
@@ -276,17 +284,23 @@ def _apply_proofs_to_drift(
         )
         return
 
-    # If such pairs contradict the drift, a suspicion is dropped, and a certain drift loses its cause.
+    # If such pairs contradict the drift, a suspicion is dropped, and a certain drift loses its cause; if commits and
+    # configuration were its cause, the configuration remains. Another drift of the same direction would only add to
+    # the difference that the pairs do not show; one of the other direction could hide it.
+    opposite_drifts = [other for other in drifts if other.goes_up != drift.goes_up]
     refuting_span = next(
         (
             proof_range
             for proof_range in contradicting_ranges
-            if proof_range.contains(drift) and _is_alone(drift, proof_range, drifts)
+            if proof_range.contains(drift) and _is_alone(drift, proof_range, opposite_drifts)
         ),
         None,
     )
     if refuting_span is None:
         yield _narrow_drift(drift, [entry for entry in refuting_ranges if entry.overlaps(drift)]), None
+    elif drift.cause is Cause.BOTH:
+        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs exclude the commits"
+        yield replace(drift, cause=Cause.CONFIG, change=_append_evidence(drift.change, evidence_clause)), None
     elif not drift.change.wants_rerun:
         evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show it"
         yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, evidence_clause)), None
@@ -294,6 +308,13 @@ def _apply_proofs_to_drift(
 
 def _has_same_direction(proof_range: _ProofRange, drift: SeriesDrift) -> bool:
     return proof_range.proof.goes_up == drift.goes_up
+
+
+def _is_about_as_large(proof: Proof, drift: SeriesDrift) -> bool:
+    """Return whether pairs show a change as large as that of a drift, within a twentieth or the noise."""
+    size = abs(drift.change.after - drift.change.before)
+    noise = 0 if drift.change.rule in REPEATING_RULES else drift.spread
+    return abs(proof.size - size) <= max(noise, size / _SAME_SIZE_DIVISOR)
 
 
 def _is_alone(drift: SeriesDrift, proof_range: _ProofRange, drifts: Sequence[SeriesDrift]) -> bool:

@@ -10,7 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.run_plan import DriftEnd, Orders, find_series_in_doubt
+from service.rules.run_plan import DriftEnd, Orders, find_series_in_doubt, list_dividing_runs
+from service.rules.series.describe_drift import REPEATING_RULES
+from service.schemas.history import Cause, Drift
 from service.store import shared_rows
 from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
@@ -31,25 +33,25 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
         to_cross_measure[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
     alike_by_key = {key: alike_environments[index] for index, key in enumerate(keys)}
-    revisions_to_rerun = _map_revisions_to_rerun(session, request.subject, host, alike_by_key)
+    keys_in_doubt, revisions_before = _find_doubts(session, request.subject, host, alike_by_key)
+    dividing_revisions = _map_dividing_revisions(session, request.subject, host, alike_by_key)
     revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(
             cross_measured_revisions=frozenset(to_cross_measure[key]),
-            in_doubt=key in revisions_to_rerun,
-            revision_before=revisions_to_rerun.get(key),
+            dividing_revisions=frozenset(dividing_revisions[key]),
+            in_doubt=key in keys_in_doubt,
+            revision_before=revisions_before.get(key),
             measured_elsewhere=frozenset(revisions_elsewhere[key]),
         )
         for index, key in enumerate(keys)
     }
 
 
-def _map_revisions_to_rerun(
+def _find_doubts(
     session: Session, subject: str, host: str, alike_by_key: Mapping[str, frozenset[str]]
-) -> dict[str, str | None]:
-    """Return the revision to measure again for each case whose newest level is in doubt, by the case's key.
-
-    The revision is :attr:`Orders.revision_before`; None to measure the newest revision again.
+) -> tuple[set[str], dict[str, str]]:
+    """Return the keys of the cases whose newest level is in doubt, and :attr:`Orders.revision_before` of each case.
 
     Parameters
     ----------
@@ -76,13 +78,16 @@ def _map_revisions_to_rerun(
         )
         for series_id, key, position, document in rows
     )
-    revisions_to_rerun: dict[str, str | None] = {}
+    keys_in_doubt: set[str] = set()
+    revisions_before: dict[str, str] = {}
     for end in find_series_in_doubt(ends):
         key = key_of[end.series]
         if end.environment in alike_by_key.get(key, frozenset()):
+            keys_in_doubt.add(key)
+        if end.revision_before:
             # If several series of a case are in doubt, the first revision that is found is used.
-            revisions_to_rerun[key] = revisions_to_rerun.get(key) or end.revision_before
-    return revisions_to_rerun
+            revisions_before.setdefault(key, end.revision_before)
+    return keys_in_doubt, revisions_before
 
 
 def _find_revision_to_rerun(document: Mapping[str, Any], alike_environments: frozenset[str]) -> str | None:
@@ -94,10 +99,38 @@ def _find_revision_to_rerun(document: Mapping[str, Any], alike_environments: fro
     evidence = document["evidence"]
     if document["environment_before"] not in alike_environments or evidence["n_before"] >= evidence["n_after"]:
         return None
-    if document["previous_revision"] == document["revision"]:
+    if document["previous_revision"] == document["revision"] and document["environment_after"] in alike_environments:
         return None
     # last_good is certainly on the level before; if the position of the change is uncertain, previous_revision is not.
     return document.get("last_good") or str(document["previous_revision"])
+
+
+def _map_dividing_revisions(
+    session: Session, subject: str, host: str, alike_by_key: Mapping[str, frozenset[str]]
+) -> dict[str, set[str]]:
+    """Return :attr:`Orders.dividing_revisions` of each case, by the case's key.
+
+    Only counts that repeat need them: the levels of noisy metrics take more runs than a plan orders.
+    """
+    rows = session.execute(
+        select(Case.key, DriftRow.document)
+        .select_from(Series)
+        .join(DriftRow, DriftRow.series_id == Series.id)
+        .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Subject.name == subject, Host.name == host, Case.key.in_(alike_by_key), Series.judged)
+        .where(EventDriftRow.cause == Cause.BOTH, EventDriftRow.still_detected)
+    )
+    by_case: dict[str, set[str]] = defaultdict(set)
+    for key, document in rows:
+        drift = Drift.model_validate(document)
+        if drift.rule in REPEATING_RULES:
+            by_case[key] |= {
+                revision for revision, environment in list_dividing_runs(drift) if environment in alike_by_key[key]
+            }
+    return by_case
 
 
 def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:

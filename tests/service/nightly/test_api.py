@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import random
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from runner.contract import Environment, Report
+from runner.contract import Environment, Failure, Report, Stage
 from runner.contract.judging import Judging
+from runner.contract.report import Purpose
+from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE, commit
@@ -63,6 +66,20 @@ def test_each_case_says_what_came_of_it(api: Api) -> None:
     nightly_run = put(api, carried_out(host=host, attempts=2))
     assert [case["state"] for case in nightly_run["cells"][0]["cases"]] == ["measured", "measured"]
     assert nightly_run["complete"]
+
+
+def test_a_case_stays_measured_whatever_other_runs_its_commit_has(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    api.send(reports.report(3, 100, at=3), reports.report(3, 100, at=3, case=OTHER_CASE))
+    for more in ({"purpose": Purpose.BISECT}, {"purpose": Purpose.PROOF}, {"experimental": True}):
+        api.send(reports.report(3, 100, at=9, **more))
+        failure = Failure(stage=Stage.RUN, message="killed", temporary=True)
+        api.send(reports.report(3, at=9, failure=failure, **more))
+    assert put(api, carried_out(host=host))["complete"]
+    origin = ReusedCounts(run_id=uuid.uuid4(), commit=commit(2))
+    api.send(reports.report(3, 100, at=10, reused=origin))
+    assert put(api, carried_out(host=host))["complete"]
 
 
 def test_a_drift_that_begins_at_the_nights_revision_is_told(api: Api) -> None:

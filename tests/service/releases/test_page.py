@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import html
 import re
+import uuid
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from runner.contract import RevisionList
-from runner.contract.report import Ref
+from runner.contract.report import Purpose, Ref
+from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import GLIBC, JEMALLOC, OTHER_CASE, commit
@@ -132,3 +134,29 @@ def test_a_change_that_was_undone_is_neither_worse_nor_better(app: APIFlask) -> 
     assert "1 of 2 series is worse, 0 better, 1 the same." in text
     assert "+50 faults" in text, "the drifts are still listed"
     assert "1 series changed and 1 did not, over 2 commits." in text
+
+
+def test_a_release_has_the_level_of_a_history_even_if_many_later_commits_were_only_searched(api: Api) -> None:
+    """Commit 4 adds 50 faults; bisects measured each of the thirty commits after it, up to the release."""
+    commits = tuple(reports.revision(number) for number in range(1, 36))
+    refs = (Ref(kind="tag", name="v1", commit=commit(2)), Ref(kind="tag", name="v2", commit=commit(35)))
+    sent = RevisionList(revisions=commits, refs=refs).model_dump(mode="json")
+    assert api.client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    api.send(*reports.proven(100, 100, 100, 150))
+    api.send(*(reports.report(number, 150, purpose=Purpose.BISECT) for number in range(5, 36)))
+    found = api.client.get("/releases/v1...v2.json").json
+    assert [(change["before"], change["after"], change["rest"]) for change in found["changes"]] == [(100, 150, 0)]
+    assert found["head"]["measured"] == commit(4)
+
+
+def test_a_release_whose_counts_were_reused_has_these_counts(api: Api) -> None:
+    commits = tuple(reports.revision(number) for number in range(1, 36))
+    refs = (Ref(kind="tag", name="v1", commit=commit(2)), Ref(kind="tag", name="v2", commit=commit(35)))
+    sent = RevisionList(revisions=commits, refs=refs).model_dump(mode="json")
+    assert api.client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    api.send(*reports.proven(100, 100, 100, 150))
+    origin = ReusedCounts(run_id=uuid.uuid4(), commit=commit(4))
+    api.send(*(reports.report(number, 150, reused=origin) for number in range(5, 36)))
+    found = api.client.get("/releases/v1...v2.json").json
+    assert [(change["before"], change["after"], change["rest"]) for change in found["changes"]] == [(100, 150, 0)]
+    assert found["head"]["measured"] == commit(35)

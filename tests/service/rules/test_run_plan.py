@@ -150,6 +150,20 @@ def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None
     assert ordered(orders, stored(3), 2) == [(2, "missing")]
 
 
+def test_runs_that_may_divide_a_change_are_repeated_one_at_a_time_and_eight_times_at_most() -> None:
+    orders = Orders(dividing_revisions=frozenset(map(commit, (2, 3, 7))))
+    runs = stored(1, 2, 3, 3) + stored(7, environment=JEMALLOC)
+    order = []
+    while made := ordered(orders, runs):
+        ((number, reason),) = made
+        assert reason == "cross_measurement"
+        order.append(number)
+        runs += stored(number)
+    assert order[:3] == [2, 2, 3]
+    assert (order.count(2), order.count(3)) == (8, 7), "not in another environment, where 7 was measured"
+    assert ordered(replace(orders, in_doubt=True), stored(1, 2)) == [(2, "cross_measurement")], "not twice"
+
+
 @pytest.mark.parametrize("outcome", [Outcome.MEASURED, Outcome.FAILED])
 def test_a_doubtful_newest_run_is_measured_again_once_at_a_time_and_eight_times_at_most(outcome: Outcome) -> None:
     doubtful = Orders(in_doubt=True)
@@ -195,14 +209,26 @@ def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_firs
     assert ordered(elsewhere, stored(4), 5) == [(5, "missing")]
 
 
-@given(requested=numbers, here=numbers, cross_measured=numbers, elsewhere=numbers, unsure=st.booleans())
+@given(
+    requested=numbers, here=numbers, cross_measured=numbers, dividing=numbers, elsewhere=numbers, unsure=st.booleans()
+)
 def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
-    requested: list[int], here: list[int], cross_measured: list[int], elsewhere: list[int], unsure: bool
+    requested: list[int],
+    here: list[int],
+    cross_measured: list[int],
+    dividing: list[int],
+    elsewhere: list[int],
+    unsure: bool,
 ) -> None:
-    revision_before = commit(min(here)) if here else None
-    orders = Orders(frozenset(map(commit, cross_measured)), unsure, revision_before, frozenset(map(commit, elsewhere)))
+    orders = Orders(
+        cross_measured_revisions=frozenset(map(commit, cross_measured)),
+        dividing_revisions=frozenset(map(commit, dividing[:2])),
+        in_doubt=unsure,
+        revision_before=commit(min(here)) if here else None,
+        measured_elsewhere=frozenset(map(commit, elsewhere)),
+    )
     runs = stored(*here)
-    for _ in range(2 * MAX_RERUNS + 2):
+    for _ in range(4 * MAX_RERUNS + 2):
         planned = ordered(orders, runs, *requested)
         assert len({number for number, _ in planned}) == len(planned)
         runs += stored(*(number for number, _ in planned))

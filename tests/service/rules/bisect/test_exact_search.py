@@ -261,3 +261,40 @@ def test_a_metric_that_moves_everywhere_is_refused_within_the_budget():
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: the metric moves at more than 16 places")
     assert len(seen) <= 16 * (2 * log2(1000) + 4)
+
+
+def test_changes_that_do_not_matter_add_up_to_no_culprit():
+    levels = [1000, 1030, 1030, 1035, 1035, 1038, 1038, 1040, 1044, 1044, 1040, 1040, 1037, 1040, 1060]
+    truth = {f"c{place}": level for place, level in enumerate(levels)}
+    question = Question(good="c0", bad="c14", commits=line(14), min_difference=10)
+    seen = [Observation(commit=commit, value=level) for commit, level in truth.items()]
+    for known in (seen, seen[:1] + seen[6:8] + seen[-1:]):
+        answer, _ = lead(lambda *asked, known=known: search_exact(asked[0], [*known, *asked[1]]), question, truth)
+        assert isinstance(answer, Found)
+        assert {culprit.commit: culprit.own_change for culprit in answer.culprits} == {"c1": 30, "c14": 20}
+
+
+@given(st.integers(2, 14), st.data())
+def test_each_culprit_moves_the_metric_by_what_matters_if_all_commits_drift_a_little(length, data):
+    nodes = line(length)
+    small = {f"c{place}": data.draw(st.integers(-4, 4)) for place in range(1, length + 1)}
+    steps = small | {f"c{data.draw(st.integers(1, length))}": data.draw(st.sampled_from([12, 40, -60]))}
+    truth = levels(nodes, steps)
+    question = Question(good="c0", bad=f"c{length}", commits=nodes, min_difference=10)
+    answer, _ = lead(search_exact, question, truth)
+    culprits = answer.culprits if isinstance(answer, Found) else ()
+    assert {culprit.commit: culprit.own_change for culprit in culprits}.items() <= {
+        commit: size for commit, size in steps.items() if abs(size) >= 10
+    }.items()
+    if isinstance(answer, Found):
+        assert culprits
+
+
+def test_smaller_changes_that_add_up_are_refused_with_the_numbers():
+    truth = {f"c{place}": 100 + 6 * place for place in range(3)}
+    answer, _ = lead(search_exact, Question(good="c0", bad="c2", commits=line(2), min_difference=10), truth)
+    assert isinstance(answer, Refused)
+    assert answer.sentence == (
+        "The ends differ (good 100, bad 112), but no commit was found that moves the metric by 10 or more, the "
+        "smallest difference that matters: smaller changes may add up."
+    )

@@ -148,6 +148,37 @@ def test_a_step_of_the_runs_that_pairs_do_not_show_is_no_commits() -> None:
     assert "20 interleaved pairs of the two commits do not show it" in drift.change.evidence
 
 
+def test_pairs_that_do_not_differ_refute_all_suspicions_of_one_direction_between_them() -> None:
+    levels = [1000] * 6 + [1100] * 2 + [1200] * 2
+    two_steps = arrange_trend(points(*(f"A{n}={level}" for n, level in enumerate(levels))))
+    suspicions = find_drifts(two_steps, is_exact=True)
+    assert [(drift.goes_up, drift.change.wants_rerun) for drift in suspicions] == [(True, True)] * 2
+    assert apply_proofs(suspicions, [proof(5, 8, 1000, 1000)], two_steps) == []
+    (drop,) = apply_proofs(suspicions, [proof(5, 8, 1000, 950)], two_steps)
+    assert not drop.goes_up
+    assert apply_proofs(suspicions, [proof(5, 8, 1000, 1200)], two_steps) == suspicions, "either may be the change"
+    bump = arrange_trend(points(*(f"A{n}={level}" for n, level in enumerate(levels[:8] + [1000] * 2))))
+    steps = find_drifts(bump, is_exact=True)
+    assert apply_proofs(steps, [proof(5, 8, 1000, 1000)], bump) == steps, "one may undo the other"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cause", "pairs"),
+    [(1007, 1027, Cause.BOTH, None), (1000, 1027, Cause.COMMIT, 20), (1027, 1027, Cause.CONFIG, None)],
+)
+def test_pairs_in_one_environment_blame_a_commit_only_for_what_they_show(
+    before: int, after: int, cause: Cause, pairs: int | None
+) -> None:
+    """Commit 13 came with another environment, in which one run of commit 12 lies between the two levels."""
+    runs = (*(f"A{n}=1000" for n in range(13)), "B12=1007", *(f"B{n}=1027" for n in range(13, 19)))
+    trend = arrange_trend(points(*runs))
+    (both,) = find_drifts(trend, is_exact=True)
+    assert both.cause is Cause.BOTH
+    (drift,) = apply_proofs([both], [replace(proof(12, 13, before, after), environment="B")], trend)
+    assert (drift.cause, drift.pairs) == (cause, pairs)
+    assert (drift.change.before, drift.change.after) == (1000, 1027)
+
+
 def test_a_stretch_is_covered_by_pairs_of_its_ends_or_beyond() -> None:
     trend = trend_of(1000, 1001, 1002, 1001)
     level = trend.path

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Outcome, Reason, Stage
@@ -95,6 +97,49 @@ def test_where_commit_and_environment_changed_at_once_both_are_cross_measured_an
     assert {(c["split"]["commit"], c["split"]["config"], c["split"]["interaction"]) for c in cross_measurements} == {
         (15, 65, 10)
     }
+
+
+def measure_what_is_planned(api: Api, level: Callable[[int, Environment], int], environment: Environment) -> list[int]:
+    """Measure the cross-measurements and reruns of an environment until none is planned; return them in order."""
+    taken: list[int] = []
+    while runs := [number for number, reason in told(api, environment=environment) if reason != "missing"]:
+        assert len(taken) < 20, "it ends"
+        for number in runs:
+            faults = level(number, environment)
+            api.send(reports.report(number, faults, faults, environment=environment, at=100 + len(taken)))
+            taken.append(number)
+    return taken
+
+
+@pytest.mark.parametrize("order", ["anchor", "new in old", "old in new"])
+def test_one_run_between_two_simultaneous_changes_is_repeated_until_it_divides_them(api: Api, order: str) -> None:
+    """In a long history, the allocator adds 7 faults and commit 13 adds 20; one run shows one without the other."""
+
+    def level(number: int, environment: Environment) -> int:
+        return 1000 + 7 * (environment is JEMALLOC) + 20 * (number >= 13)
+
+    api.put_revisions(*range(1, 17))
+    api.send(*(reports.report(number, *[level(number, GLIBC)] * 2) for number in range(1, 13)))
+    if order == "anchor":
+        api.send(reports.report(12, 1007, 1007, environment=JEMALLOC, at=13))
+    api.send(*(reports.report(number, 1027, 1027, environment=JEMALLOC, at=number + 10) for number in range(13, 17)))
+    assert [drift["cause"] for drift in api.drifts()] == ["both"]
+    environment = GLIBC if order == "new in old" else JEMALLOC
+    assert len(measure_what_is_planned(api, level, environment)) <= 4
+    assert {drift["cause"]: drift["change"] for drift in api.drifts()} == {"commit": 20, "config": 7}
+    assert told(api, environment=environment) == []
+
+
+def test_a_level_that_few_runs_of_an_older_environment_show_is_measured_again_where_it_was(api: Api) -> None:
+    api.send(*(reports.report(number, 1000, 1000) for number in (1, 2)))
+    api.send(*(reports.report(number, 1007, 1007, environment=JEMALLOC, at=number + 10) for number in range(2, 8)))
+    (drift,) = api.drifts()
+    assert (drift["cause"], drift["evidence"]["wants_rerun"]) == ("config", True)
+    assert told(api, environment=JEMALLOC) == [(7, "rerun")]
+    assert told(api) == [(2, "rerun")]
+    assert set(measure_what_is_planned(api, lambda *_: 1000, GLIBC)) == {2}
+    assert [drift["evidence"]["wants_rerun"] for drift in api.drifts()] == [False]
+    assert told(api, environment=JEMALLOC) == []
 
 
 def test_what_cannot_be_cross_measured_stays_both(api: Api) -> None:

@@ -179,6 +179,19 @@ def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
     assert 1 < int(commit, 16) < 12
 
 
+def test_failed_proofs_of_earlier_searches_do_not_end_a_search_for_another_change(api: Api) -> None:
+    """Single runs of the commits 1 to 8 were off by a fault, which pairs did not show. Commit 13 adds 500 faults."""
+    for number in (1, 3, 5, 7):
+        session = uuid.uuid4()
+        api.send(reports.report(number, 7), reports.report(number + 1, 8))
+        api.send(interleaved(number, 7, session), interleaved(number + 1, 7, session))
+    api.send(*(reports.report(number, 7 + 500 * (number >= 13)) for number in (10, 12, 13, COMMITS)))
+    for asked in ({"good": reports.commit(10)}, {"min_difference": 50}):
+        answer = ask(api, **asked)["answer"]
+        assert (answer["kind"], answer.get("commit")) == ("prove", reports.commit(13))
+    assert ask(api)["answer"]["kind"] == "refused", "differences of one fault say nothing in this range"
+
+
 def test_a_noisy_metric_is_proven_by_as_many_pairs_as_it_takes(api: Api) -> None:
     noise = random.Random(1)
     session: uuid.UUID | None = None
