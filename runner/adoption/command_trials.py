@@ -26,6 +26,7 @@ from runner.adoption.command_choice import (
 )
 from runner.adoption.larger_input import name_larger_file
 from runner.adoption.own_code import executes_own_code
+from runner.adoption.port_arguments import list_port_arguments
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (
@@ -255,7 +256,28 @@ class FirstMeasurement:
             server = self._find_server(proposal, run, tree)
             if server:
                 return self._try_server(proposal, server, tree)
+        if _may_need_port(tried):
+            server = self._find_server_that_needs_port(proposal, run, tree)
+            if server:
+                return self._try_server(proposal, server, tree)
         return tried
+
+    def _find_server_that_needs_port(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
+        """Start a command that did no work with the port that its usage asks for; return a proposal if it listens.
+
+        The usage is in what the command prints, or else in its help.
+        """
+        program = replace(run, program=get_program(run))
+        for asking in (program, replace(program, command=f"{run.command} --help")):
+            answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
+            variants = list_port_arguments(answer.output, _OTHER_PORT)
+            for arguments in variants:
+                server = self._find_server(proposal, replace(program, command=f"{run.command} {arguments}"), tree)
+                if server:
+                    return server
+            if variants:
+                break
+        return None
 
     def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Measure a server that was seen to listen, under its proposed load."""
@@ -498,6 +520,14 @@ class FirstMeasurement:
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         """Return a build and a command as a workload, with a time limit in seconds."""
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def _may_need_port(tried: TriedCommand) -> bool:
+    """Return whether a command may be a server that asks for its port: a program that did no work without arguments."""
+    run = tried.run
+    is_bare = run.may_do_nothing and not run.file and not run.only_describes_itself
+    did_nothing = tried.prints_usage or not (tried.faults or tried.timed_out)
+    return is_bare and did_nothing and not run.is_test and not run.is_server and not _BENCHMARK.search(run.command)
 
 
 def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:

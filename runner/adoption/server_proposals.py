@@ -213,8 +213,10 @@ def propose_listening_server(
 
 
 def list_port_variants(run: RunProposal, port: int) -> list[RunProposal]:
-    """Return a command with each of the usual ways to set a server's port: a variable, or an option."""
-    commands = (f"env PORT={port} {run.command}", f"{run.command} --port {port}", f"{run.command} -p {port}")
+    """Return a command with each of the usual ways to set a server's port: a variable, an option, the only argument."""
+    commands = [f"env PORT={port} {run.command}", f"{run.command} --port {port}", f"{run.command} -p {port}"]
+    if " " not in run.command:
+        commands.append(f"{run.command} {port}")
     return [replace(run, command=command, program=get_program(run)) for command in commands]
 
 

@@ -271,3 +271,33 @@ def test_an_error_that_the_file_names_is_no_error_of_the_program(
     first = FirstMeasurement.__new__(FirstMeasurement)
     run = RunProposal("./x a", input_file="a")
     assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads
+
+
+@pytest.mark.parametrize(
+    ("text", "started"),
+    [
+        ("usage: x PORT\n", ["./x 29999"]),
+        ("usage: x [--port PORT]\n", ["./x --port 29999"]),
+        ("usage: x FILE\n", []),
+        ("it failed\n", []),
+    ],
+)
+def test_a_program_whose_usage_names_a_port_is_started_with_one_before_any_file(
+    text: str, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+
+    def find_server(_: object, __: BuildProposal, run: RunProposal, ___: Path) -> RunProposal:
+        found.append(run.command)
+        return replace(run, obstacle="it listens")
+
+    monkeypatch.setattr(FirstMeasurement, "_find_server", find_server)
+    tried = try_file_runs({}, monkeypatch, BARE, WITH_FILE, help_text=text)
+    assert found == started
+    assert tried == (started or ["./x", "./x t/a", FROM_INPUT])
+
+
+def test_a_client_whose_usage_names_a_port_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    tried = try_file_runs({}, monkeypatch, BARE, WITH_FILE, help_text="usage: x HOST PORT\n")
+    assert tried == ["./x", "./x t/a", FROM_INPUT]

@@ -141,6 +141,7 @@ def test_a_server_is_told_its_port_in_the_usual_ways_and_gets_a_folder_to_serve(
         *("env PORT=29999 ./srv .", "./srv . --port 29999", "./srv . -p 29999")
     ]
     assert {(variant.program, variant.file) for variant in list_port_variants(run, 29999)} == {("./srv", "")}
+    assert list_port_variants(RunProposal("./srv"), 29999)[-1].command == "./srv 29999"
 
 
 def test_a_server_that_does_not_speak_http_is_told() -> None:
