@@ -24,7 +24,8 @@ from runner.adoption.command_choice import (
     is_redirected,
     may_ignore_file,
 )
-from runner.adoption.larger_input import name_larger_file
+from runner.adoption.exit_status import accept_result_status
+from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.port_arguments import list_port_arguments
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
@@ -274,6 +275,10 @@ class FirstMeasurement:
             for arguments in variants:
                 server = self._find_server(proposal, replace(program, command=f"{run.command} {arguments}"), tree)
                 if server:
+        accepted_run = accept_result_status(run, tried.problem)
+        if accepted_run:
+            return self._try_run(proposal, accepted_run, tree)
+        server = None
                     return server
             if variants:
                 break

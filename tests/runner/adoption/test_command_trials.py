@@ -301,3 +301,13 @@ def test_a_client_whose_usage_names_a_port_is_no_server(monkeypatch: pytest.Monk
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
     tried = try_file_runs({}, monkeypatch, BARE, WITH_FILE, help_text="usage: x HOST PORT\n")
     assert tried == ["./x", "./x t/a", FROM_INPUT]
+
+
+def test_a_solver_that_ends_with_its_result_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = RunProposal("./x a.cnf", input_file="a.cnf")
+    accepted = "sh -c './x a.cnf; test $? -eq 10'"
+    outcomes = {
+        "./x a.cnf": TriedCommand(solve, (), "`./x a.cnf` ended with exit code 10"),
+        accepted: TriedCommand(solve, (9, 9)),
+    }
+    assert try_file_runs(outcomes, monkeypatch, solve) == [accepted]
