@@ -98,6 +98,8 @@ _HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
 _FIRST_ERROR_STATUS = 400
 _PYTHON_STARTS = ("venv/bin/python ", "python3 ")
 """How commands start that run a Python program."""
+_STANDARD_INPUT_ARGUMENT = "-"
+"""The usual argument by which a program that takes text as its argument reads its standard input instead."""
 _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
 _MIN_RANGE_RATIO = 10
@@ -196,11 +198,16 @@ class FirstMeasurement:
                 return
             if _has_enough_inputs(run, earlier_results):
                 continue
-            for candidate in _list_variants(run, earlier_results):
+            variants = _list_variants(run, earlier_results)
+            for candidate in variants:
                 show_progress(f"trying {candidate.command}")
                 tried = self._try_program_or_server(proposal, candidate, tree)
-                is_redirected_variant = candidate is not run
-                if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, run, tree):
+                is_redirected_variant = is_redirected(candidate)
+                if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
+                    tried = TriedCommand(candidate, (), "it does not open the file: it does the same without it")
+                    if redirect_file_to_input(run) in variants:
+                        variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
+                if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, candidate, tree):
                     tried = TriedCommand(
                         candidate,
                         (),
@@ -210,6 +217,22 @@ class FirstMeasurement:
                 yield tried
                 if tried.run.is_server or (tried.faults and not _ignores_file(tried, earlier_results)):
                     break
+
+    def _takes_file_for_text(
+        self, proposal: BuildProposal, tried: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
+    ) -> bool:
+        """Return whether a command that works takes the name of its file for something else, such as an expression.
+
+        It then opens the same files as with the name of a file that does not exist. This is not tried if another
+        command of the program did some work, because it shows the same.
+        """
+        run = tried.run
+        may_show = any(result.did_work for result in earlier_results)
+        missing_run = replace_file(run, name_missing_file(run.file)) if run.file else None
+        if may_show or missing_run is None or not tried.faults or not tried.own_bytes:
+            return False
+        without_file = self._try_run(proposal, missing_run, tree)
+        return bool(without_file.faults) and without_file.own_bytes == tried.own_bytes
 
     def _add_subcommand_runs(
         self,
@@ -252,16 +275,16 @@ class FirstMeasurement:
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
+        accepted_run = accept_result_status(run, tried.problem)
+        if accepted_run:
+            return self._try_run(proposal, accepted_run, tree)
+        server = None
         # A benchmark that takes too long is not a server, even if it listens for the processes that it starts.
         if tried.timed_out and not run.is_server and not _BENCHMARK.search(run.command):
             server = self._find_server(proposal, run, tree)
-            if server:
-                return self._try_server(proposal, server, tree)
-        if _may_need_port(tried):
+        elif _may_need_port(tried):
             server = self._find_server_that_needs_port(proposal, run, tree)
-            if server:
-                return self._try_server(proposal, server, tree)
-        return tried
+        return self._try_server(proposal, server, tree) if server else tried
 
     def _find_server_that_needs_port(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command that did no work with the port that its usage asks for; return a proposal if it listens.
@@ -275,10 +298,6 @@ class FirstMeasurement:
             for arguments in variants:
                 server = self._find_server(proposal, replace(program, command=f"{run.command} {arguments}"), tree)
                 if server:
-        accepted_run = accept_result_status(run, tried.problem)
-        if accepted_run:
-            return self._try_run(proposal, accepted_run, tree)
-        server = None
                     return server
             if variants:
                 break
@@ -493,12 +512,17 @@ class FirstMeasurement:
         """Return whether a program reads its standard input: a file there changes its output, and causes no error.
 
         Its fault count cannot show this, because the faults of the shell that opens the file are counted too.
+
+        Parameters
+        ----------
+        run
+            A command whose standard input is redirected to its file.
         """
-        without_content = replace(run, input_file="", stand_in_file=os.devnull)
+        start, _, _ = run.command.rpartition(f" < {run.file}")
+        without_content = replace(run, command=f"{start} < {os.devnull}'")
 
         def execute_variant(variant: RunProposal) -> ProgramResult:
-            workload = self._make_workload(proposal, redirect_file_to_input(variant), TRIAL_SECONDS)
-            return self._execute_command(workload, tree)
+            return self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree)
 
         with_file, with_nothing = execute_variant(run), execute_variant(without_content)
         differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
@@ -565,8 +589,10 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
     if not run.file:
         return [run]
     with_files = [result for result in earlier_results if result.run.file]
-    if any(result.did_work and is_redirected(result.run) for result in with_files):
-        return [] if run.needs_failures else [redirect_file_to_input(run)]
+    redirected = next((result.run for result in with_files if result.did_work and is_redirected(result.run)), None)
+    if redirected:
+        argument = _STANDARD_INPUT_ARGUMENT if f" {_STANDARD_INPUT_ARGUMENT} < " in redirected.command else ""
+        return [] if run.needs_failures else [redirect_file_to_input(run, argument)]
     is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in with_files)
     return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
 
@@ -605,10 +631,17 @@ def _ask_http_status(server: ServerExecution, port: int) -> int:
     return int(match[1]) if match else 0
 
 
-def redirect_file_to_input(run: RunProposal) -> RunProposal:
-    """Return the command with its file as standard input, so that it can neither remove it nor write next to it."""
+def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
+    """Return the command with its file as standard input, so that it can neither remove it nor write next to it.
+
+    Parameters
+    ----------
+    argument
+        An argument by which the program reads its standard input; empty if it needs none.
+    """
     program = get_program(run)
     start = run.command.partition(program)[0] + program  # with its interpreter, if it has one
+    start += f" {argument}" if argument else ""
     return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
 
 

@@ -41,7 +41,7 @@ def propose_larger_input(
         return None
     seconds = max(tried.seconds, 0.001)  # a divisor
     rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
-    larger_run = _replace_file(run)
+    larger_run = replace_file(run, name_larger_file(run.file))
     if rounds < _MIN_ROUNDS or larger_run is None:
         return None
     step = f"for round in $(seq {rounds}); do cat {run.file}; done > {name_larger_file(run.file)}"
@@ -61,7 +61,9 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
     for run in runs:
         program = get_program(run)
         is_other = program != own_program and program not in by_program
-        larger_run = _replace_file(run) if is_other and run.input_file == tried.run.file else None
+        larger_run = (
+            replace_file(run, name_larger_file(run.file)) if is_other and run.input_file == tried.run.file else None
+        )
         if larger_run and not run.needs_failures and not run.is_server:
             by_program[program] = (run, larger_run)
     return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
@@ -72,10 +74,15 @@ def name_larger_file(file: str) -> str:
     return f"faultwatch-input{PurePosixPath(file).suffix}"
 
 
-def _replace_file(run: RunProposal) -> RunProposal | None:
-    """Return a command with the larger file in place of its file; None unless it names its file exactly once."""
+def name_missing_file(file: str) -> str:
+    """Return a name like that of a file that no file has."""
+    return f"faultwatch-missing{PurePosixPath(file).suffix}"
+
+
+def replace_file(run: RunProposal, file: str) -> RunProposal | None:
+    """Return a command with another file in place of its own; None unless it names its file exactly once."""
     whole_path = rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])"
-    command, n_replaced = re.subn(whole_path, name_larger_file(run.file), run.command)
+    command, n_replaced = re.subn(whole_path, file, run.command)
     return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 

@@ -269,7 +269,7 @@ def test_an_error_that_the_file_names_is_no_error_of_the_program(
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(outputs), "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
-    run = RunProposal("./x a", input_file="a")
+    run = redirect_file_to_input(RunProposal("./x a", input_file="a"))
     assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads
 
 
@@ -311,3 +311,18 @@ def test_a_solver_that_ends_with_its_result_works(monkeypatch: pytest.MonkeyPatc
         accepted: TriedCommand(solve, (9, 9)),
     }
     assert try_file_runs(outcomes, monkeypatch, solve) == [accepted]
+
+
+def test_a_program_that_takes_the_name_of_its_file_for_text_gets_the_content_as_its_standard_input(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [RunProposal(f"./x t/{name}.sql", input_file=f"t/{name}.sql") for name in "ab"]
+    same = TriedCommand(runs[0], (9, 9), own_bytes="same")
+    outcomes = dict.fromkeys(("./x t/a.sql", "./x t/b.sql", "./x faultwatch-missing.sql"), same)
+    read = {f"sh -c 'exec ./x - < t/{name}.sql'": replace(same, own_bytes=name) for name in "ab"}
+    tried = try_file_runs(outcomes | read, monkeypatch, *runs)
+    assert tried == ["./x t/a.sql", "sh -c 'exec ./x < t/a.sql'", *read]
+    opened = outcomes | {"./x faultwatch-missing.sql": replace(same, own_bytes="other")}
+    assert try_file_runs(opened, monkeypatch, *runs) == ["./x t/a.sql", "./x t/b.sql"]
+    del opened["./x faultwatch-missing.sql"]
+    assert try_file_runs(opened, monkeypatch, *runs) == ["./x t/a.sql", "./x t/b.sql"]
