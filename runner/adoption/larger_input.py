@@ -20,6 +20,8 @@ _MAX_SECONDS = 20.0
 """The largest duration of an execution with the larger input, in seconds, estimated as if starting took no time."""
 _MIN_ROUNDS = 10
 """The smallest number of repetitions of the small input for which a larger one is worth a build step."""
+_JSON_SUFFIXES = (".json", ".geojson")
+"""Suffixes of files with a single value, whose repetition would be invalid."""
 _MAX_OTHER_PROGRAMS = 3
 """How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2
@@ -44,8 +46,16 @@ def propose_larger_input(
     larger_run = replace_file(run, name_larger_file(run.file))
     if rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    step = f"for round in $(seq {rounds}); do cat {run.file}; done > {name_larger_file(run.file)}"
-    return add_build_step(build, step), larger_run
+    return add_build_step(build, _build_repeating_step(run.file, rounds)), larger_run
+
+
+def _build_repeating_step(file: str, rounds: int) -> str:
+    """Return a shell command that repeats a file into the larger one; JSON texts become the elements of an array."""
+    if PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES:
+        repeating = f"{{ echo [; for round in $(seq {rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
+    else:
+        repeating = f"for round in $(seq {rounds}); do cat {file}; done"
+    return f"{repeating} > {name_larger_file(file)}"
 
 
 def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> list[tuple[RunProposal, RunProposal]]:

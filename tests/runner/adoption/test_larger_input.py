@@ -1,3 +1,8 @@
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from runner.adoption.larger_input import does_more_work, list_other_programs, propose_larger_input
@@ -26,6 +31,16 @@ def test_a_program_that_reads_its_standard_input_gets_the_larger_one_there() -> 
     proposed = propose_larger_input(MAKE, reading, 10_000)
     assert proposed
     assert proposed[1].command == "sh -c 'exec ./x < faultwatch-input.json'"
+
+
+def test_a_json_file_is_repeated_as_the_elements_of_an_array(tmp_path: Path) -> None:
+    content = {"a": [1, 2, None]}
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    reading = TriedCommand(RunProposal("./x a.json", input_file="a.json"), (70, 70), seconds=0.01)
+    proposed = propose_larger_input(BuildProposal("scripts", ""), reading, 10_000)
+    assert proposed
+    subprocess.run(shlex.split(proposed[0].command), cwd=tmp_path, check=True)
+    assert json.loads((tmp_path / "faultwatch-input.json").read_text()) == [content] * 104
 
 
 def test_other_programs_get_the_file_too() -> None:
