@@ -15,8 +15,11 @@ MAX_FILE_CHARACTERS = 256 * 1024
 MAX_DEPTH = 2
 """How many folders below the top a build file may be."""
 _PLAIN_PATH = re.compile(r"[\w./+@%=:,-]+")
-_RECENT_COMMITS = 100
-"""A file that was not changed by this many newest commits will probably stay the same."""
+_RECENT_COMMITS, _RECENT_SECONDS = 100, 365 * 24 * 3600
+"""A file that was changed neither by this many newest commits nor in this time before the newest commit, whichever is
+shorter, will probably stay the same."""
+_NEWEST_COMMITS = 20
+"""Files that one of these commits has changed are left out in any case: they are measured first."""
 
 
 class Sources(Struct, frozen=True, dict=True):
@@ -137,8 +140,13 @@ def read_sources(repository: Repository, commit: str) -> Sources:
 
 def _list_changed_files(repository: Repository, commit: str) -> frozenset[str]:
     """Return the files that the newest commits have changed; empty if that is unknown."""
+    listing = ("--format=", "--name-only", "--no-renames", "-z", commit)
     try:
-        changes = repository.git("log", f"-{_RECENT_COMMITS}", "--format=", "--name-only", "--no-renames", "-z", commit)
+        since = int(repository.git("log", "-1", "--format=%ct", commit)) - _RECENT_SECONDS
+        changes = [
+            repository.git("log", f"-{_NEWEST_COMMITS}", *listing),
+            repository.git("log", f"-{_RECENT_COMMITS}", f"--since={max(since, 0)}", *listing),
+        ]
     except FaultwatchError:  # a partial clone may lack the older trees
         return frozenset()
-    return frozenset(changes.split("\0"))
+    return frozenset("\0".join(changes).split("\0"))
