@@ -33,9 +33,13 @@ _MAX_SOURCE_BYTES = 256 << 10
 """A larger source file is probably generated."""
 _LONG_NAMES = {"md": "markdown", "yml": "yaml", "js": "javascript", "rst": "restructuredtext"}
 """Kinds of files with a long name that also occurs in the names of programs."""
+_DOCUMENT_READER = re.compile(r"md(?:$|[\d_-]|to)|.*(?:(?<![a-z])md$|markdown|commonmark|cmark)|rst(?:$|[\d_-]|to)")
+"""Names of programs that read documents: those among the tests are inputs too, whatever their suffix."""
 _MANUAL_FOLDER = re.compile(r"(?:docs?|documentation|manual)(?:/|$)")
 """Folders with documentation of the project, which are inputs only of programs that are named after its format."""
-_ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
+_ABOUT_PROJECT = re.compile(
+    r"license|licence|copying|readme|change|news|history|todo|contributing|cmakelists|requirements", re.IGNORECASE
+)
 _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
 """Inputs that a program is expected to refuse."""
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
@@ -217,3 +221,5 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
         return True
     is_short = len(kind) == _MIN_SUFFIX_LETTERS
     return is_short and any(name.startswith(kind) or name.endswith(kind) for name in names)
+    if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
+        return True

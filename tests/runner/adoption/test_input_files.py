@@ -45,6 +45,14 @@ def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
     python = listing({"tests/a.py": ""}, "pyyaml")
     assert list_inputs(python, "yaml") == [], "it is only written in Python"
     assert list_inputs(python, "micropython") == ["tests/a.py"]
+def test_a_program_that_reads_documents_gets_those_of_the_tests() -> None:
+    files = dict.fromkeys(("test/spec.txt", "test/CMakeLists.txt", "test/LICENSE.md", "doc/x.txt", "test/run.py"), "")
+    for program in ("md2html", "build/cmark", "markdown", "x-md"):
+        assert list_inputs(listing(files), program) == ["test/spec.txt"], program
+    for program in ("mdb_stat", "lmd", "jq", "first"):
+        assert list_inputs(listing(files), program) == [], program
+
+
     assert list_inputs(listing(files), "minigzip") == [], "nor is a file of the build an input"
 
 
