@@ -26,7 +26,7 @@ _MAX_FILES_OF_KIND = 6
 _MAX_LARGE_FILES = 2
 """How many of them are chosen because they are the largest: they cause the most work."""
 _MAX_DATA_FILES = 2
-"""The largest number of files of other kinds to try."""
+"""The largest number of files of the most frequent other kind to try."""
 _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
 _MAX_SOURCE_BYTES = 256 << 10
@@ -124,9 +124,11 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     # Data of any kind, the most frequent kind first.
     data_files = choose_unchanged([file for file in candidates if _is_data(file)])
     frequency = Counter(_get_kind(file) for file in data_files)
-    data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
+    data_files.sort(
+        key=lambda file: (_is_page(file), -frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file)
+    )
     selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
-    return list(dict.fromkeys([*selected_files_of_kind, *data_files[:_MAX_DATA_FILES]]))
+    return list(dict.fromkeys([*selected_files_of_kind, *_select_data_files(data_files)]))
 
 
 def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
@@ -159,6 +161,18 @@ def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[st
     large_files = sorted((item for item in best if rank_size(item[1])), key=lambda item: rank_size(item[1]))
     spread_files = [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
     return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
+
+
+def _select_data_files(ranked_files: list[str]) -> list[str]:
+    """Return the first few files of the first kind, and the first file of another one: programs often read one kind."""
+    files_of_first_kind = [file for file in ranked_files if _get_kind(file) == _get_kind(ranked_files[0])]
+    other_files = [file for file in ranked_files if file not in files_of_first_kind]
+    return [*files_of_first_kind[:_MAX_DATA_FILES], *other_files[:1]]
+
+
+def _is_page(file: str) -> bool:
+    """Return whether a file is a page, which presents the project more often than it is an input."""
+    return _get_kind(file) == "html"
 
 
 def _may_be_input(file: str) -> bool:
@@ -210,6 +224,8 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     A short kind has to be at the beginning or the end of the name.
     """
     kind = _get_kind(file)
+    if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
+        return True
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
         return kind == "c" and program.endswith("cc")
     names = (program, project)
@@ -221,5 +237,3 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
         return True
     is_short = len(kind) == _MIN_SUFFIX_LETTERS
     return is_short and any(name.startswith(kind) or name.endswith(kind) for name in names)
-    if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
-        return True

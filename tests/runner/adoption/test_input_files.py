@@ -30,12 +30,27 @@ def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_
     assert list_inputs(listing(wrong), "./parse") == ["tests/badge.json"], "the others are to be refused"
 
 
+def test_data_of_a_second_kind_is_an_input_too_and_pages_come_last() -> None:
+    files = dict.fromkeys((*(f"demo/{letter}.html" for letter in "abc"), "demo/pirate.obj"), "")
+    assert list_inputs(listing(files), "./demo") == ["demo/pirate.obj", "demo/a.html"]
+    files = dict.fromkeys((*(f"data/{letter}.json" for letter in "abc"), "data/a.csv", "data/a.xml"), "")
+    assert list_inputs(listing(files), "./x") == ["data/a.json", "data/b.json", "data/a.csv"]
+
+
 def test_a_compiler_whose_name_says_so_gets_c() -> None:
     files = dict.fromkeys(("test/arith.c", "main.c", "fizz.md"), "")
     assert list_inputs(listing(files), "chibicc") == ["test/arith.c", "main.c"]
     assert list_inputs(listing(files), "lz4c") == []
     assert list_inputs(listing(files), "md2html") == [], "documents at the top change often"
     assert list_inputs(listing({"test/LICENSE.md": "", "test/spec.md": ""}), "md2html") == ["test/spec.md"]
+
+
+def test_a_program_that_reads_documents_gets_those_of_the_tests() -> None:
+    files = dict.fromkeys(("test/spec.txt", "test/CMakeLists.txt", "test/LICENSE.md", "doc/x.txt", "test/run.py"), "")
+    for program in ("md2html", "build/cmark", "markdown", "x-md"):
+        assert list_inputs(listing(files), program) == ["test/spec.txt"], program
+    for program in ("mdb_stat", "lmd", "jq", "first"):
+        assert list_inputs(listing(files), program) == [], program
 
 
 def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
@@ -45,14 +60,6 @@ def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
     python = listing({"tests/a.py": ""}, "pyyaml")
     assert list_inputs(python, "yaml") == [], "it is only written in Python"
     assert list_inputs(python, "micropython") == ["tests/a.py"]
-def test_a_program_that_reads_documents_gets_those_of_the_tests() -> None:
-    files = dict.fromkeys(("test/spec.txt", "test/CMakeLists.txt", "test/LICENSE.md", "doc/x.txt", "test/run.py"), "")
-    for program in ("md2html", "build/cmark", "markdown", "x-md"):
-        assert list_inputs(listing(files), program) == ["test/spec.txt"], program
-    for program in ("mdb_stat", "lmd", "jq", "first"):
-        assert list_inputs(listing(files), program) == [], program
-
-
     assert list_inputs(listing(files), "minigzip") == [], "nor is a file of the build an input"
 
 
@@ -75,9 +82,9 @@ def test_a_program_that_refuses_each_input_gets_one_of_another_kind() -> None:
     files = ("tests/corpus/1.txt", "tests/corpus/2.txt", "tests/a.xml", "_benchmarks/page.html", "src/a.json")
     sources = listing(dict.fromkeys(files, ""))
     inputs = list_inputs(sources, "./pack")
-    assert inputs == ["tests/corpus/1.txt", "tests/corpus/2.txt"]
+    assert inputs == ["tests/corpus/1.txt", "tests/corpus/2.txt", "tests/a.xml"]
     assert find_other_input(sources, inputs) == "_benchmarks/page.html"
-    assert find_other_input(listing(dict.fromkeys(files[:2], "")), inputs) is None
+    assert find_other_input(listing(dict.fromkeys(files[:3], "")), inputs) is None
     runs = list_file_runs("pack", "./pack", sources, len, with_stand_ins=False)
     assert [run.needs_failures for run in runs if run.file == "_benchmarks/page.html"] == [True]
 
