@@ -16,6 +16,7 @@ from runner.adoption.input_files import find_input_pair, find_other_input, find_
 from runner.adoption.proposal import RunProposal, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
+from runner.adoption.systems.make import list_made_folders
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
@@ -218,6 +219,11 @@ def list_commands(
             # A test may expect to start in its own folder, as build systems start it, and look for its data there.
             command = build_shell_command(f"cd {folder}", f"exec ./{name}")
             runs.append(replace(run, command=command, program=start_command))
+        made_folders = list_made_folders(sources, folder) if run.is_test else []
+        if made_folders:
+            # It may also expect folders that only the makefile's target of the tests makes.
+            steps = [*([f"cd {folder}"] if folder else []), f"mkdir -p {' '.join(made_folders)}", f"exec ./{name}"]
+            runs.append(replace(run, command=build_shell_command(*steps), program=start_command))
         # Inputs are useless for fuzzers and other projects' programs. Benchmarks may refuse to start without one.
         if rank > _Rank.TEST:
             continue

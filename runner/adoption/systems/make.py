@@ -20,6 +20,9 @@ _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
 _USUAL_TARGETS = ("all", "benchmark", "benchmarks", "bench", "examples", "test", "tests")
+_MAKE_FOLDER = re.compile(r"\bmkdir((?:[ \t]+[^\s;&|<>]+)+)")
+_OWN_FOLDER = re.compile(r"(?!\.)\w[\w.-]*(?:/\w[\w.-]*)*/?")
+"""A relative path, without variables."""
 _OUTSIDE_COMMAND = re.compile(
     r"(?<![\w./-])(?:docker(?:-compose)?|podman|nerdctl|buildah|sudo|doas|vagrant)(?![\w./-])"
 )
@@ -74,6 +77,16 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
         )
         for target in targets
     ]
+
+
+def list_made_folders(sources: Sources, folder: str) -> list[str]:
+    """Return the folders that the recipes of a folder's makefile make in that folder, such as those of its tests."""
+    prefix = f"{folder}/" if folder else ""
+    text = next(filter(None, (sources.read_text(f"{prefix}{name}") for name in _NAMES)), "")
+    recipes = {rule.recipe for rule in _parse_rules(text).values()}
+    words = [word for recipe in recipes for words in _MAKE_FOLDER.findall(recipe) for word in words.split()]
+    own_words = [word.rstrip("/") for word in words if _OWN_FOLDER.fullmatch(word)]
+    return sorted(word for word in set(own_words) if not sources.has_folder(f"{prefix}{word}"))[:_MAX_FOLDERS]
 
 
 def find_outside_targets(text: str) -> set[str]:

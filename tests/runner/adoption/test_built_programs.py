@@ -166,3 +166,13 @@ def test_a_benchmark_that_refuses_to_start_gets_inputs() -> None:
     sources = listing({"tests/a.json": "", "tests/a.test": "", "LICENSE": ""})
     commands = [run.command for run in list_commands([BuiltProgram("tests/test_speed")], sources)]
     assert commands == ["tests/test_speed", "tests/test_speed tests/a.json"]
+
+
+def test_a_test_also_starts_with_the_folders_that_the_makefile_makes() -> None:
+    makefile = "test:\n\tmkdir testdb && ./mtest\n"
+    runs = list_commands([BuiltProgram("lib/mtest")], listing({"lib/Makefile": makefile}))
+    assert [run.command for run in runs] == [
+        *("lib/mtest", "sh -c 'cd lib && exec ./mtest'", "sh -c 'cd lib && mkdir -p testdb && exec ./mtest'")
+    ]
+    runs = list_commands([BuiltProgram("mtest")], listing({"Makefile": makefile}))
+    assert [run.command for run in runs] == ["./mtest", "sh -c 'mkdir -p testdb && exec ./mtest'"]

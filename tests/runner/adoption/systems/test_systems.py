@@ -582,3 +582,14 @@ def test_the_default_target_of_a_makefile_builds_more_than_the_target_of_the_pro
     ]
     (alone, *_) = make.propose(listing({"Makefile": "all: main.c\n\tcc -o project main.c\n"}))
     assert not alone.builds_tests
+
+
+def test_the_folders_that_a_makefile_makes_for_its_tests_are_found() -> None:
+    text = (
+        "DIR = made\ntest: all\n\trm -rf testdb && mkdir -p testdb $(DIR)/b; ./mtest\n"
+        "install:\n\tmkdir -p $(DESTDIR)/lib /etc\n"
+    )
+    sources = listing({"lib/x/Makefile": text})
+    assert make.list_made_folders(sources, "lib/x") == ["made/b", "testdb"]
+    assert make.list_made_folders(sources, "") == []
+    assert make.list_made_folders(listing({"Makefile": text, "testdb/x": ""}), "") == ["made/b"]
