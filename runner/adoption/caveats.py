@@ -23,7 +23,7 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
         return f"the load requests only pages that the server answers with HTTP error {run.http_error}"
     if tried.prints_usage or run.only_describes_itself:
         return f"this measures only the start of `{run.command}`, which prints its usage or version"
-    if run.stand_in_file:
+    if run.stand_in_file and not adds_little(tried, start_faults):
         return f"the file in `{run.command}` only stands in for the input of real users"
     return _describe_missing_work(tried, start_faults)
 
@@ -35,7 +35,7 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     for a long time do work without an input.
     """
     run = tried.run
-    if run.input_file and adds_little(tried, start_faults):
+    if run.file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
         fewer = f"{added} fewer faults" if added > 0 else "no fewer faults"
         return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"

@@ -40,6 +40,14 @@ def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: s
     assert bool(said) is bool(caveat)
 
 
+def test_a_stand_in_that_adds_little_is_said_to_measure_a_start() -> None:
+    result = tried("./x LICENSE", stand_in_file="LICENSE")
+    assert describe_caveat(result, 490) == (
+        "this measures little more than the program's start: without its input, `./x LICENSE` takes 10 fewer faults"
+    )
+    assert describe_caveat(result, 100).startswith("the file in `./x LICENSE` only stands in")
+
+
 def test_a_program_that_computes_for_long_does_more_than_start() -> None:
     quick = tried("./life", may_do_nothing=True)
     assert describe_caveat(replace(quick, cpu_seconds=3.0)) == ""
