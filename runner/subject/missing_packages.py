@@ -187,8 +187,9 @@ _LIBRARY = re.compile(
     re.VERBOSE,
 )
 """What the linker, pkg-config, Meson and CMake print about a missing library."""
-_STATUS_LINE = re.compile(r"^-- .*$", re.MULTILINE)
-"""Lines of CMake about parts that it found, or did not find but can do without. They are not errors."""
+_STATUS_LINE = re.compile(r"^-- .*$(?!\nCMake Error at \S*/FindPkgConfig\.cmake)", re.MULTILINE)
+"""Lines of CMake about parts that it found, or did not find but can do without. They are not errors, except the one
+before an error of pkg-config, which names the package."""
 _CONFIGURE_ERROR = re.compile(
     r"^(?:\S*configure: |\S*meson\.build:\d+:\d+: )?error: "
     r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",

@@ -65,6 +65,12 @@ def test_what_cmake_does_without_is_not_missing() -> None:
             "Package 'libpcre', required by 'virtual:world', not found\n",
             "libpcre is missing: apt install libpcre3-dev, or dnf install pcre-devel",
         ),
+        (
+            "-- Checking for module 'libpcre'\n--   Package 'libpcre', required by 'virtual:world', not found\n"
+            "CMake Error at /usr/share/cmake-3.25/Modules/FindPkgConfig.cmake:607 (message):\n  A required package was "
+            "not found\n",
+            "libpcre is missing: apt install libpcre3-dev, or dnf install pcre-devel",
+        ),
         ("No package 'libpcre2-8' found\n", "libpcre2-8 is missing: apt install libpcre2-dev"),
         (
             'meson.build:7:0: ERROR: Dependency "zlib" not found, tried pkgconfig\n',
