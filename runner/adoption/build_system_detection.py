@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
+from runner.adoption.own_code import has_no_code
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
@@ -26,6 +27,9 @@ _MAX_NAMED_FILES = 3
 def explain_missing_build(sources: Sources) -> str:
     """Return why no build is proposed for a project: it has no build files, or they name nothing to run."""
     found = [file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)]
+    if not found and has_no_code(sources):
+        names = [file for file in sources.files if "/" not in file][:_MAX_NAMED_FILES]
+        return f"contains no source code, only files such as {', '.join(names)}" if names else "contains no files"
     if not found:
         return f"has no build system that init knows ({KNOWN_BUILD_SYSTEMS})"
     nearest = sorted(found, key=lambda file: (file.count("/"), file))[:_MAX_NAMED_FILES]

@@ -29,6 +29,15 @@ def executes_own_code(sources: Sources, *, maps_built_files: bool) -> bool:
     return maps_built_files or _find_main_language(sources) != "native" or sources.has("setup.py", "pyproject.toml")
 
 
+def has_no_code(sources: Sources) -> bool:
+    """Return whether a project has only documents and hidden files, as after a move to another address."""
+    paths = (PurePosixPath(file) for file in sources.files)
+    return all(
+        path.parts[0].startswith(".") or path.suffix in {".md", ".rst"} or (path.stem.isupper() and not path.suffix)
+        for path in paths
+    )
+
+
 def _find_main_language(sources: Sources) -> str:
     """Return the language in which most source files of a project are written; empty if there are none."""
     suffixes = (PurePosixPath(file).suffix.removeprefix(".") for file in sources.files if not is_third_party(file))

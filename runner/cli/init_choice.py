@@ -275,6 +275,7 @@ def _list_proposals(
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given."""
     from runner.adoption.build_system_detection import explain_missing_build, propose_builds
+    from runner.adoption.own_code import has_no_code
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
@@ -302,8 +303,12 @@ def _list_proposals(
     if not proposals and run is not None:
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
+        reason = explain_missing_build(first_measurement.sources)
+        if has_no_code(first_measurement.sources):
+            remedy = "the project may have moved: its README may name the new address"
+            raise FaultwatchError(f"{first_measurement.repository.path} {reason}", remedy)
         raise FaultwatchError(
-            f"{first_measurement.repository.path} {explain_missing_build(first_measurement.sources)}",
+            f"{first_measurement.repository.path} {reason}",
             f"pass the commands with --build and --run; or, {_DRIVER_HINT.format('')}",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]

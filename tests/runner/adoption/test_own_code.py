@@ -1,6 +1,7 @@
 import pytest
 
-from runner.adoption.own_code import executes_own_code
+from runner.adoption.build_system_detection import explain_missing_build
+from runner.adoption.own_code import executes_own_code, has_no_code
 from tests.runner.adoption.listings import listing
 
 C_FILES = ["src/a.c", "src/b.c", "src/a.h", "bench/fib.py", "bench/for.py"]
@@ -21,3 +22,13 @@ def test_of_a_compiled_project_only_what_maps_a_file_of_the_build_is_its_own_cod
     files: list[str], maps_built_files: bool, own: bool
 ) -> None:
     assert executes_own_code(listing(dict.fromkeys(files, "")), maps_built_files=maps_built_files) is own
+
+
+def test_a_project_that_has_moved_has_no_code() -> None:
+    moved = listing(dict.fromkeys((".gitattributes", "LICENSE", "README.md", ".github/x.yml"), ""))
+    assert has_no_code(moved)
+    assert (
+        explain_missing_build(moved) == "contains no source code, only files such as .gitattributes, LICENSE, README.md"
+    )
+    assert not has_no_code(listing({"README.md": "", "run": ""}))
+    assert not has_no_code(listing({"README.md": "", "x.zig": ""}))
