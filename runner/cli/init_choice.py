@@ -521,6 +521,7 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
+    from runner.subject.offline_builds import find_network_error
     # A server is the most promising failure, because it only needs a load.
     server = next((tried.run for tried in failures if tried.run.obstacle), None)
     if server:
@@ -531,6 +532,7 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
         )
     failure = failures[0]
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    network_error = next(filter(find_network_error, build_errors), "")
     interactive = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive:
         failure = interactive
@@ -544,7 +546,9 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
     if run:
         tip = tip if module or interactive else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
-    earlier = f"; an earlier build failed: {build_errors[0]}" if build_errors else ""
+    if network_error and not (interactive or module):
+        tip = _NETWORK_HINT  # the programs may lack what the build could not download
+    earlier = f"; an earlier build failed: {network_error or build_errors[0]}" if build_errors else ""
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{earlier}", tip
     )
