@@ -501,9 +501,10 @@ def _try_commands(
     tried: list[TriedCommand] = []
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
-            outcome = result.problem
+            outcome = result.problem.removeprefix(f"`{result.run.command}` ")
             if result.faults:
                 outcome = f"{_format_range(result.faults)} minor faults"
+                outcome += f" under the load of {result.run.load.command.split()[0]}" if result.run.load else ""
                 outcome += _ONLY_PRINTS_USAGE if result.prints_usage else ""
             print_message(f"  {result.run.command}: {outcome}")
             tried.append(result)
@@ -520,8 +521,8 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
     """
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
-
     from runner.subject.offline_builds import find_network_error
+
     # A server is the most promising failure, because it only needs a load.
     server = next((tried.run for tried in failures if tried.run.obstacle), None)
     if server:
@@ -531,8 +532,8 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
     failure = failures[0]
-    tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     network_error = next(filter(find_network_error, build_errors), "")
+    tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     interactive = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive:
         failure = interactive

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from runner.adoption.command_trials import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
@@ -480,6 +481,44 @@ def test_a_program_that_lacks_what_a_failed_build_makes_is_refused_with_that_bui
     with pytest.raises(FaultwatchError) as failure:
         choose(Broken({}), monkeypatch, *builds)
     assert failure.value.what.endswith(f"node x.js, for example: {MISSING}; an earlier build failed: no network")
+
+
+def test_a_program_that_lacks_what_a_build_could_not_download_is_refused_with_the_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Offline(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if proposal.command == "npm run build":
+                raise FaultwatchError("getaddrinfo ENOTFOUND files.example")
+            return super().build(proposal)
+
+    host = Offline({})
+    failed = "`node x.js` ended with exit code 1: Error: Cannot find module '../dist/bin.js'"
+    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), failed) for run in runs])
+    builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
+    with pytest.raises(FaultwatchError) as failure:
+        choose(host, monkeypatch, *builds)
+    assert failure.value.what.endswith("; an earlier build failed: getaddrinfo ENOTFOUND files.example")
+    assert "the build downloads files that this host cannot reach" in str(failure.value.remedy)
+
+
+def test_the_outcome_of_a_trial_names_the_command_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host({("build", "./works"): (5, 5)})
+    runs = (RunProposal("./fails"), RunProposal("./works"))
+    monkeypatch.setattr(
+        host,
+        "try_runs",
+        lambda _, runs, *__: [
+            TriedCommand(runs[0], (), "`./fails` ended with exit code 1: no input"),
+            TriedCommand(replace(runs[1], load=LoadProposal("ab -n 9 {port}")), (5, 5)),
+        ],
+    )
+    choose(host, monkeypatch, BuildProposal("Make", "build", runs=runs))
+    printed = capsys.readouterr().err
+    assert "  ./fails: ended with exit code 1: no input\n" in printed
+    assert "  ./works: 5 minor faults under the load of ab\n" in printed
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
