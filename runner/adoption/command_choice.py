@@ -24,6 +24,8 @@ _MIN_RANGE_RATIO = 10
 _MIN_START_RANGE_RATIO = 3
 """A program has also read its input if its count is higher with it, and without it varies over a range more than this
 many times as wide."""
+_MIN_FOLDER_RATIO = 2
+"""A program works on folders if it takes at least this many times more faults for a folder than for any file."""
 _MAX_LARGER_INPUTS = 3
 """How many inputs of a program are made larger, each in a separate build, until one makes the program work more."""
 SLOW_SECONDS = 2.0
@@ -87,6 +89,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
             reading,
             key=lambda candidate: (
                 adds_little(candidate, start_faults),
+                not works_on_folder(candidate, reading),
                 *_rank_steadiness(candidate),
                 -min(candidate.faults),
             ),
@@ -99,6 +102,15 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
             return other
     # Otherwise, choose the command without a file, unless it does no work and another one does.
     return first if first.did_work or not working[0].did_work else working[0]
+
+
+def works_on_folder(with_folder: TriedCommand, others: Sequence[TriedCommand]) -> bool:
+    """Return whether a command without a file, or with a folder, takes many more faults than each one with a file."""
+    if not with_folder.did_work or (with_folder.run.file and not with_folder.run.is_folder):
+        return False
+    with_files = [other for other in others if other.did_work and other.run.file and not other.run.is_folder]
+    most_faults = max((min(other.faults) for other in with_files), default=0)
+    return bool(with_files) and min(with_folder.faults) >= _MIN_FOLDER_RATIO * most_faults
 
 
 def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
@@ -160,13 +172,16 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
     file may be too small to have an effect, and not every file can be made larger by repetition.
     """
     chosen_run = chosen_command.run
-    if not chosen_run.file and not chosen_run.may_do_nothing:
+    if chosen_run.is_folder or not (chosen_run.file or chosen_run.may_do_nothing):
         return []
     program = _get_program_or_script(chosen_run)
     others = [
         other
         for other in tried
-        if other.did_work and other.run.file and other is not chosen_command and not other.run.needs_failures
+        if other.did_work
+        and other.run.file
+        and other is not chosen_command
+        and not (other.run.needs_failures or other.run.is_folder)
     ]
     of_program = [other for other in others if _get_program_or_script(other.run) == program]
     if chosen_run.file:

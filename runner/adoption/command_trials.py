@@ -23,8 +23,10 @@ from runner.adoption.command_choice import (
     is_given_work,
     is_redirected,
     may_ignore_file,
+    works_on_folder,
 )
 from runner.adoption.exit_status import accept_result_status
+from runner.adoption.input_files import find_input_folder
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.port_arguments import list_port_arguments
@@ -189,7 +191,7 @@ class FirstMeasurement:
         another one next to it.
         """
         programs: dict[str, list[TriedCommand]] = {}
-        for run in self._add_subcommand_runs(proposal, runs, programs, tree):
+        for run in self._add_further_runs(proposal, runs, programs, tree):
             program = get_program(run)
             earlier_results = programs.get(program, [])
             if _is_needless(run, earlier_results):
@@ -234,16 +236,18 @@ class FirstMeasurement:
         without_file = self._try_run(proposal, missing_run, tree)
         return bool(without_file.faults) and without_file.own_bytes == tried.own_bytes
 
-    def _add_subcommand_runs(
+    def _add_further_runs(
         self,
         proposal: BuildProposal,
         runs: Iterable[RunProposal],
         programs: Mapping[str, Sequence[TriedCommand]],
         tree: Path,
     ) -> Iterator[RunProposal]:
-        """Yield the given commands, and commands with subcommands for each program that has refused every file.
+        """Yield the given commands, and commands that the results of a program's earlier commands suggest.
 
-        A program's subcommands are read from its help, just before its commands that only print a version or the usage.
+        These come just before the program's commands that only print a version or the usage: a folder of inputs for a
+        program that works on the folder in which it starts, and subcommands, which are read from the help, for a
+        program that has refused every file.
 
         Parameters
         ----------
@@ -256,9 +260,16 @@ class FirstMeasurement:
             results = programs.get(program, [])
             file_runs = [result.run for result in results if result.run.file]
             is_refused = bool(file_runs) and not any(result.did_work and result.run.file for result in results)
-            if run.only_describes_itself and is_refused and program not in asked_programs:
-                asked_programs.add(program)
-                start_command = run.command.rpartition(" ")[0]
+            if not run.only_describes_itself or program in asked_programs:
+                yield run
+                continue
+            asked_programs.add(program)
+            start_command = run.command.rpartition(" ")[0]
+            folder = find_input_folder([file_run.input_file for file_run in file_runs if file_run.input_file])
+            if folder and any(works_on_folder(result, results) for result in results):
+                command = f"{start_command} {folder}"
+                yield replace(run, command=command, input_file=folder, may_do_nothing=False, is_folder=True)
+            if is_refused:
                 asking = replace(run, command=f"{start_command} --help")
                 answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
                 yield from list_subcommand_runs(start_command, answer.output, file_runs)
@@ -586,7 +597,7 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
 
     For a program that has done work with a file as standard input, only that way is returned.
     """
-    if not run.file:
+    if not run.file or run.is_folder:
         return [run]
     with_files = [result for result in earlier_results if result.run.file]
     redirected = next((result.run for result in with_files if result.did_work and is_redirected(result.run)), None)
@@ -611,7 +622,7 @@ def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]
     if run.stand_in_file and any(result.did_work for result in with_input):
         return True
     is_enough = len(with_input) >= _MAX_INPUTS or sum(result.seconds for result in with_input) > MAX_SECONDS
-    return bool(run.input_file) and is_enough
+    return bool(run.input_file) and is_enough and not run.is_folder
 
 
 def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:

@@ -131,6 +131,13 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     return list(dict.fromkeys([*selected_files_of_kind, *_select_data_files(data_files)]))
 
 
+def find_input_folder(inputs: Sequence[str]) -> str | None:
+    """Return the folder of most inputs, for programs that work on folders; None if they are in the top folder."""
+    folders = Counter(str(PurePosixPath(file).parent) for file in inputs)
+    folder = max(folders, key=lambda name: folders[name], default=".")
+    return None if folder == "." else folder
+
+
 def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
     """Return a data file of another kind than the inputs, from the most promising folder; None if there is none."""
     kinds = {_get_kind(file) for file in inputs}

@@ -39,7 +39,8 @@ def propose_larger_input(
         The size of the file in bytes.
     """
     run = tried.run
-    if run.is_server or not run.file or not size or not tried.did_work or min(tried.faults) >= _FEW_FAULTS:
+    has_small_file = bool(run.file) and not run.is_folder and size > 0
+    if run.is_server or not has_small_file or not tried.did_work or min(tried.faults) >= _FEW_FAULTS:
         return None
     seconds = max(tried.seconds, 0.001)  # a divisor
     rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))

@@ -66,6 +66,8 @@ class RunProposal(Struct, frozen=True):
         Whether it is tried only if no earlier command with a file did any work with the program.
     http_error
         The HTTP error status with which the server answers the requests of its load; 0 if it serves them.
+    is_folder
+        Whether its input is a folder, which is tried only if the program works on the folder in which it starts.
     takes_files
         Whether the program is also tried with files of the project. These commands are added after the build.
     """
@@ -85,6 +87,7 @@ class RunProposal(Struct, frozen=True):
     from_service_file: bool = False
     needs_failures: bool = False
     http_error: int = 0
+    is_folder: bool = False
     takes_files: bool = False
 
     @property

@@ -9,6 +9,7 @@ from runner.adoption.command_choice import (
     list_commands_with_files,
     list_descriptions,
     mark_imports,
+    works_on_folder,
 )
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -222,3 +223,24 @@ def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
     assert count_start_faults(given, [given]) == 0
     runs = [RunProposal(name) for name in ("./x", "./x --help", "./other --help")]
     assert list_descriptions(given, runs) == [runs[1]]
+
+
+@pytest.mark.parametrize(("folder_faults", "command"), [((1500, 1507), "./x t/data"), ((600, 601), "./x t/data/b")])
+def test_a_program_that_works_on_folders_gets_the_folder_of_its_inputs(
+    folder_faults: tuple[int, ...], command: str
+) -> None:
+    results = [
+        TriedCommand(RunProposal("./x", may_do_nothing=True), (3372, 3457), own_bytes="everything"),
+        *(
+            TriedCommand(RunProposal(f"./x t/data/{name}", input_file=f"t/data/{name}"), faults, own_bytes=name)
+            for name, faults in (("a", (230, 230)), ("b", (490, 490)))
+        ),
+    ]
+    with_folder = TriedCommand(
+        RunProposal("./x t/data", input_file="t/data", is_folder=True), folder_faults, own_bytes="t/data"
+    )
+    assert works_on_folder(results[0], results)
+    chosen = choose_best([*results, with_folder])
+    assert chosen
+    assert chosen.run.command == command
+    assert list_commands_with_files(with_folder, [*results, with_folder]) == []

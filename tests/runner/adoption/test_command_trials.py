@@ -326,3 +326,17 @@ def test_a_program_that_takes_the_name_of_its_file_for_text_gets_the_content_as_
     assert try_file_runs(opened, monkeypatch, *runs) == ["./x t/a.sql", "./x t/b.sql"]
     del opened["./x faultwatch-missing.sql"]
     assert try_file_runs(opened, monkeypatch, *runs) == ["./x t/a.sql", "./x t/b.sql"]
+
+
+@pytest.mark.parametrize(("bare_faults", "is_tried"), [((900, 900), True), ((12, 12), False), ((), False)])
+def test_a_folder_is_tried_where_a_program_does_more_work_without_a_file_than_with_one(
+    bare_faults: tuple[int, ...], is_tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = RunProposal("./x --version", may_do_nothing=True)
+    outcomes = {
+        "./x": TriedCommand(BARE, bare_faults, own_bytes="start"),
+        "./x t/a": TriedCommand(WITH_FILE, (9, 9), own_bytes="a"),
+        "./x t": TriedCommand(WITH_FILE, (99, 99)),
+    }
+    tried = try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, version)
+    assert ("./x t" in tried) is is_tried
