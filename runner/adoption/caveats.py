@@ -39,7 +39,9 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
         added = min(tried.faults) - start_faults
         fewer = f"{added} fewer faults" if added > 0 else "no fewer faults"
         return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
-    is_quick = tried.cpu_seconds < _START_CPU_SECONDS and min(tried.faults) < _START_FAULTS
+    # A shell, and what it starts before the program, takes as many faults as another start.
+    n_starts = 1 + run.command.startswith("sh -c ") + run.command.count("&& mkdir ")
+    is_quick = tried.cpu_seconds < _START_CPU_SECONDS and min(tried.faults) < _START_FAULTS * n_starts
     if is_quick and not run.file and not run.is_server and not tried.may_only_start:
         return (
             f"this measures little more than the program's start: `{run.command}` takes only {min(tried.faults)} faults"

@@ -63,6 +63,9 @@ def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_s
     assert describe_caveat(replace(tried("./bench"), faults=(66, 66)))
     assert describe_caveat(replace(test, cpu_seconds=0.5)) == "", "it computes"
     assert describe_caveat(replace(tried("./x a.json", input_file="a.json"), faults=(66, 66))) == ""
+    in_shell = tried("sh -c 'cd a && mkdir -p b && exec ./x_test'", may_do_nothing=True, is_test=True)
+    assert describe_caveat(replace(in_shell, faults=(225, 225))), "the shell and mkdir start too"
+    assert describe_caveat(replace(in_shell, faults=(400, 400))) == ""
 
 
 def test_an_example_that_only_imports_the_package_is_said_to_do_so() -> None:
