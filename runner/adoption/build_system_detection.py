@@ -41,6 +41,9 @@ def _describe_missing_program(files: Sequence[str]) -> str:
     verb = "names" if len(files) == 1 else "name"
     if all(PurePosixPath(file).name == "package.json" for file in files):
         return f"{verb} no benchmark and no start script, no program in bin and no main module"
+    if all(PurePosixPath(file).name in {"pom.xml", "build.gradle", "build.gradle.kts"} for file in files):
+        verb = "builds" if len(files) == 1 else "build"
+        return f"{verb} no class with a main method outside of tests and examples"
     return f"{verb} no program and no benchmark"
 
 
