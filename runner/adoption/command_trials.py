@@ -206,7 +206,9 @@ class FirstMeasurement:
                 tried = self._try_program_or_server(proposal, candidate, tree)
                 is_redirected_variant = is_redirected(candidate)
                 if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
-                    tried = TriedCommand(candidate, (), "it does not open the file: it does the same without it")
+                    tried = TriedCommand(
+                        candidate, (), "it does not open the file: it does the same with the name of a missing file"
+                    )
                     if redirect_file_to_input(run) in variants:
                         variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
                 if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, candidate, tree):
