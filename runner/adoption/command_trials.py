@@ -102,6 +102,7 @@ _PYTHON_STARTS = ("venv/bin/python ", "python3 ")
 """How commands start that run a Python program."""
 _STANDARD_INPUT_ARGUMENT = "-"
 """The usual argument by which a program that takes text as its argument reads its standard input instead."""
+_ANY_SHELL_START = "sh -c '"
 _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
 _MIN_RANGE_RATIO = 10
@@ -204,7 +205,7 @@ class FirstMeasurement:
             for candidate in variants:
                 show_progress(f"trying {candidate.command}")
                 tried = self._try_program_or_server(proposal, candidate, tree)
-                is_redirected_variant = is_redirected(candidate)
+                is_redirected_variant = candidate is not run
                 if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
                     tried = TriedCommand(
                         candidate, (), "it does not open the file: it does the same with the name of a missing file"
@@ -599,7 +600,7 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
 
     For a program that has done work with a file as standard input, only that way is returned.
     """
-    if not run.file or run.is_folder:
+    if not run.file or run.is_folder or run.command.startswith(_ANY_SHELL_START):
         return [run]
     with_files = [result for result in earlier_results if result.run.file]
     redirected = next((result.run for result in with_files if result.did_work and is_redirected(result.run)), None)

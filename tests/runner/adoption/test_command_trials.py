@@ -311,6 +311,8 @@ def test_a_solver_that_ends_with_its_result_works(monkeypatch: pytest.MonkeyPatc
         accepted: TriedCommand(solve, (9, 9)),
     }
     assert try_file_runs(outcomes, monkeypatch, solve) == [accepted]
+    again = replace(solve, command=accepted, program="./x")
+    assert try_file_runs({}, monkeypatch, again) == [accepted], "a command of a shell is not changed"
 
 
 def test_a_program_that_takes_the_name_of_its_file_for_text_gets_the_content_as_its_standard_input(
@@ -340,3 +342,13 @@ def test_a_folder_is_tried_where_a_program_does_more_work_without_a_file_than_wi
     }
     tried = try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, version)
     assert ("./x t" in tried) is is_tried
+
+
+def test_a_command_that_already_redirects_its_file_is_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    larger = RunProposal("sh -c 'exec ./x < faultwatch-input.json'", input_file="t/a.json", program="./x")
+    outcomes = {larger.command: TriedCommand(larger, (9, 9))}
+    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: pytest.fail("it was found before"))
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: outcomes[run.command])
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    (tried,) = first.try_runs(BuildProposal("Make", ""), [larger], Path(), lambda _: None)
+    assert tried.faults == (9, 9)
