@@ -62,6 +62,7 @@ _FOREIGN_REMARK = (
     "`{}` executes nothing that this project builds, so no change to the project moves its count. " + _DO_WORK_HINT
 )
 _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
+_MISSING_PART_REMARK = "Programs that do more work may be in the parts of the project that were not built: {}"
 _FAILED_REMARK = (
     "A better benchmark could not be measured: {}. To measure it, let `command` in [build] of workload.toml create the "
     "files that it needs, or give it less work; then set it as `command` in [run]"
@@ -402,6 +403,7 @@ def _propose_workload(
         weakness = f"{caveat}. {_LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT}"
     remarks = [
         weakness,
+        *(_MISSING_PART_REMARK.format(part) for part in choice.missing_parts if weakness),
         *_describe_rejected_commands(choice),
         _describe_server(choice.tried.run, failed_server),
     ]

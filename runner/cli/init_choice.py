@@ -49,12 +49,22 @@ class BuildAndRunChoice(Struct, frozen=True):
         Commands that were tried and failed.
     start_faults
         The faults that the program takes without an input; 0 if unknown.
+    missing_parts
+        The tools and packages that builds of more parts of the project lack, each with its remedy.
     """
 
     proposal: "BuildProposal"
     tried: "TriedCommand"
     failures: tuple["TriedCommand", ...] = ()
     start_faults: int = 0
+    missing_parts: tuple[str, ...] = ()
+
+
+class _BuildError(Struct, frozen=True):
+    """The first error of a way to build that failed, and the tool or package that it lacks, with its remedy, if any."""
+
+    text: str
+    missing_part: str
 
 
 def choose_build_and_run(
@@ -87,7 +97,7 @@ def choose_build_and_run(
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
     failures: list[TriedCommand] = []
-    build_errors: list[str] = []
+    build_errors: list[_BuildError] = []
     working_build: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
@@ -108,7 +118,7 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
-        raise _explain_failure(failures, run, build_errors)
+        raise _explain_failure(failures, run, [error.text for error in build_errors])
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
@@ -137,7 +147,8 @@ def choose_build_and_run(
             print_message(
                 f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count repeats"
             )
-    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults)
+    missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
+    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
 
 
 def _count_start_faults(
@@ -321,7 +332,7 @@ def _build_project(
     build: str | None,
     run: str | None,
     missing_submodules: tuple[str, ...],
-    build_errors: list[str],
+    build_errors: "list[_BuildError]",
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; remove all ways that were tried from ``proposals``.
 
@@ -368,7 +379,7 @@ def _build_project(
                 problem = f"{missing_tools}; {problem}"
             error = _get_first_error(failure) or problem.splitlines()[0]
             if not proposal.offline:
-                build_errors.append(error)
+                build_errors.append(_BuildError(error, str(part) if part else ""))
             if not first_error or is_error_offline:
                 first_error = error
                 # The error of a build without downloads is provisional: it may only be that a package is missing.

@@ -246,6 +246,17 @@ def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pyt
     assert host.built == [build.command, "make"]
 
 
+def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = FailingHost(
+        "all", "--   Package 'fftw3', required by 'virtual:world', not found\nCMake Error at /FindPkgConfig.cmake:1\n"
+    )
+    host.counts = {("make tools", ALONE.command): (9, 9)}
+    builds = [BuildProposal("CMake", f"make {part}", runs=(ALONE,)) for part in ("all", "tools")]
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: builds)
+    choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
+    assert choice.missing_parts == ("fftw3 is missing: apt install libfftw3-dev, or dnf install fftw-devel",)
+
+
 def test_the_refusal_quotes_the_first_error_of_the_most_likely_build(monkeypatch: pytest.MonkeyPatch) -> None:
     class BrokenHost(Host):
         def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
