@@ -568,7 +568,8 @@ class FirstMeasurement:
 def _may_need_port(tried: TriedCommand) -> bool:
     """Return whether a command may be a server that asks for its port: a program that did no work without arguments."""
     run = tried.run
-    is_bare = run.may_do_nothing and not run.file and not run.only_describes_itself
+    may_start = run.may_do_nothing or run.command.startswith((*_PYTHON_STARTS, "node "))
+    is_bare = may_start and not run.file and not run.only_describes_itself
     did_nothing = tried.prints_usage or not (tried.faults or tried.timed_out)
     return is_bare and did_nothing and not run.is_test and not run.is_server and not _BENCHMARK.search(run.command)
 

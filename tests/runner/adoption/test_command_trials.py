@@ -297,6 +297,14 @@ def test_a_program_whose_usage_names_a_port_is_started_with_one_before_any_file(
     assert tried == (started or ["./x", "./x t/a", FROM_INPUT])
 
 
+def test_a_script_whose_usage_names_a_port_is_started_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda _, __, run, ___: replace(run, obstacle="it listens"))
+    usage = "usage: serve.py [-h] --port PORT\n"
+    tried = try_file_runs({}, monkeypatch, RunProposal("python3 serve.py"), help_text=usage)
+    assert tried == ["python3 serve.py --port 29999"]
+    assert try_file_runs({}, monkeypatch, RunProposal("python3 bench.py"), help_text=usage) == ["python3 bench.py"]
+
+
 def test_a_client_whose_usage_names_a_port_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
     tried = try_file_runs({}, monkeypatch, BARE, WITH_FILE, help_text="usage: x HOST PORT\n")
