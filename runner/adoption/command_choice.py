@@ -21,6 +21,8 @@ _MIN_ADDED_SHARE = 0.1
 """An input adds little if it adds less than this share of the faults that the program takes to start."""
 _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
+_ERRATIC_RATIO = 1.5
+"""A count whose largest value is more than this many times its smallest is of little use."""
 _MIN_START_RANGE_RATIO = 3
 """A program has also read its input if its count is higher with it, and without it varies over a range more than this
 many times as wide."""
@@ -205,15 +207,20 @@ def has_input_of_its_own(tried: TriedCommand) -> bool:
 def _rank(tried: TriedCommand) -> int:
     """Return the rank of a command: the lower, the more promising.
 
-    The ranks: 0 a benchmark; 1 a program with an input; 2 a program with a stand-in, a test, or a program that computes
-    for a long time without an input; 3 a program without an input; 4 a program that did no work; 5 a program that
-    executes nothing of the project.
+    The ranks: 0 a benchmark; 1 a program with an input; 2 one of these whose count is erratic, a program with a stand-
+    in, a test, or a program that computes for a long time without an input; 3 a program without an input; 4 a program
+    that did no work; 5 a program that executes nothing of the project.
     """
     if not tried.did_work:
         return 5 if tried.is_foreign else 4
-    if tried.run.is_promising:
+    if tried.run.is_promising and not _is_erratic(tried):
         return 1 if tried.run.input_file else 0
     return 3 if tried.may_only_start else _FIRST_WEAK_RANK
+
+
+def _is_erratic(tried: TriedCommand) -> bool:
+    """Return whether the count of a command varies so much that only large changes could be seen."""
+    return max(tried.faults) > min(tried.faults) * _ERRATIC_RATIO
 
 
 def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
