@@ -25,6 +25,7 @@ _PLACEHOLDERS = (
 """Names of a usage, in lower case, and what takes their place."""
 _OPTION = re.compile(r"(?<![\w-])(-{1,2}[a-zA-Z][\w-]{0,40})(?:(=|[ \t])\[?<?\[?([a-zA-Z:][\w:.-]{0,40}))?")
 """An option, its separator, and the word after it, which may stand for its value."""
+_OPTION_NAME = re.compile(r"-{1,2}[a-zA-Z][\w-]{0,40}")
 _PORT_OPTION = re.compile(rf"-{{1,2}}{_PORT_NAME}", re.IGNORECASE)
 _LISTENS = re.compile(
     r"\bport\b.{0,80}\blisten|\blisten.{0,80}\bport\b|\bport[ -]number\b|\bserver port\b", re.IGNORECASE
@@ -101,7 +102,7 @@ def _fill_in(words: Sequence[str]) -> str | None:
         if word.startswith("-"):
             name, equals, value_name = word.partition("=")
             value = _fill_in_name(value_name)
-            if equals and value is None:
+            if (equals and value is None) or not _OPTION_NAME.fullmatch(name):
                 return None
             arguments.append(f"{name}={value}" if equals else name)
             continue

@@ -1,4 +1,8 @@
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.adoption.port_arguments import list_port_arguments
 
@@ -48,11 +52,19 @@ def test_the_port_has_a_place_or_an_option(text: str, arguments: list[str]) -> N
         "usage: answerd PORT DATABASE\n",
         "usage: lint FILE\n  --support   Print the supported formats\n  -p   Print\n",
         "The port is closed\n",
+        "usage: answerd -x';{y} PORT\n",
+        "usage: answerd --$(y)=PORT\n",
         "Usage:\n",
     ],
 )
 def test_other_programs_get_no_port(text: str) -> None:
     assert list_port_arguments(text, 29_999) == []
+
+
+@given(st.text(alphabet="ab-p=[]<>{}'\"$;| \n:PORTusage", max_size=60))
+def test_arguments_need_no_quotes(text: str) -> None:
+    for arguments in list_port_arguments(f"usage: x {text}", 29_999):
+        assert re.fullmatch(r"[\w.:= -]+", arguments)
 
 
 def test_a_long_text_is_read_quickly() -> None:
