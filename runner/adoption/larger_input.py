@@ -40,7 +40,7 @@ def propose_larger_input(
     """
     run = tried.run
     has_small_file = bool(run.file) and not run.is_folder and size > 0
-    if run.is_server or not has_small_file or not tried.did_work or min(tried.faults) >= _FEW_FAULTS:
+    if run.is_server or not has_small_file or not tried.did_work or does_enough_work(tried):
         return None
     seconds = max(tried.seconds, 0.001)  # a divisor
     rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
@@ -78,6 +78,11 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
         if larger_run and not run.needs_failures and not run.is_server:
             by_program[program] = (run, larger_run)
     return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
+
+
+def does_enough_work(tried: TriedCommand) -> bool:
+    """Return whether a command takes so many faults that it needs no larger input."""
+    return min(tried.faults) >= _FEW_FAULTS
 
 
 def name_larger_file(file: str) -> str:

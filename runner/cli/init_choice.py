@@ -124,7 +124,7 @@ def choose_build_and_run(
     chosen_command = _ask_user(questions, tried, run)
     start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
     for with_file in list_commands_with_files(chosen_command, tried):
-        larger = _try_larger_input(first_measurement, proposal, tree, with_file)
+        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command)
         if larger:
             proposal, tree, chosen_command = larger
             break
@@ -186,7 +186,11 @@ def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bo
 
 
 def _try_larger_input(
-    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
+    first_measurement: "FirstMeasurement",
+    proposal: "BuildProposal",
+    tree: Path,
+    small: "TriedCommand",
+    chosen_command: "TriedCommand",
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
     """Return a build that makes a larger input, its tree, and the command to measure, perhaps of another program.
 
@@ -197,13 +201,15 @@ def _try_larger_input(
     ----------
     small
         The result of the command with the small input.
+    chosen_command
+        The result of the command that is measured otherwise, perhaps with another input.
     """
-    from runner.adoption.larger_input import propose_larger_input
+    from runner.adoption.larger_input import does_enough_work, propose_larger_input
     from runner.subject.build import BuildFailure
 
     try:
         larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
-        if larger is None:
+        if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command)):
             return None
         _, cached_build = first_measurement.build(proposal)
         if cached_build.seconds > _MAX_REBUILD_SECONDS:
@@ -214,7 +220,7 @@ def _try_larger_input(
             tried = _find_program_that_works_more(first_measurement, build, run, small, larger_tree, show_progress)
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
         return None
-    if tried is None:
+    if tried is None or (chosen_command.run.file and min(tried.faults) <= min(chosen_command.faults)):
         return None
     print_message(
         f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build repeats {small.run.file} into "

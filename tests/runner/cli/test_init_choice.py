@@ -203,6 +203,22 @@ def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
     assert chosen == expected, "what a program takes without the larger input is not its work"
 
 
+@pytest.mark.parametrize(("faults", "builds"), [(900, 2), (6000, 1)])
+def test_a_larger_input_that_causes_less_work_than_another_input_is_not_proposed(
+    faults: int, builds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/big.md").write_bytes(bytes(1 << 20))
+    Path("make/a.md").write_bytes(bytes(1 << 16))
+    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    counts = {("make", "./x big.md"): (faults, faults), ("make", "./x a.md"): (75, 75)}
+    host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
+    runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("big.md", "a.md"))
+    assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)) == "make: ./x big.md"
+    assert len(set(host.built)) == builds
+
+
 class SlowHost(Host):
     """Takes too long for the builds of some names."""
 
