@@ -516,9 +516,12 @@ def _try_commands(
 
     runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
     tried: list[TriedCommand] = []
+    previous_problem = ""
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
-            outcome = result.problem.removeprefix(f"`{result.run.command}` ")
+            problem = result.problem.removeprefix(f"`{result.run.command}` ")
+            outcome = "fails in the same way" if problem and problem == previous_problem else problem
+            previous_problem = problem
             if result.faults:
                 outcome = f"{_format_range(result.faults)} minor faults"
                 outcome += f" under the load of {result.run.load.command.split()[0]}" if result.run.load else ""

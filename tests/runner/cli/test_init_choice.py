@@ -539,12 +539,14 @@ def test_the_outcome_of_a_trial_names_the_command_once(
         "try_runs",
         lambda _, runs, *__: [
             TriedCommand(runs[0], (), "`./fails` ended with exit code 1: no input"),
+            TriedCommand(RunProposal("./fails x"), (), "`./fails x` ended with exit code 1: no input"),
             TriedCommand(replace(runs[1], load=LoadProposal("ab -n 9 {port}")), (5, 5)),
         ],
     )
     choose(host, monkeypatch, BuildProposal("Make", "build", runs=runs))
     printed = capsys.readouterr().err
     assert "  ./fails: ended with exit code 1: no input\n" in printed
+    assert "  ./fails x: fails in the same way\n" in printed
     assert "  ./works: 5 minor faults under the load of ab\n" in printed
 
 
