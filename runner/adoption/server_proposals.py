@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.proposal import LoadProposal, RunProposal
+from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 from runner.adoption.sources import Sources, is_auxiliary
-from runner.adoption.workload_text import format_server
+from runner.adoption.workload_text import format_server, render_workload
 from runner.workload.placeholders import escape_braces
 
 FindGenerator = Callable[[str], str]
@@ -245,14 +245,23 @@ def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> L
 
 def list_example_lines(run: RunProposal) -> list[str]:
     """Return example tables for a server that init cannot load, as comments for the workload file."""
-    placeholder = next((name for name in ("port", "socket") if f"{{{name}}}" in run.command), "")
-    load = LoadProposal(f"LOAD_GENERATOR {{{placeholder}}}" if placeholder else "LOAD_GENERATOR", operations=1000)
-    lines = format_server(run, load)
+    lines = format_server(run, _make_example_load(run))
     heading = (
         f"# {run.program} is a server. Replace `command` in [run] with these tables, with a load generator and the",
         f"# operations of one execution of it: {HOW_TO}",
     )
     return [*heading, *(f"# {line}" for line in lines if line)]
+
+
+def render_example_workload(name: str, build: BuildProposal, run: RunProposal) -> str:
+    """Return the text of an example workload file for a server that init cannot load."""
+    return render_workload(name, build, replace(run, load=_make_example_load(run)), schema="")
+
+
+def _make_example_load(run: RunProposal) -> LoadProposal:
+    """Return a load that shows where a load generator gets the port or the socket of a server."""
+    placeholder = next((name for name in ("port", "socket") if f"{{{name}}}" in run.command), "")
+    return LoadProposal(f"LOAD_GENERATOR {{{placeholder}}}" if placeholder else "LOAD_GENERATOR", operations=1000)
 
 
 def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunProposal]:

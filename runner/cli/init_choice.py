@@ -1,6 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import shlex
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,6 +99,7 @@ def choose_build_and_run(
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
     failures: list[TriedCommand] = []
     build_errors: list[_BuildError] = []
+    finished_builds: list[tuple[BuildProposal, list[TriedCommand]]] = []
     working_build: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
@@ -110,6 +112,7 @@ def choose_build_and_run(
             raise
         tried = _try_commands(first_measurement, proposal, tree, run)
         failures += [result for result in tried if not result.faults]
+        finished_builds.append((proposal, tried))
         programs_start = any(result.faults for result in tried)
         if programs_start and (working_build is None or _is_better(tried, working_build[2])):
             working_build = (proposal, tree, tried)
@@ -118,7 +121,8 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
-        raise _explain_failure(failures, run, [error.text for error in build_errors])
+        error_texts = [error.text for error in build_errors]
+        raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
@@ -531,25 +535,36 @@ def _try_commands(
     return mark_imports(tried)
 
 
-def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_errors: Sequence[str]) -> FaultwatchError:
+def _explain_failure(
+    first_measurement: "FirstMeasurement",
+    failures: "list[TriedCommand]",
+    run: str | None,
+    build_errors: Sequence[str],
+    finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy.
 
     Parameters
     ----------
     build_errors
         The errors of earlier builds that failed. The programs may lack what these builds would have made.
+    finished_builds
+        The builds whose commands failed, with their results.
     """
     from runner.adoption.printed_text import find_missing_module, needs_terminal
-    from runner.adoption.server_proposals import list_example_lines
+    from runner.adoption.server_proposals import HOW_TO, render_example_workload
     from runner.subject.offline_builds import find_network_error
 
     # A server is the most promising failure, because it only needs a load.
-    server = next((tried.run for tried in failures if tried.run.obstacle), None)
-    if server:
+    servers = [(build, result.run) for build, tried in finished_builds for result in tried if result.run.obstacle]
+    if servers:
+        build, server = servers[0]
+        name = first_measurement.sources.name
+        text = render_example_workload(name, build, server)
         return FaultwatchError(
             f"no program could be measured: {server.obstacle}",
-            "write a workload.toml with the tables of a server, and a load generator or a script as its load:\n"
-            + "\n".join(f"    {line}" for line in list_example_lines(server)),
+            "write this workload.toml, with a load generator or a script in place of LOAD_GENERATOR, and the number of "
+            f"its operations ({HOW_TO}):\n" + textwrap.indent(text.rstrip(), "    "),
         )
     failure = failures[0]
     network_error = next(filter(find_network_error, build_errors), "")

@@ -1,5 +1,6 @@
 """Which build and which command `faultwatch init` chooses, when the first ones do not work."""
 
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -558,7 +559,11 @@ def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monk
     with pytest.raises(FaultwatchError) as failure:
         choose(host, monkeypatch, BuildProposal("Make", "make", runs=(server,)))
     assert failure.value.what == f"no program could be measured: {lacks}"
-    assert '    # command = "./srv {port}"\n' in failure.value.remedy
+    *_, text = failure.value.remedy.partition(":\n")
+    workload = Workload.model_validate(tomllib.loads(text) | {"path": Path("workload.toml")})
+    assert workload.server
+    assert workload.server.command == ("./srv", "{port}")
+    assert workload.build.command == ("make",)
 
 
 def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() -> None:
