@@ -207,20 +207,22 @@ def has_input_of_its_own(tried: TriedCommand) -> bool:
 def _rank(tried: TriedCommand) -> int:
     """Return the rank of a command: the lower, the more promising.
 
-    The ranks: 0 a benchmark; 1 a program with an input; 2 one of these whose count is erratic, a program with a stand-
-    in, a test, or a program that computes for a long time without an input; 3 a program without an input; 4 a program
-    that did no work; 5 a program that executes nothing of the project.
+    The ranks: 0 a benchmark; 1 a program with an input; 2 one of these that is hard to compare, a program with a
+    stand-in, a test, or a program that computes for a long time without an input; 3 a program without an input; 4 a
+    program that did no work; 5 a program that executes nothing of the project.
     """
     if not tried.did_work:
         return 5 if tried.is_foreign else 4
-    if tried.run.is_promising and not _is_erratic(tried):
+    if tried.run.is_promising and not _is_hard_to_compare(tried):
         return 1 if tried.run.input_file else 0
     return 3 if tried.may_only_start else _FIRST_WEAK_RANK
 
 
-def _is_erratic(tried: TriedCommand) -> bool:
-    """Return whether the count of a command varies so much that only large changes could be seen."""
-    return max(tried.faults) > min(tried.faults) * _ERRATIC_RATIO
+def _is_hard_to_compare(tried: TriedCommand) -> bool:
+    """Return whether a gate sees little with a command: its count varies a lot, or varies and takes long to repeat."""
+    varies = len(set(tried.faults)) > 1
+    is_erratic = max(tried.faults) > min(tried.faults) * _ERRATIC_RATIO
+    return is_erratic or (varies and tried.seconds > MAX_SECONDS)
 
 
 def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:

@@ -246,7 +246,7 @@ def test_a_program_that_works_on_folders_gets_the_folder_of_its_inputs(
     assert list_commands_with_files(with_folder, [*results, with_folder]) == []
 
 
-def test_a_benchmark_whose_count_is_erratic_gives_way_to_a_program_with_an_input() -> None:
+def test_a_benchmark_that_is_hard_to_compare_gives_way_to_a_program_with_an_input() -> None:
     erratic = TriedCommand(RunProposal("python bench.py"), (41_011, 77_906, 50_000))
     reading = TriedCommand(RunProposal("python -m x a.sql", input_file="a.sql"), (5118, 5118, 5119))
     chosen = choose_best([erratic, reading])
@@ -254,3 +254,6 @@ def test_a_benchmark_whose_count_is_erratic_gives_way_to_a_program_with_an_input
     assert choose_best([erratic]) is erratic
     assert choose_best([replace(erratic, faults=(41_011, 42_000)), reading]) is not reading
     assert not has_tried_enough({"bench.py": [erratic]}, "x")
+    slow = replace(erratic, faults=(96_759, 97_000), seconds=10.0)
+    assert choose_best([slow, reading]) is reading
+    assert choose_best([replace(slow, faults=(96_759, 96_759)), reading]) is not reading, "a few executions suffice"
