@@ -26,6 +26,8 @@ _SCRIPTS_DEPTH = MAX_DEPTH + 1
 a project in another language."""
 _PYTHON = "venv/bin/python"
 _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
+_MAX_TEST_FILES, _MAX_READ_TESTS = 3, 100
+"""How many files of tests are tried, and how many are read to find the largest."""
 _TEST = re.compile(r"(?:^|/)tests?/test_[\w-]+\.py$")
 _TEST_GROUPS = ("test", "tests", "testing")
 """Names of the dependency groups that tests require."""
@@ -89,11 +91,15 @@ def _propose_tests(
         return []
     # After a normal installation, the package must not be imported from its sources: they lack the built extensions.
     python = _PYTHON if editable else f"{_PYTHON} -P"
-    run = RunProposal(
-        f"{python} -m pytest -q -p no:cacheprovider -o addopts= {outer_folders[0]}", may_do_nothing=True, is_test=True
-    )
+    command = f"{python} -m pytest -q -p no:cacheprovider -o addopts="
+    whole = RunProposal(f"{command} {outer_folders[0]}", may_do_nothing=True, is_test=True)
+    # All tests together may take long, so the largest files of tests are programs of their own.
+    files = [file for file in sources.files if _TEST.search(file) and file.startswith(f"{outer_folders[0]}/")]
+    largest = sorted(filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file)))
+    parts = [replace(whole, command=f"{command} {file}", program=file) for file in largest[:_MAX_TEST_FILES]]
+    runs = (whole, *(parts if len(files) > 1 else ()))
     required = ["pytest", *_list_test_requirements(project)]
-    builds = _propose_environments("", f"{editable}. {' '.join(required)}", (run,), [*packages, *required])
+    builds = _propose_environments("", f"{editable}. {' '.join(required)}", runs, [*packages, *required])
     build_with_downloads = builds[-1]
     return [replace(build_with_downloads, builds_tests=True)]
 

@@ -593,3 +593,12 @@ def test_the_folders_that_a_makefile_makes_for_its_tests_are_found() -> None:
     assert make.list_made_folders(sources, "lib/x") == ["made/b", "testdb"]
     assert make.list_made_folders(sources, "") == []
     assert make.list_made_folders(listing({"Makefile": text, "testdb/x": ""}), "") == ["made/b"]
+
+
+def test_the_largest_files_of_tests_are_tried_too_because_all_tests_may_take_long() -> None:
+    texts = {f"tests/test_{name}.py": "pass\n" * size for name, size in zip("abcd", (3, 9, 1, 5), strict=True)}
+    *_, tests = python.propose(listing({"pyproject.toml": "[project]\nname='p'\n", "p/__init__.py": "", **texts}))
+    words = [run.command.rpartition(" ")[2] for run in tests.runs]
+    assert words == ["tests", "tests/test_b.py", "tests/test_d.py", "tests/test_a.py"]
+    assert len({run.program for run in tests.runs}) == 4
+    assert all(run.is_test for run in tests.runs)
