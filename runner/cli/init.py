@@ -400,7 +400,8 @@ def _propose_workload(
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(failed_server))
     weakness = _describe_weakness(choice.tried)
     if not weakness and caveat:
-        weakness = f"{caveat}. {_LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT}"
+        # The caveat itself is printed above, below the counts.
+        weakness = _LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT
     remarks = [
         weakness,
         *(_MISSING_PART_REMARK.format(part) for part in choice.missing_parts if weakness),
