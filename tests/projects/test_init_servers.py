@@ -72,9 +72,18 @@ def test_a_program_that_listens_instead_of_ending_is_a_server(folder: Path) -> N
 
 
 @needs_ab
+def test_a_server_whose_usage_names_its_port_is_started_with_it(folder: Path) -> None:
+    source = WEB_SERVER.replace("    int yes", '    if (count < 2) { puts("usage: srv PORT"); return 1; }\n    int yes')
+    workload = adopt(folder, f"#include <stdio.h>\n{source}", {"README.md": "Serves.\n"})
+    assert workload.server
+    assert workload.server.command == ("./srv", "{port}")
+    assert not workload.server.ready_command
+
+
+@needs_ab
 @pytest.mark.thorough
 def test_a_server_that_knows_its_port_alone_keeps_it(folder: Path) -> None:
-    workload = adopt(folder, WEB_SERVER.replace('"PORT"', '"OTHER"'), {})
+    workload = adopt(folder, WEB_SERVER.replace('count > 1 ? words[1] : given ? given : "23971"', '"23971"'), {})
     assert workload.server
     assert workload.server.command == ("./srv",)
     assert workload.server.ready_command == ("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/23971")
