@@ -49,8 +49,8 @@ _DO_WORK_HINT = (
     "faults with the same build"
 )
 _LOAD_HINT = (
-    "Let `command` in [server] of workload.toml serve something, such as a folder of pages in the repository, and "
-    "`command` in [load] request it"
+    "Make `command` in [server] of workload.toml serve something, such as a folder of pages in the repository, and "
+    "make `command` in [load] request it"
 )
 _NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (

@@ -111,7 +111,7 @@ def _show_runtime_lines(
     """Print the source lines for which a runtime faults or allocates most, with the quantities."""
     table = Table(box=None, padding=(0, 2, 0, 2))
     table.add_column(quantity, justify="right")
-    table.add_column(f"line of {language}, with what it calls", overflow="fold")
+    table.add_column(f"{language} line (including what it calls)", overflow="fold")
     for amount, line in lines[:_MAX_SITES]:
         table.add_row(amount, escape_text(f"{line.function}  {line.file}:{line.line}"))
     console.print(table)

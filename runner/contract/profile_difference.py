@@ -203,8 +203,9 @@ def _compare_weights(before: Mapping[int, int], after: Mapping[int, int], line: 
 
 
 def _compute_pairing_cost(before: int, after: int) -> float:
-    """Return the cost of pairing an old line with a new one, given their weights: the more similar, the lower.
+    """Return the cost of pairing an old line with a new one, given their positive weights: the lower, the more similar.
 
-    It is always lower than the cost of leaving both unpaired, which is the sum of their weights.
+    It is always lower than the cost of leaving both unpaired, which is the sum of their weights. The first term ranks
+    similar lines. The second limits the cost for lines that differ by more, so that pairing them stays cheaper.
     """
     return min(1.5 * abs(after - before), before + after - min(before, after) / 2)

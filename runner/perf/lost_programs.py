@@ -61,11 +61,12 @@ class LostProgramsWatch:
     def read_result(self) -> LostPrograms:
         """Stop the watch; return the lost programs: an incomplete list if it never began, or does not end in time."""
         if self._watch is None:
-            return LostPrograms()
+            return LostPrograms(complete=False)
         try:
+            # This closes the standard input of the watch, which then ends; if it does not, close() kills it.
             output, _ = self._watch.communicate(timeout=_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            return LostPrograms()
+            return LostPrograms(complete=False)
         return parse_lost_programs(output)
 
     def close(self) -> None:
@@ -80,7 +81,7 @@ def parse_lost_programs(output: bytes) -> LostPrograms:
     """Parse the output of ``lost_programs``; the list is incomplete if the output is cut off, or records were lost."""
     lost_records, *names = output.removesuffix(b"\0").split(b"\0")
     if lost_records != b"0" or not output.endswith(b"\0"):
-        return LostPrograms()
+        return LostPrograms(complete=False)
     return LostPrograms(tuple(name.decode(errors="replace") for name in names), complete=True)
 
 

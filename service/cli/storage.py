@@ -117,8 +117,8 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
-        "In runs that are more than N days old, reduce noisy metrics to their level, and judged ones to level and "
-        "extremes. By default, all samples stay."
+        "In runs that are more than N days old, keep all samples of judged counts, level and extremes of other judged "
+        "metrics, and the level of the rest. By default, all samples stay."
     ),
 )
 @click.option(
@@ -136,8 +136,8 @@ def retain(
 
     Shrinking removes perf's output, logs, and the readings of individual processes, and merges all but the 200 heaviest
     stacks of each kind in a profile; all other numbers stay.
-    With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
-    metrics keep only the level.
+    With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples (their level
+    and extremes), and all other metrics keep only the level.
     """
     from service.store.maintenance.retention import RetentionRule, apply_rule, estimate_rule
 

@@ -76,7 +76,10 @@ class LabAddress:
         return replace(self, set=SEPARATOR.join(dict.fromkeys(entries)), rows=" ".join(rows), columns=" ".join(columns))
 
     def remove_setting(self, name: str) -> LabAddress:
-        """Return the address without the added values of a setting."""
+        """Return the address without a setting: without its values, and without its place in the rows or columns.
+
+        ``name`` is the canonical name, which the rows and columns contain too.
+        """
         entries = [
             entry
             for entry in self.set.split(SEPARATOR)

@@ -25,6 +25,13 @@ class PageRewriter(HTMLParser):
     ----------
     linked_places
         The places to which the page links or which it loads.
+
+    Parameters
+    ----------
+    find_place
+        Returns the place in the site of an address of the service.
+    pack_data
+        Returns the JSON of a ``script`` element, which a page gives to its charts, in its form for the site.
     """
 
     def __init__(self, page_place: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
@@ -33,7 +40,7 @@ class PageRewriter(HTMLParser):
         self._page_place = page_place
         self._find_place = find_place
         self._pack_data = pack_data
-        self._is_data = False
+        self._is_in_json_script = False
         self._output: list[str] = []
         self._omitted_elements: list[str] = []
         """The open elements that are left out, outermost first."""
@@ -51,7 +58,7 @@ class PageRewriter(HTMLParser):
             if tag not in _VOID_ELEMENTS:
                 self._omitted_elements.append(tag)
             return
-        self._is_data = tag == "script" and values.get("type") == "application/json"
+        self._is_in_json_script = tag == "script" and values.get("type") == "application/json"
         changed_attributes = self._change_attributes(tag, values)
         text = self.get_starttag_text() or ""
         if changed_attributes != values:
@@ -75,8 +82,8 @@ class PageRewriter(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Write text, and pack the data of a chart."""
-        self._write(self._pack_data(data) if self._is_data else data)
-        self._is_data = False
+        self._write(self._pack_data(data) if self._is_in_json_script else data)
+        self._is_in_json_script = False
 
     def handle_entityref(self, name: str) -> None:
         """Write a named character reference, such as ``&amp;``."""

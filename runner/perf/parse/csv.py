@@ -36,7 +36,7 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
     if len(fields) == 1:
         raise line.make_error("this is not an event (use -o FILE to keep perf's messages out of its counts)")
     if len(fields) not in {5, 7}:
-        raise line.make_error(f"perf prints 5 or 7 fields for an event, this line has {len(fields)}")
+        raise line.make_error(f"perf prints 5 or 7 fields for an event, but this line has {len(fields)}")
     value, unit, event, runtime, share = fields[:5]
     name = read_name(line, event)
     count = read_count(line, value, unit, name.metric, places=2)  # -x prints times with two decimal places.

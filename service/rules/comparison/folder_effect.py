@@ -35,7 +35,9 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         return verdict
     base_in_head_place = request.base.other_place
     if base_in_head_place is None:
-        sentence = f"{verdict.sentence} But both programs found the same files."
+        sentence = (
+            f"{verdict.sentence} But both programs found the same files, so the folder may have caused the difference."
+        )
         # A base that was measured earlier is first measured next to head.
         return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})
     counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())

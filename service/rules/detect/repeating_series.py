@@ -83,7 +83,8 @@ class RepeatingSeries:
         self._max_samples_per_point = 1  # the largest number of samples of a point before the newest point
         self._newest_samples: Sequence[Number] = ()
         self._first_samples: Sequence[Number] = ()
-        self._suspected_after_first: list[LevelChange] = []  # the change after the first run, if only this was before it
+        # The change after the first run, if no other run is before it; at most one.
+        self._suspected_after_first: list[LevelChange] = []
         self._sample_ranges: list[tuple[Number, Number]] = []  # the smallest and the largest sample of each point
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:

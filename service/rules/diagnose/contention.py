@@ -64,7 +64,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     if not calls:
         competition = f"calls that map and unmap take {facts.memory_call_share:.0%} of the CPU time"
     return (
-        f"threads waited {times}{format_quantity(facts.lock_wait, 's')} for the mmap lock "
+        f"threads waited for the mmap lock {times}for {format_quantity(facts.lock_wait, 's')} in total, "
         f"and used {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         competition,
         *facts.top_function,

@@ -400,13 +400,16 @@ def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterab
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
     """Return the innermost frame of the program itself; if there is none, the innermost outside of the C library."""
-    own_frame = find_own_frame(frames)
-    if own_frame is None or is_own_frame(own_frame):
-        return own_frame
-    frames_outside_libraries = (
-        frame for frame in reversed(frames) if not _C_LIBRARY.search(frame.module) and frame.module[:1] != "["
+    # Without an own frame, this is a frame of a library; None if the kernel has all frames.
+    own_or_library_frame = find_own_frame(frames)
+    if own_or_library_frame is None or is_own_frame(own_or_library_frame):
+        return own_or_library_frame
+    frames_outside_c_library = (
+        frame
+        for frame in reversed(frames)
+        if not _C_LIBRARY.search(frame.module) and not frame.module.startswith("[")  # such as [kernel] and [vdso]
     )
-    return next(frames_outside_libraries, own_frame)
+    return next(frames_outside_c_library, own_or_library_frame)
 
 
 def _identify_library_function(frame: Frame) -> _LibraryFunction:

@@ -37,5 +37,5 @@ def find_visit_at(stored_visit: Visit | None, now: datetime) -> Visit:
         return Visit(None, now)
     time_passed = now - stored_visit.seen_at
     if time_passed >= MIN_PAUSE:
-        return Visit(stored_visit.seen_at, now)
-    return Visit(stored_visit.since, now) if time_passed >= STORED_PRECISION else stored_visit
+        return Visit(since=stored_visit.seen_at, seen_at=now)  # a new visit lists what happened since the previous one
+    return Visit(since=stored_visit.since, seen_at=now) if time_passed >= STORED_PRECISION else stored_visit

@@ -159,6 +159,7 @@ def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
     sorted_points = sorted(points, key=lambda point: (point.measured_at, point.position, point.run_id))
     if branches.is_linear:
         return arrange_trend(sorted_points)
+    # The first line leads to the most recently measured commit. There is no line only if there are no points.
     lines = branches.list_lines([point.revision for point in sorted_points])
     points_of_commit: dict[str, list[PathPoint]] = defaultdict(list)
     for point in sorted_points:

@@ -56,10 +56,9 @@ def select_points_before(path: Points, last_change: int) -> Points:
 
 
 def has_enough_points(newest_trend: Trend, start: int, last_change: int) -> bool:
-    """Return whether the newest points of a series lead to the same decision as all of its points.
+    """Return whether the newest points of a series are enough to decide whether its suite has shifted.
 
-    If they share one environment, the end of the path consists of them, whatever the earlier points are. The decision
-    reads only the newest points since the last change.
+    That decision reads only the newest points of the path since the last change.
 
     Parameters
     ----------
@@ -71,8 +70,10 @@ def has_enough_points(newest_trend: Trend, start: int, last_change: int) -> bool
         The position of the last drift.
     """
     points = newest_trend.path
+    # With several environments or lines, earlier points can change which of these points are on the path.
     if newest_trend.points_beside or len({point.environment for point in points}) > 1:
         return False
+    # Points before ``start`` are not read if the last change is later, or if there are as many points as are read.
     return last_change >= start or len(points) > MAX_HISTORY_POINTS
 
 

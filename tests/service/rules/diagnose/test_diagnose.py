@@ -140,7 +140,7 @@ def test_a_few_long_waits_are_a_host_that_preempts_and_no_contention() -> None:
     assert rules(waited(3)) == []
     (finding,) = findings(waited(300))
     assert finding.rule == "mmap-lock"
-    assert finding.evidence[0].startswith("threads waited 300 times, ")
+    assert finding.evidence[0].startswith("threads waited for the mmap lock 300 times, for ")
 
 
 def test_threads_that_wait_because_a_file_is_mapped_in_windows_wait_for_the_lock() -> None:
