@@ -27,19 +27,23 @@ _WRAPPERS = {"env", "exec", "tini", "dumb-init", "--"}
 """Commands that only start the command after them."""
 
 # The load generators for each protocol, the best first. Each sends a fixed number of requests from one client, which
-# takes about a second.
-_REDIS_ARGUMENTS = "-p {port} -n 5000 -c 1 -r 100000 -d 512 -t set"
+# takes less than a second: a gate loads servers in 160 windows (20 pairs of four), and should do so in two minutes.
+_REDIS_ARGUMENTS = "-c 1 -r 100000 -d 512 -t set"
 _MEMTIER_ARGUMENTS = "-P memcache_text -p {port} -t 1 -c 1 -d 512 --key-maximum=100000 --hide-histogram"
 _MEMCSLAP_ARGUMENTS = "--servers=127.0.0.1:{port} --concurrency=1 --test=set"
 _POSTGRES_ARGUMENTS = "-h 127.0.0.1 -p {port} -U postgres postgres"
 _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
     "redis": (
         *(
-            LoadProposal(f"{name} {_REDIS_ARGUMENTS}", output="redis-benchmark", fill=f"{name} {_REDIS_ARGUMENTS} -q")
+            LoadProposal(
+                f"{name} -p {{port}} -n 2500 {_REDIS_ARGUMENTS}",
+                output="redis-benchmark",
+                fill=f"{name} -p {{port}} -n 5000 {_REDIS_ARGUMENTS} -q",
+            )
             for name in ("redis-benchmark", "valkey-benchmark")
         ),
         LoadProposal(
-            "memtier_benchmark -p {port} -t 1 -c 1 -n 5000 -d 512 --key-maximum=100000 --hide-histogram",
+            "memtier_benchmark -p {port} -t 1 -c 1 -n 2500 -d 512 --key-maximum=100000 --hide-histogram",
             output="memtier",
         ),
     ),
@@ -47,12 +51,12 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
     # of whole slabs.
     "memcached": (
         LoadProposal(
-            f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 5000",
+            f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 2500",
             output="memtier",
             fill=f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 60000 --ratio=1:0",
         ),
         LoadProposal(
-            f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=5000",
+            f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=2500",
             output="regex",
             pattern=r"Time to set\s+(?P<operations>\d+) keys by .*?(?P<seconds>\d+\.\d+) seconds",
             fill=f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=15000",
