@@ -251,7 +251,7 @@ def _search_settings(
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
     from runner.cli.env import load_environment
-    from runner.cli.escape_for_terminals import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.reporting.embedded_service import connect_to_service
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
@@ -320,7 +320,7 @@ def _search_settings(
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            strip_terminal_commands("\n".join(setting_difference.describe_result(search, difference, request.metric)))
+            strip_escape_sequences("\n".join(setting_difference.describe_result(search, difference, request.metric)))
         ),
     )
     return isinstance(search.answer, FoundSettings)

@@ -14,7 +14,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.errors import FaultwatchError
 from runner.log_commands import guard_stream
 
@@ -230,7 +230,7 @@ def _exit_after_crash(error: Exception) -> NoReturn:
     from runner.environment.secrets import hide_secrets
 
     text = "".join(traceback.format_exception(error))
-    click.echo(strip_terminal_commands(hide_secrets(text, os.environ)), err=True, nl=False)
+    click.echo(strip_escape_sequences(hide_secrets(text, os.environ)), err=True, nl=False)
     click.echo("faultwatch: this is a bug in Faultwatch; there is no verdict", err=True)
     click.echo("  → please report it, and include the lines above", err=True)
     sys.exit(os.EX_SOFTWARE)
@@ -242,7 +242,7 @@ def _show_usage(error: click.UsageError) -> None:
         click.echo(error.format_message(), err=True)
         return
     path = error.ctx.command_path if error.ctx else "faultwatch"
-    click.echo(strip_terminal_commands(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+    click.echo(strip_escape_sequences(f"{path}: {' '.join(error.format_message().split())}"), err=True)
     click.echo(f"  → {_suggest_revision_option(error)}`{path} -h` shows its arguments and options", err=True)
 
 
@@ -282,12 +282,12 @@ def _run_command() -> None:
         _show_usage(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(strip_terminal_commands(f"faultwatch: {error.format_message()}"), err=True)
+        click.echo(strip_escape_sequences(f"faultwatch: {error.format_message()}"), err=True)
         sys.exit(error.exit_code)
     except FaultwatchError as error:
-        click.echo(strip_terminal_commands(f"faultwatch: {error.what}"), err=True)
+        click.echo(strip_escape_sequences(f"faultwatch: {error.what}"), err=True)
         if error.remedy:
-            click.echo(strip_terminal_commands(f"  → {error.remedy}"), err=True)
+            click.echo(strip_escape_sequences(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader has closed the pipe, which is not an error. Discard what Python flushes on exit.
@@ -298,7 +298,7 @@ def _run_command() -> None:
         if not remedy:
             raise
         file_name = str(error.filename or "a file")[:_MAX_NAME_CHARACTERS]
-        click.echo(strip_terminal_commands(f"faultwatch: {file_name}: {error.strerror}"), err=True)
+        click.echo(strip_escape_sequences(f"faultwatch: {file_name}: {error.strerror}"), err=True)
         click.echo(f"  → {remedy}", err=True)
         sys.exit(2)
     else:

@@ -7,7 +7,7 @@ from runner.log_commands import break_commands
 _NO_BREAK_SPACES = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
 
 
-def strip_terminal_commands(text: str) -> str:
+def strip_escape_sequences(text: str) -> str:
     """Return text without control characters for terminals and without commands for CI systems.
 
     Line breaks and tabs are kept; no-break spaces become ordinary spaces. Carriage returns are removed, because some

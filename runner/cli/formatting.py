@@ -2,7 +2,7 @@
 
 from rich.markup import escape
 
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.contract import number_text
 from runner.contract.metrics import metric
 
@@ -17,7 +17,7 @@ def escape_text(text: str) -> str:
 
     Line breaks and tabs are kept.
     """
-    return escape(strip_terminal_commands(text))
+    return escape(strip_escape_sequences(text))
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:

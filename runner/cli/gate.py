@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from runner.cli.arguments import add_workload_and_range, parse_range
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.cli.gate_output import output_options, write_outputs
 from runner.cli.gate_plan import plan_gate
 from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
@@ -122,13 +122,13 @@ def command(
 
     def show() -> None:
         if answer.judge:
-            click.echo(strip_terminal_commands(answer.judge))
+            click.echo(strip_escape_sequences(answer.judge))
         # The commit of a merge exists only until this command ends.
         target = None if ends.is_merge else TypedTarget(workload.name, workload_name, repo, variables)
         show_results(results, target)
         if judge.workload.caveat:
-            click.echo(strip_terminal_commands(f"caveat: {judge.workload.caveat}"))
-        click.echo(strip_terminal_commands(answer.sentence))
+            click.echo(strip_escape_sequences(f"caveat: {judge.workload.caveat}"))
+        click.echo(strip_escape_sequences(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
     # Output the verdict first, so that it is not lost if another file cannot be written.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from runner.cli.activity import show_activity
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.cli.options import apply_options, json_option
 from runner.cli.result_output import print_json
 from runner.contract.report import Report, Revision
@@ -165,7 +165,7 @@ def _join_names(names: list[str]) -> str:
     n_unlisted = len(names) - _MAX_LISTED_NAMES
     remainder = f" and {n_unlisted:,} more" if n_unlisted > 0 else ""
     listed_names = ", ".join(name[:_MAX_NAME_CHARACTERS] for name in names[:_MAX_LISTED_NAMES])
-    return strip_terminal_commands(listed_names) + remainder
+    return strip_escape_sequences(listed_names) + remainder
 
 
 def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":

@@ -641,7 +641,7 @@ def _show_result(
 ) -> None:
     """Print the counts, whether they repeat, the written files, and what to do next."""
     from runner.adoption.duration_estimate import describe_slowness
-    from runner.cli.escape_for_terminals import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.cli.report_tables import show_reports
 
     show_reports(reports)
@@ -649,16 +649,16 @@ def _show_result(
         exactness = _assess_exactness(report, trial_counts)
         if exactness:
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(strip_terminal_commands(f"{prefix}{exactness.sentence}"))
+            click.echo(strip_escape_sequences(f"{prefix}{exactness.sentence}"))
     max_seconds = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     is_server = any(sample.windows for report in reports for sample in report.samples)
     slowness = describe_slowness(max_seconds, len(reports), is_server=is_server)
     for remark in (slowness, *remarks):
         if remark:
-            click.echo(f"  → {strip_terminal_commands(remark)}")
+            click.echo(f"  → {strip_escape_sequences(remark)}")
     if written_files:
-        click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written_files)}"))
+        click.echo(strip_escape_sequences(f"\nWritten: {', '.join(written_files)}"))
     if ci_file and ci_file.path in written_files and ci_file.remark:
-        click.echo(f"  → {strip_terminal_commands(ci_file.remark)}")
+        click.echo(f"  → {strip_escape_sequences(ci_file.remark)}")
     click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 
 
 class TypedTarget(Struct, frozen=True):
@@ -52,4 +52,4 @@ class TypedTarget(Struct, frozen=True):
         words += ["--case", case]
         for variable in self.variables:
             words += ["--env", variable]
-        return strip_terminal_commands(shlex.join([*words, *options]))
+        return strip_escape_sequences(shlex.join([*words, *options]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.cli.measuring_setup import create_host_turn, prepare_workbench
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.result_output import output_result
@@ -78,7 +78,7 @@ def command(
     cells = plan_cells(matrix, settings.host)
     if list_format == "cells":
         for cell in cells:
-            click.echo(strip_terminal_commands(f"{cell.host}  {cell.configuration}  {cell.workload}"))
+            click.echo(strip_escape_sequences(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
     name = requested_name or datetime.now(UTC).date().isoformat()
     with connect_to_service(settings) as service:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from msgspec import Struct
 
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.errors import FaultwatchError
 
 
@@ -26,7 +26,7 @@ class Questions(Struct, frozen=True):
         if self.silent:
             return default
         _require_terminal()
-        return click.confirm(strip_terminal_commands(text), default=default, err=True)
+        return click.confirm(strip_escape_sequences(text), default=default, err=True)
 
     def choose(self, text: str, options: Sequence[str]) -> int:
         """Ask for one of some options; the first is the default. Return its index."""
@@ -34,7 +34,7 @@ class Questions(Struct, frozen=True):
             return 0
         _require_terminal()
         for number, option in enumerate(options, 1):
-            click.echo(strip_terminal_commands(f"  {number}. {option}"), err=True)
+            click.echo(strip_escape_sequences(f"  {number}. {option}"), err=True)
         return int(click.prompt(text, type=click.IntRange(1, len(options)), default=1, err=True)) - 1
 
 

@@ -21,16 +21,16 @@ def silence_console() -> None:
 
 def print_message(text: str) -> None:
     """Print a message on standard error. It may quote untrusted text, such as the reason why a job was paused."""
-    from runner.cli.escape_for_terminals import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_escape_sequences
 
-    get_console().print(strip_terminal_commands(text), markup=False, highlight=False, soft_wrap=True)
+    get_console().print(strip_escape_sequences(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_warning(text: str) -> None:
     """Print a warning on standard error."""
-    from runner.cli.escape_for_terminals import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_escape_sequences
 
-    get_console().print(strip_terminal_commands(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
+    get_console().print(strip_escape_sequences(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def enable_execution_log() -> None:
@@ -47,9 +47,9 @@ class _Verbose(logging.Handler):
     """Prints log records as dimmed lines, without the secrets of the environment and of URLs."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a log record without secrets and terminal commands."""
-        from runner.cli.escape_for_terminals import strip_terminal_commands
+        """Print a log record without secrets and escape sequences."""
+        from runner.cli.escape_for_terminals import strip_escape_sequences
         from runner.environment.secrets import hide_secrets
 
-        text = strip_terminal_commands(hide_secrets(record.getMessage(), os.environ))
+        text = strip_escape_sequences(hide_secrets(record.getMessage(), os.environ))
         get_console().print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -91,7 +91,7 @@ MEMORY_METRICS = (
         "workingset_refault_file",
         "File refaults",
         "pages",
-        "Pages of files that were read again soon after they were dropped. Requires cgroup v2.",
+        "File pages that were read again soon after they were dropped. Requires cgroup v2.",
     ),
     _make_group_metric(
         "memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME

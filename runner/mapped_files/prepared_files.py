@@ -299,7 +299,7 @@ class TrialFiles:
         if copy is None or preparation.cache is CacheState.UNPREPARED:
             return failed_preparation
         self.copies[path] = copy
-        self._known.shared[path] = _identify_path(path), copy
+        self._known.shared[path] = _identify_path(path), copy  # for the other trials that map this shared file
         return replace(preparation, cache=CacheState.COPY, changed=True)  # The program has not mapped the copy yet.
 
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:

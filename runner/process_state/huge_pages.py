@@ -73,7 +73,10 @@ class HugePages:
                 host.restore()
 
     def _try_to_refuse_unadvised(self) -> bool:
-        """Refuse all but advised huge pages; return whether the host's policy need not be changed."""
+        """Refuse all but advised huge pages; return whether this is enough, whatever the host's policy becomes.
+
+        It is not if the host's policy is ``never``, which refuses advised huge pages as well.
+        """
         if self._tree.read_choice(self._find_decisive_file()) not in {"madvise", "always"}:
             return False
         try:

@@ -234,7 +234,8 @@ class SilenceRequest(BaseModel):
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
             raise ValueError(
-                "pass a series_id, or a pattern of subject, host, case or metric that does not match everything"
+                "pass a series_id, or a pattern for subject, host, case or metric other than one that matches "
+                "everything"
             )
         if self.series_id is not None and set(patterns) != {"*"}:
             raise ValueError("pass either series_id or patterns, not both")

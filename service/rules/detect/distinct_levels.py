@@ -88,10 +88,10 @@ class DistinctLevels:
         best_shift = int(shifts.argmax())
         split = MIN_CHANGE_RUNS + best_shift
         n_after = len(recent_values) - split
-        lacking_shift = find_needed_shift(min(split, n_after)) - float(shifts[best_shift])
+        shortfall = find_needed_shift(min(split, n_after)) - float(shifts[best_shift])
         # Only the first MAX_POINTS_PER_SIDE runs after a change are compared: once they exist, more runs add nothing.
         can_be_settled = n_after < MAX_POINTS_PER_SIDE
-        return start + split if lacking_shift <= MAX_LACK_IN_DOUBT and can_be_settled else None
+        return start + split if shortfall <= MAX_LACK_IN_DOUBT and can_be_settled else None
 
 
 def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int], noise_factor: float = 1.0) -> bool:
@@ -116,8 +116,8 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
             continue
         # The largest shift near the proposal, or the shift exactly at it, is large enough.
         if (
-            _compute_lacking_shift(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
-            or _compute_lacking_shift(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
+            _compute_shift_shortfall_at(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
+            or _compute_shift_shortfall_at(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
         ):
             return True
     return False
@@ -155,17 +155,21 @@ def _compute_shifts(values: Floats) -> Floats:
     return shifts
 
 
-def find_lacking_shift(values: Floats, split: int, noise_factor: float = 1.0) -> float:
-    """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
+def compute_shift_shortfall(values: Floats, split: int, noise_factor: float = 1.0) -> float:
+    """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain.
+
+    Infinity if there are too few values on a side. If the noise is autocorrelated, ``noise_factor`` says by how much
+    larger the deviations of the mean are than those of independent values.
+    """
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
     shifts = exchangeability.compute_shifts(compute_normal_scores(values), split, split)
-    return _compute_lacking_shift(values, split, abs(float(shifts[0])) / noise_factor)
+    return _compute_shift_shortfall_at(values, split, abs(float(shifts[0])) / noise_factor)
 
 
-def _compute_lacking_shift(values: Floats, split: int, shift: float) -> float:
+def _compute_shift_shortfall_at(values: Floats, split: int, shift: float) -> float:
     """Return by how much a shift is too small to be certain; 0 if chance rarely gives this order of the values."""
-    lacking_shift = find_needed_shift(min(split, len(values) - split)) - shift
-    if 0 < lacking_shift <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
+    shortfall = find_needed_shift(min(split, len(values) - split)) - shift
+    if 0 < shortfall <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
-    return max(0.0, lacking_shift)
+    return max(0.0, shortfall)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from service.rules.detect.distinct_levels import find_lacking_shift
+from service.rules.detect.distinct_levels import compute_shift_shortfall
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.noise import Noise
@@ -103,7 +103,7 @@ def find_newest_change(
         z_scores = [(value - level) / cautious_sigma * direction for value in runs]
         is_certain = (
             _is_shift_significant(z_scores, noise.inflation, len(reference_points))
-            and find_lacking_shift(values, split) == 0  # chance hardly ever orders the runs like this
+            and compute_shift_shortfall(values, split) == 0  # chance hardly ever orders the runs like this
         )
         after = compute_median(runs)
         level = find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma)

@@ -76,7 +76,7 @@ class RepeatingSeries:
         self._outlier_values: set[Number] = set()  # values that were outliers
         self._outlier_distances: list[Number] = []  # how far each outlier was from the level, in ascending order
         # For each value off the level: how many runs on the level have it as a sample.
-        self._n_runs_showing: Counter[Number] = Counter()
+        self._n_runs_with_sample: Counter[Number] = Counter()
         # The first runs at this level with their samples; None once no other value can replace the level.
         self._early_runs: list[tuple[Number, Sequence[Number]]] | None = []
         self._n_varying_points = 0  # points whose samples have no majority value
@@ -133,7 +133,8 @@ class RepeatingSeries:
         self._first_without_outlier = self._level_start
         self._outlier_values.clear()
         self._outlier_distances.clear()
-        self._n_runs_showing.clear()
+        self._n_runs_with_sample.clear()
+        # Adding a run reads the number of points up to this run.
         for index, (value, point) in enumerate(early_runs, self._level_start + 1):
             self.n_points = index
             self._add(value, point)
@@ -147,10 +148,10 @@ class RepeatingSeries:
             self._count_as_outliers([*self._pending_values, value] if has_sample_on_level else self._pending_values)
             self._pending_values = []
             self._n_at_level += not has_sample_on_level
-            if len(samples) > 1 and not has_sample_on_level and len(self._n_runs_showing) < MAX_OUTLIER_VALUES:
+            if len(samples) > 1 and not has_sample_on_level and len(self._n_runs_with_sample) < MAX_OUTLIER_VALUES:
                 other_values = set(samples) - {value}
                 if other_values:
-                    self._n_runs_showing.update(other_values)
+                    self._n_runs_with_sample.update(other_values)
             return
 
         # A run off the level.
@@ -280,16 +281,16 @@ class RepeatingSeries:
 
         Of several pending values, the one that most runs had as a sample counts.
         """
-        if not self._n_runs_showing:
+        if not self._n_runs_with_sample:
             return self._n_outliers
-        return self._n_outliers + max(self._n_runs_showing[value] for value in self._pending_values)
+        return self._n_outliers + max(self._n_runs_with_sample[value] for value in self._pending_values)
 
     def _find_new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree; none if an earlier run at this level had their value."""
         value = self._pending_values[-1]
         if (
             value in self._outlier_values
-            or value in self._n_runs_showing
+            or value in self._n_runs_with_sample
             or len(self._outlier_values) >= MAX_OUTLIER_VALUES
         ):
             return []
@@ -302,7 +303,7 @@ class RepeatingSeries:
         """Return the newest pending runs that lie on one side of the level, farther off it than any run before them."""
         is_above = self._pending_values[-1] > self._level
         max_distance = max(
-            self._outlier_distances[-1:] + [abs(value - self._level) for value in self._n_runs_showing], default=0
+            self._outlier_distances[-1:] + [abs(value - self._level) for value in self._n_runs_with_sample], default=0
         )
         if abs(self._pending_values[-1] - self._level) <= max_distance:  # common in noise, and cheap to check
             return []
@@ -354,7 +355,7 @@ class RepeatingSeries:
         self._level, self._n_at_level, self._n_outliers, self._pending_values = pending_values[first_index], 1, 0, []
         self._outlier_values.clear()
         self._outlier_distances.clear()
-        self._n_runs_showing.clear()
+        self._n_runs_with_sample.clear()
         self._level_start = end - len(pending_values) + first_index
         self._early_runs = [(pending_values[first_index], ())]
         if first_index:  # the runs between the two levels repeat neither of them, so they count as outliers

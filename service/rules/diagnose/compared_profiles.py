@@ -230,7 +230,7 @@ LOADER = Rule(
     max_saving=_estimate_startup_saving,
     evidence=_describe_different_start,
     remedies=lambda _: (
-        Remedy(text="check what the program links: its libraries, relocations and static data"),
+        Remedy(text="check what is linked into the program: libraries, relocations and static data"),
         Remedy(text="if the start-up does not matter, judge only the region of this workload"),
     ),
     report="a program that only starts: 303 faults with -O3, 265 with -Os",

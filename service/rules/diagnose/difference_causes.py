@@ -454,7 +454,7 @@ def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[Function
 
 
 def _format_place(place: FunctionLine) -> str:
-    """Return a function with its line; for code without symbols, its module."""
+    """Return a function with its line, or with its module if this is a shared library; without symbols, the module."""
     line = place.line_after or place.line_before
     function = shorten_name(place.function_key.function)
     if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:

@@ -15,7 +15,7 @@ from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
 
-MAX_CALLS_FOR_RESULT = 1.5
+MIN_CALLS_FOR_BUFFER = 1.5
 """An operation that takes memory at least this often has temporary buffers besides its result."""
 MIN_COSTLY_SHARE = 0.5
 """If even a single buffer takes more than this share of the CPU time, it costs more than the work done with it."""
@@ -140,9 +140,10 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     if _has_grown(facts):
         return True
     requests = _count_requests(facts)
-    if requests is not None and requests >= MAX_CALLS_FOR_RESULT:
+    if requests is not None and requests >= MIN_CALLS_FOR_BUFFER:
         return True
-    # If operations are unknown, repeated faults per page show that memory comes and goes.
+    # If operations are unknown, repeated faults per page show that memory comes and goes. With a collector, they may be
+    # due to its work.
     is_touched_repeatedly = (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES
     if requests is None and not _is_heap_collected(facts) and is_touched_repeatedly:
         return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
@@ -173,7 +174,7 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
     If an operation has several buffers, one of them may be its result, which cannot be kept.
     """
     requests = _count_requests(facts)
-    has_result_buffer = requests is not None and requests >= MAX_CALLS_FOR_RESULT
+    has_result_buffer = requests is not None and requests >= MIN_CALLS_FOR_BUFFER
     kept_share = 1 - 1 / requests if requests is not None and has_result_buffer else 1.0
     return kept_share * _compute_buffer_cost(facts)
 

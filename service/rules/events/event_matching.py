@@ -90,8 +90,8 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one. An
     # event that the previous detection did not find takes part in neither: it stays as it is until it is found again.
     for (index, event), score in ranked_pairs:
-        shares_drifts = any(score[:3])
-        if not shares_drifts or not stored_events[event].alive:
+        *n_shared_drifts, _location_overlaps = score
+        if not any(n_shared_drifts) or not stored_events[event].alive:
             continue
         if matching.events[index] is None:
             matching.origins.setdefault(index, []).append(event)

@@ -126,9 +126,9 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
 
 def list_page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of runs, the newest first."""
-    ids = run_filter.list_ids(session)
-    rows = _list_newest_runs(session, run_filter.list_conditions(ids), limit, offset)
-    total = run_filter.count(session, ids)
+    ids_by_column = run_filter.list_ids(session)
+    rows = _list_newest_runs(session, run_filter.list_conditions(ids_by_column), limit, offset)
+    total = run_filter.count(session, ids_by_column)
     return RunPage(items=[_build_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 

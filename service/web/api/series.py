@@ -46,9 +46,9 @@ class SeriesDetailQuery(BaseModel):
         ge=10,
         le=100_000,
         description=(
-            "The approximate largest number of points to return. The lowest and the highest of some neighbouring "
-            "points are returned, so that a step of a single run is never lost, and so are the runs around each drift. "
-            "By default, all points are returned."
+            "The approximate maximum number of points to return. Neighbouring points are grouped, and the lowest and "
+            "the highest of each group are returned, so a step of a single run is never lost. The runs around each "
+            "drift are always returned. By default, all points are returned."
         ),
     )
 

@@ -243,7 +243,11 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
 
 
 def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
-    """Return the filters in an address; refuse unknown parameters and invalid values."""
+    """Return the filters in an address; refuse unknown parameters and invalid choices.
+
+    An invalid offset counts as 0, and long texts are cut. A ``date`` that was typed takes precedence over the chosen
+    ``since``.
+    """
     for name in args:
         if name not in PARAMETERS:
             raise make_unprocessable(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.cli.terminal import get_console, print_message
 from tests.log_readers import commands_in
 from tests.runner.commands import faultwatch
@@ -14,23 +14,23 @@ from tests.runner.http_stub import Answer, http_stub
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "a\rb", "\x07", "\u202e", "\x00", "\x7f"])
 def test_no_control_character_is_left(text: str) -> None:
-    assert "\N{REPLACEMENT CHARACTER}" in strip_terminal_commands(text)
+    assert "\N{REPLACEMENT CHARACTER}" in strip_escape_sequences(text)
 
 
 @pytest.mark.parametrize(
     "text", ["::error::x", "a\n  ::add-mask::x", "a ##[group]x", "a\r\n::stop-commands::x", "#\u200b#vso[x]"]
 )
 def test_no_line_is_a_command(text: str) -> None:
-    assert not commands_in(strip_terminal_commands(text))
+    assert not commands_in(strip_escape_sequences(text))
 
 
 def test_ordinary_text_stays() -> None:
     text = "std::vector\tgrew 3 × — ok\n  namespace a::b"
-    assert strip_terminal_commands(text) == text
+    assert strip_escape_sequences(text) == text
 
 
 def test_a_unit_stays_readable_beside_its_number() -> None:
-    assert strip_terminal_commands("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
+    assert strip_escape_sequences("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
 
 
 def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,7 +145,7 @@ FIELD_DESCRIPTIONS = {
     "position": "The position of the revision in the subject's history, oldest first.",
     "precision": "For each noisy metric, the smallest change that matters, in percent.",
     "previous_revision": "The hash of the last revision at the old level.",
-    "price": "The price of the change in CPU time.",
+    "price": "What the change costs, in CPU time.",
     "probability": "The probability of this answer.",
     "problem": "The reason why no case could be measured; empty if a case was measured.",
     "profile": "The profile to diagnose.",
