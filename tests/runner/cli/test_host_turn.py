@@ -34,16 +34,22 @@ def test_of_two_commands_one_waits_for_the_other(tmp_path: Path) -> None:
             text=True,
         )
 
-    # It compiles the runner's own programs, so the other one certainly has to wait.
     first = start()
     while (found := find_holder(lock)) is None or found.process != first.pid:
         assert first.poll() is None, first.communicate()[1]
         threading.Event().wait(0.005)
-    second = start()
+    # The first one is stopped until the other one says that it waits, however slow the machine is.
+    first.send_signal(signal.SIGSTOP)
+    try:
+        second = start()
+        assert second.stderr
+        waits = any(f"waiting for process {first.pid} (" in line for line in second.stderr)
+    finally:
+        first.send_signal(signal.SIGCONT)
     results = [process.communicate(timeout=120) for process in (first, second)]
     (one,), (other,) = (json.loads(output) for output, _ in results)
     assert one["samples"][0]["readings"]["minor-faults"] == other["samples"][0]["readings"]["minor-faults"]
-    assert f"waiting for process {first.pid} (" in results[1][1]
+    assert waits
 
 
 def test_a_job_that_waits_is_not_lost_and_holds_up_nobody(tmp_path: Path) -> None:
