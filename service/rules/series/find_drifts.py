@@ -128,14 +128,16 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
     for change, start, end in zip(changes, edges[:-2], edges[2:], strict=True):
         # If the position of the change is uncertain, everything that differs across its interval may be the cause.
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
-        last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
+        old_points, new_points = measured_points[start : change.index], measured_points[change.index : end]
+        if change.wants_rerun and _is_outlier_of_commit(old_points, new_points):
+            continue
         if is_exact and may_be_due_to_page_cache(
-            change.after - change.before, last_old.program_bytes, first_new.program_bytes
+            change.after - change.before, old_points[-1].program_bytes, new_points[0].program_bytes
         ):
             continue  # the page cache of unprepared files can explain the change
         yield SeriesDrift(
-            old_points=measured_points[start : change.index],
-            new_points=measured_points[change.index : end],
+            old_points=old_points,
+            new_points=new_points,
             cause=find_cause(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
@@ -143,6 +145,12 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
             outer_environments=(outer_before.environment, outer_after.environment),
             change=change,
         )
+
+
+def _is_outlier_of_commit(old_points: Points, new_points: Points) -> bool:
+    """Return whether only one run shows the old level, and a later run of its commit and others show the new one."""
+    origins = [(point.revision, point.environment) for point in (*old_points, new_points[0])]
+    return len(old_points) == 1 and len(new_points) > 1 and origins[0] == origins[1]
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:

@@ -70,6 +70,12 @@ def test_where_nothing_changed_the_cause_is_unknown() -> None:
     assert found_drifts("A1=100", "A1=101") == [("A1=100", "A1=101", Cause.UNKNOWN)]
 
 
+def test_an_outlier_of_the_first_commit_is_no_change() -> None:
+    assert found_drifts("A1=188", "A1=148", *(f"A{number}=148" for number in range(2, 12))) == []
+    (drift,) = drifts_of("A1=188", *(f"A{number}=148" for number in range(2, 12)))
+    assert drift.change.wants_rerun
+
+
 def test_a_configuration_change_does_not_hide_the_commit_next_to_it() -> None:
     assert found_drifts("A1=100", "A2=100", "B2=150", "B3=151") == [
         ("A2=100", "B2=150", Cause.CONFIG),
