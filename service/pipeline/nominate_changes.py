@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Case
 from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
+from service.rules.detect.nomination import MAX_NOMINATED_POINTS
 from service.rules.relative_change import compute_change_rank, compute_percent_change
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import nominate_newest
@@ -22,7 +23,7 @@ from service.store.series.series import SeriesFilter
 
 MAX_NOMINATIONS = 1000
 """Maximum number of nominations in an answer."""
-MAX_EXACT_STEPS = 10
+MAX_CLEAR_STEPS = 10
 """At most this many steps between neighbouring points are worth a comparison."""
 MAX_LIKELY_POINTS = 256
 """A page looks for likely changes among so many of the newest points of a series: more than a nomination reads."""
@@ -80,19 +81,21 @@ def _rank_nominations(
     return ranked_nominations, paths
 
 
-def _list_exact_steps(level: Points) -> list[tuple[int, int]]:
-    """Return the index pairs of adjacent points with exact, but different counts, largest step first.
+def _list_clear_steps(level: Points) -> list[tuple[int, int]]:
+    """Return the index pairs of adjacent points whose samples lie farther apart than they vary, largest step first.
 
-    If several successive commits each move an exact count, the series looks noisy, so that no drift is found. Therefore
-    these steps are nominated here.
+    If several successive commits each move an exact count, the series looks noisy, so that no drift is found; if a
+    commit moves a noisy count and the next one moves it back, no split of the runs shows it. Therefore these steps are
+    nominated here.
     """
     steps: list[tuple[float, int]] = []
     for index, (before, after) in enumerate(pairwise(level)):
-        are_exact = len(set(before.samples)) == 1 and len(set(after.samples)) == 1
-        if are_exact and before.value != after.value:
+        spread = max(max(point.samples) - min(point.samples) for point in (before, after))
+        gap = max(min(after.samples) - max(before.samples), min(before.samples) - max(after.samples))
+        if gap > spread:
             steps.append((abs(after.value - before.value), index))
     steps.sort(key=lambda step: (-step[0], step[1]))
-    return [(index, index + 1) for _, index in steps[:MAX_EXACT_STEPS]]
+    return [(index, index + 1) for _, index in steps[:MAX_CLEAR_STEPS]]
 
 
 def _build_case(head: SeriesHead) -> Case:
@@ -121,40 +124,52 @@ def _list_unproven_drifts(
 def _list_worthwhile_changes(
     head: SeriesHead, drifts: Iterable[Drift], measured_points: Points, known_proofs: list[Proof]
 ) -> Iterator[_RankedNomination]:
-    """Yield the pairs of commits on the newest level of a noisy series that are worth an interleaved comparison.
+    """Yield the pairs of commits on the newest levels of a noisy series that are worth an interleaved comparison.
 
-    These are the exact steps, the most likely change, and the two ends of the level, unless proofs already cover them.
+    These are the clear steps, the most likely change, and the two ends of each level, unless proofs already cover them.
+    The newest level alone is not enough: pairs prove the largest change first, which divides the other runs.
     """
     first_runs = {str(drift.run_after) for drift in drifts}
-    level_begin = max(
-        (index for index, point in enumerate(measured_points) if str(point.run_id) in first_runs), default=0
-    )
-    level = measured_points[level_begin:]
-    if len(level) < 2 or level[0].environment != level[-1].environment:
-        return  # pairs compare two commits in one environment
+    level_begins = [index for index, point in enumerate(measured_points) if str(point.run_id) in first_runs]
+    for begin, end in pairwise(sorted({0, *level_begins, len(measured_points)})):
+        if end > len(measured_points) - MAX_NOMINATED_POINTS:
+            yield from _list_changes_on_level(head, measured_points[begin:end], known_proofs)
+
+
+def _list_changes_on_level(head: SeriesHead, level: Points, known_proofs: list[Proof]) -> Iterator[_RankedNomination]:
+    """Yield the pairs of commits on one level of a noisy series that are worth an interleaved comparison."""
     if len({value for point in level for value in point.samples}) == 1:
         return  # all samples are equal, so the series is not noisy
     nomination = nominate_newest(level)
-    exact_steps = _list_exact_steps(level)
-    index_pairs = [*exact_steps]
+    clear_steps = _list_clear_steps(level)
+    index_pairs = [*clear_steps]
     if nomination:
         # The change lies before one of the points from `low` to `high`, so it lies between these two points.
         index_pairs.append((nomination.low - 1, nomination.high))
     index_pairs.append((0, len(level) - 1))
     for base_index, head_index in dict.fromkeys(index_pairs):
         base_point, head_point = level[base_index], level[head_index]
-        if base_point.revision != head_point.revision and not is_covered(base_point, head_point, known_proofs, level):
-            is_likely = (base_index, head_index) in exact_steps and _is_final_step(level, base_index)
+        if base_point.revision == head_point.revision or base_point.environment != head_point.environment:
+            continue  # pairs compare two commits in one environment
+        is_step = (base_index, head_index) in clear_steps
+        # Pairs of other commits say nothing about a step, because a step back may follow.
+        compared_points = (base_point, head_point) if is_step else level
+        if not is_covered(base_point, head_point, known_proofs, compared_points):
+            is_likely = is_step and _is_final_exact_step(level, base_index)
             yield _build_ranked_nomination(
                 head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=is_likely
             )
 
 
-def _is_final_step(level: Points, index: int) -> bool:
-    """Return whether no value after a step occurs before it, so that it is neither an outlier nor a second mode."""
+def _is_final_exact_step(level: Points, index: int) -> bool:
+    """Return whether the samples on each side of a step agree, and no value after it occurs before it.
+
+    It is then neither noise, nor an outlier, nor a second mode.
+    """
+    are_exact = all(len(set(point.samples)) == 1 for point in level[index : index + 2])
     values_before = {value for point in level[: index + 1] for value in point.samples}
     values_after = {value for point in level[index + 1 :] for value in point.samples}
-    return values_before.isdisjoint(values_after)
+    return are_exact and values_before.isdisjoint(values_after)
 
 
 def _build_ranked_nomination(

@@ -99,6 +99,41 @@ def test_a_count_that_returns_is_an_outlier_and_no_likely_change(api: Api) -> No
     assert list_likely(api, 563, 564, 563, 565, 563) == []
 
 
+def compare_in_pairs(api: Api, base: int, head: int, *levels: int) -> str:
+    """Send the proof from 24 pairs of two commits with these levels; return the verdict."""
+    session = uuid.uuid4()
+    sides = [
+        reports.report(number, *([level] * 24), session=session)
+        for number, level in zip((base, head), levels, strict=True)
+    ]
+    document = ComparisonRequest(base=sides[0], head=sides[1]).model_dump(mode="json")
+    return str(api.client.post("/api/v1/proofs", json=document).json["verdict"])
+
+
+def list_nominated(api: Api) -> set[tuple[int, int]]:
+    """Return the numbers of the commits of each nomination."""
+    items = api.get("/nominations", subject="demo", host="box")["items"]
+    return {(int(item["base"], 16), int(item["head"], 16)) for item in items}
+
+
+def test_a_step_before_a_proven_change_remains_worth_a_proof(api: Api) -> None:
+    api.send(*(reports.report(number, count, count) for number, count in enumerate((148, 147, 147, 148), 1)))
+    assert list_nominated(api) >= {(1, 2), (3, 4)}
+    assert compare_in_pairs(api, 3, 4, 147, 148) == "changed"
+    assert (1, 2) in list_nominated(api)
+    assert compare_in_pairs(api, 1, 2, 148, 147) == "changed"
+    assert list_nominated(api) == set()
+
+
+def test_a_change_of_a_noisy_count_that_is_taken_back_is_worth_proofs(api: Api) -> None:
+    chance = random.Random(4)
+    for number, level in enumerate((1000, 1000, 1024, 1000, 1000), 1):
+        api.send(reports.report(number, *(level + chance.randrange(-2, 3) for _ in range(10))))
+    assert list_nominated(api) >= {(2, 3), (3, 4)}
+    assert compare_in_pairs(api, 1, 5, 1000, 1000) == "same"
+    assert list_nominated(api) >= {(2, 3), (3, 4)}, "pairs of the ends do not show what is taken back between them"
+
+
 def test_a_step_of_a_noisy_count_that_is_certain_by_its_runs_is_worth_a_proof(api: Api) -> None:
     chance = random.Random(3)
     levels = [1000] * 12 + [1500] * 12
