@@ -90,12 +90,15 @@ class _ProofRange:
     sequences
         The sequences of the trend that contain both ends. Only on them, positions say what lies between the ends: a
         commit of another branch can have a position between them too.
+    is_elsewhere
+        Whether the pairs were measured in another environment than that of the drifts that they may confirm here.
     """
 
     start_position: int
     end_position: int
     proof: Proof
     sequences: Sequence[_Sequence]
+    is_elsewhere: bool = False
 
     def contains(self, other: _ProofRange | SeriesDrift) -> bool:
         """Return whether another range, or the range of a drift, lies within this one."""
@@ -116,6 +119,14 @@ class _ProofRange:
             self._shares_sequence(drift)
             and self.start_position < drift.up_to_position
             and drift.after_position < self.end_position
+        )
+
+    def shows_same_change(self, other: _ProofRange) -> bool:
+        """Return whether this range and another one are of the same commits and direction, in any environments."""
+        return (self.start_position, self.end_position, self.proof.goes_up) == (
+            other.start_position,
+            other.end_position,
+            other.proof.goes_up,
         )
 
     def _shares_sequence(self, other: _ProofRange | SeriesDrift) -> bool:
@@ -167,6 +178,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
         for proof_range in changed_ranges
         if not any(
             proof_range is not inner
+            and proof_range.proof.environment == inner.proof.environment
             and proof_range.contains(inner)
             and proof_range.proof.goes_up == inner.proof.goes_up
             for inner in changed_ranges
@@ -179,11 +191,15 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
             settled_drifts.append(result)
             if proof_range is not None:
                 used_ranges.append(proof_range)
-    # Pairs that differ become drifts of their own if no drift shows the same change.
+    # Pairs that differ become drifts of their own if no drift, in any environment, shows the same change.
     for proof_range in narrowest_ranges:
-        if proof_range not in used_ranges and not any(
-            proof_range.overlaps(drift) and _has_same_direction(proof_range, drift) for drift in settled_drifts
-        ):
+        ranges_of_change = [entry for entry in narrowest_ranges if entry.shows_same_change(proof_range)]
+        is_shown = any(
+            entry in used_ranges
+            or any(entry.overlaps(drift) and _has_same_direction(entry, drift) for drift in settled_drifts)
+            for entry in ranges_of_change
+        )
+        if not is_shown and not proof_range.is_elsewhere:
             new_drift = _make_drift(proof_range)
             if new_drift is not None:
                 settled_drifts.append(new_drift)
@@ -209,7 +225,8 @@ def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list
         for point in sequence.points
     }
     ranges_of_commits: dict[tuple[int, int, str], list[_ProofRange]] = defaultdict(list)
-    for proof in sorted(proofs, key=lambda proof: proof.measured_at):
+    proofs_in_order = sorted(proofs, key=lambda proof: proof.measured_at)
+    for proof, is_elsewhere in _add_other_environments(proofs_in_order, measured_sequences):
         ends = (proof.base, proof.environment), (proof.head, proof.environment)
         sequences_of_proof = [entry for entry in measured_sequences if entry.measured_commits.issuperset(ends)]
         if not sequences_of_proof or proof.base == proof.head:
@@ -221,9 +238,26 @@ def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list
             )
             base_position, head_position = head_position, base_position
         ranges = ranges_of_commits[base_position, head_position, proof.environment]
-        ranges[:] = [earlier for earlier in ranges if not proof.replaces(earlier.proof)]
-        ranges.append(_ProofRange(base_position, head_position, proof, sequences_of_proof))
+        if is_elsewhere and any(not entry.is_elsewhere for entry in ranges):
+            continue  # the environment's own pairs decide there
+        ranges[:] = [entry for entry in ranges if not entry.is_elsewhere and not proof.replaces(entry.proof)]
+        ranges.append(_ProofRange(base_position, head_position, proof, sequences_of_proof, is_elsewhere))
     return list(chain.from_iterable(ranges_of_commits.values()))
+
+
+def _add_other_environments(proofs: Iterable[Proof], sequences: Iterable[_Sequence]) -> Iterator[tuple[Proof, bool]]:
+    """Yield each proof, and each proof that shows a change once more for every other environment with both commits.
+
+    The second value is whether the environment of the proof is not that of its pairs. A change of the program that
+    pairs prove in one environment confirms the same change in another one, which the host may no longer have.
+    """
+    measured = frozenset(chain.from_iterable(sequence.measured_commits for sequence in sequences))
+    environments = sorted({environment for _, environment in measured})
+    for proof in proofs:
+        yield proof, False
+        for environment in environments if proof.verdict is Verdict.CHANGED else ():
+            if environment != proof.environment and {(proof.base, environment), (proof.head, environment)} <= measured:
+                yield replace(proof, environment=environment), True
 
 
 def _list_measured_commits(points: Iterable[PathPoint]) -> _Sequence:
@@ -254,7 +288,9 @@ def _apply_proofs_to_drift(
     contradicting_ranges = [
         proof_range
         for proof_range in proof_ranges
-        if proof_range.proof.verdict is Verdict.CHANGED and proof_range not in confirming_ranges
+        if proof_range.proof.verdict is Verdict.CHANGED
+        and proof_range not in confirming_ranges
+        and not proof_range.is_elsewhere
     ] + refuting_ranges
     if drift.cause is Cause.BOTH:
         # Pairs in one environment show only what the commit changed. The rest is the configuration's.

@@ -106,6 +106,27 @@ def test_a_comparison_in_another_environment_says_nothing() -> None:
     assert settled(DOUBLED, other)[0].change.wants_rerun
 
 
+def test_a_change_that_two_environments_show_is_one_proven_drift() -> None:
+    levels = (1000, 1000, 1500, 1499, 1499)
+    trend = arrange_trend(
+        points(*(f"{place}{number}={level}" for place in "AB" for number, level in enumerate(levels, 1)))
+    )
+    in_b = [replace(proof(2, 3, 1000, 1500), environment="B"), replace(proof(3, 4, 1500, 1499), environment="B")]
+    for proofs in (in_b, [*in_b, proof(2, 3, 1000, 1500, later=1)]):
+        proven = settled(trend, *proofs)
+        assert [drift.outer_revisions for drift in proven] == [("r2", "r3"), ("r3", "r4")]
+        assert all(drift.pairs for drift in proven)
+
+
+def test_pairs_that_differ_prove_a_drift_of_an_environment_that_the_host_no_longer_has() -> None:
+    elsewhere = replace(proof(1, 2, 30_000, 70_000), environment="B")
+    (drift,) = settled(DOUBLED, elsewhere)
+    assert (drift.change.wants_rerun, drift.pairs, drift.outer_revisions) == (False, 20, ("r1", "r2"))
+    assert (drift.before.environment, round(drift.change.before, -3)) == ("A", 35_000)
+    opposite = settled(DOUBLED, replace(elsewhere, before=70_000, after=30_000))
+    assert any(drift.goes_up and drift.change.wants_rerun for drift in opposite), "they do not refute it"
+
+
 def test_a_comparison_of_a_commit_that_was_not_measured_says_nothing() -> None:
     assert settled(DOUBLED, replace(proof(1, 2, 1, 1), head="elsewhere"))[0].change.wants_rerun
 
