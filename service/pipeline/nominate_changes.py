@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from runner.contract import Case
+from runner.contract import Case, Verdict
 from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
 from service.rules.detect.nomination import MAX_NOMINATED_POINTS
 from service.rules.relative_change import compute_change_rank, compute_percent_change
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import nominate_newest
-from service.rules.series.point_order import Points, Trend
+from service.rules.series.point_order import PathPoint, Points, Trend
 from service.rules.series.proofs import Proof, is_covered, unify_proofs
 from service.schemas.history import Drift, SeriesDetail, SeriesHead, Standing
 from service.store.series import drifts, points, proofs, series
@@ -152,13 +152,25 @@ def _list_changes_on_level(head: SeriesHead, level: Points, known_proofs: list[P
         if base_point.revision == head_point.revision or base_point.environment != head_point.environment:
             continue  # pairs compare two commits in one environment
         is_step = (base_index, head_index) in clear_steps
-        # Pairs of other commits say nothing about a step, because a step back may follow.
-        compared_points = (base_point, head_point) if is_step else level
-        if not is_covered(base_point, head_point, known_proofs, compared_points):
+        is_settled = _is_step_settled if is_step else is_covered
+        if not is_settled(base_point, head_point, known_proofs, level):
             is_likely = is_step and _is_final_exact_step(level, base_index)
             yield _build_ranked_nomination(
                 head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=is_likely
             )
+
+
+def _is_step_settled(base_point: PathPoint, head_point: PathPoint, known_proofs: Iterable[Proof], _: Points) -> bool:
+    """Return whether pairs of the two commits, in any environment, show a change, or exclude one of this size.
+
+    Pairs of other commits say nothing about a step, because a step back may follow.
+    """
+    size = abs(head_point.value - base_point.value)
+    return any(
+        {proof.base, proof.head} == {base_point.revision, head_point.revision}
+        and (proof.verdict is Verdict.CHANGED or proof.excludes(size))
+        for proof in known_proofs
+    )
 
 
 def _is_final_exact_step(level: Points, index: int) -> bool:

@@ -99,11 +99,11 @@ def test_a_count_that_returns_is_an_outlier_and_no_likely_change(api: Api) -> No
     assert list_likely(api, 563, 564, 563, 565, 563) == []
 
 
-def compare_in_pairs(api: Api, base: int, head: int, *levels: int) -> str:
+def compare_in_pairs(api: Api, base: int, head: int, *levels: int, **changes: Any) -> str:
     """Send the proof from 24 pairs of two commits with these levels; return the verdict."""
     session = uuid.uuid4()
     sides = [
-        reports.report(number, *([level] * 24), session=session)
+        reports.report(number, *([level] * 24), session=session, **changes)
         for number, level in zip((base, head), levels, strict=True)
     ]
     document = ComparisonRequest(base=sides[0], head=sides[1]).model_dump(mode="json")
@@ -123,6 +123,18 @@ def test_a_step_before_a_proven_change_remains_worth_a_proof(api: Api) -> None:
     assert (1, 2) in list_nominated(api)
     assert compare_in_pairs(api, 1, 2, 148, 147) == "changed"
     assert list_nominated(api) == set()
+
+
+def test_a_step_is_compared_once_also_if_the_environment_has_changed_since(api: Api) -> None:
+    counts = list(enumerate((148, 147, 147, 148), 1))
+    api.send(*(reports.report(number, count, count) for number, count in counts))
+    api.send(*(reports.report(number, count, count, environment=reports.JEMALLOC, at=9) for number, count in counts))
+    for base, head in ((1, 2), (3, 4)):
+        assert (base, head) in list_nominated(api)
+        levels = counts[base - 1][1], counts[head - 1][1]
+        assert compare_in_pairs(api, base, head, *levels, environment=reports.JEMALLOC) == "changed"
+    assert list_nominated(api).isdisjoint({(1, 2), (3, 4)})
+    assert [drift["certainty"] for drift in api.drifts()] == ["proven", "proven"]
 
 
 def test_a_change_of_a_noisy_count_that_is_taken_back_is_worth_proofs(api: Api) -> None:
