@@ -1,3 +1,5 @@
+import ctypes
+import platform
 import signal
 import subprocess
 import sys
@@ -10,6 +12,8 @@ import pytest
 from runner.execution.execute import MAX_OUTPUT_BYTES, ProgramResult, execute
 
 ROOT = Path(__file__).parents[3]
+RT_SIGACTION = {"x86_64": 13, "aarch64": 134}
+"""The numbers of the system call."""
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
@@ -43,13 +47,20 @@ def test_says_how_a_program_ended(script: str, trouble: str, tmp_path: Path) -> 
 
 @pytest.fixture
 def unusual_signals() -> Iterator[None]:
-    """Ignore and block signals, as ``nohup``, shells and service managers do before they start a command."""
+    """Ignore and block signals, as ``nohup``, shells and service managers do before they start a command.
+
+    Some of those are not built with the C library that keeps signal 32 for itself, so they may ignore that too.
+    """
+    libc = ctypes.CDLL(None)
+    previous_action, ignoring = (ctypes.c_ulong * 8)(), (ctypes.c_ulong * 8)(signal.SIG_IGN)
+    assert libc.syscall(RT_SIGACTION[platform.machine()], 32, ignoring, previous_action, 8) == 0
     ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGCHLD)}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGALRM})
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for number, handler in ignored.items():
         signal.signal(number, handler)
+    libc.syscall(RT_SIGACTION[platform.machine()], 32, previous_action, None, 8)
 
 
 @pytest.mark.usefixtures("unusual_signals")
