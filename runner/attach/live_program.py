@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.attach.process_table import LiveProcess
+from runner.contract.profile import DELETED_SUFFIX
 from runner.contract.runtimes import find_runtime
 from runner.environment.allocator import ALLOCATORS
 from runner.environment.secrets import hide_secret
@@ -41,8 +42,6 @@ _MAP_NAME_FIELD = 5
 _INACCESSIBLE = re.compile(
     r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<protection>---p) \S+ 00:00 0\s*$", re.MULTILINE
 )
-DELETED_SUFFIX = " (deleted)"
-"""The suffix that the kernel appends to the name of a removed file."""
 
 
 class LiveProgram(Struct, frozen=True):

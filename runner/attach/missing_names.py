@@ -4,8 +4,8 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from runner.attach.live_program import DELETED_SUFFIX, LiveProgram
-from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, Profile
+from runner.attach.live_program import LiveProgram
+from runner.contract.profile import COMPILED_MODULE, DELETED_SUFFIX, UNKNOWN_FUNCTION, Profile
 
 _MIN_SHARE = 0.05
 """A file is reported if at least this share of the stacks pass through its functions without names."""

@@ -15,8 +15,8 @@ from runner.attach.background_recording import Recordings, TimedRecording
 from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
-from runner.attach.live_program import DELETED_SUFFIX, LiveProgram, identify_program, read_modification_time
-from runner.contract.profile import Anatomy, Census, Frame, Profile, Site, StackKind, StackProfile
+from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
+from runner.contract.profile import DELETED_SUFFIX, Anatomy, Census, Frame, Profile, Site, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
 from runner.errors import FaultwatchError

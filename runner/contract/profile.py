@@ -19,6 +19,8 @@ Remark = Annotated[str, StringConstraints(max_length=1000)]
 
 UNKNOWN_FUNCTION = "[unknown]"
 """What perf prints for a function whose name is unknown."""
+DELETED_SUFFIX = " (deleted)"
+"""What the kernel appends to the name of a file that was removed or replaced, as by an upgrade."""
 COMPILED_MODULE = "code compiled at run time"
 """The module of a program's functions that its runtime compiles: they are in no file."""
 RUNTIME_MODULE = "code of the runtime"

@@ -305,15 +305,13 @@ class ServerExecution:
         ExecutionFailure
             The server does not stop in time, leaves processes behind, or perf did not count all of it.
         """
+        if self._stop_deadline is None:
+            self.request_stop()
         deadline = self._stop_deadline
-        if self._bound_server.stop_command:
+        if deadline is None:  # The server has a stop command.
             self._require_alive("before it was stopped")
             deadline = time.monotonic() + self._server.stop_timeout
             self._run_or_raise(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
-        elif deadline is None:
-            self.request_stop()
-            deadline = self._stop_deadline
-        assert deadline is not None
         stop_method = "its stop_command" if self._bound_server.stop_command else self._server.stop_signal
         if not self._program.wait_until(lambda: self._program.has_ended, deadline):
             raise self._kill_server(

@@ -152,15 +152,19 @@ def _list_changes_on_level(head: SeriesHead, level: Points, known_proofs: list[P
         if base_point.revision == head_point.revision or base_point.environment != head_point.environment:
             continue  # pairs compare two commits in one environment
         is_step = (base_index, head_index) in clear_steps
-        is_settled = _is_step_settled if is_step else is_covered
-        if not is_settled(base_point, head_point, known_proofs, level):
+        is_settled = (
+            _is_step_settled(base_point, head_point, known_proofs)
+            if is_step
+            else is_covered(base_point, head_point, known_proofs, level)
+        )
+        if not is_settled:
             is_likely = is_step and _is_final_exact_step(level, base_index)
             yield _build_ranked_nomination(
                 head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=is_likely
             )
 
 
-def _is_step_settled(base_point: PathPoint, head_point: PathPoint, known_proofs: Iterable[Proof], _: Points) -> bool:
+def _is_step_settled(base_point: PathPoint, head_point: PathPoint, known_proofs: Iterable[Proof]) -> bool:
     """Return whether pairs of the two commits, in any environment, show a change, or exclude one of this size.
 
     Pairs of other commits say nothing about a step, because a step back may follow.

@@ -116,8 +116,8 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
             continue
         # The largest shift near the proposal, or the shift exactly at it, is large enough.
         if (
-            _compute_shift_shortfall_at(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
-            or _compute_shift_shortfall_at(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
+            _compute_shortfall(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
+            or _compute_shortfall(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
         ):
             return True
     return False
@@ -164,10 +164,10 @@ def compute_shift_shortfall(values: Floats, split: int, noise_factor: float = 1.
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
     shifts = exchangeability.compute_shifts(compute_normal_scores(values), split, split)
-    return _compute_shift_shortfall_at(values, split, abs(float(shifts[0])) / noise_factor)
+    return _compute_shortfall(values, split, abs(float(shifts[0])) / noise_factor)
 
 
-def _compute_shift_shortfall_at(values: Floats, split: int, shift: float) -> float:
+def _compute_shortfall(values: Floats, split: int, shift: float) -> float:
     """Return by how much a shift is too small to be certain; 0 if chance rarely gives this order of the values."""
     shortfall = find_needed_shift(min(split, len(values) - split)) - shift
     if 0 < shortfall <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):

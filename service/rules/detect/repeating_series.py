@@ -175,11 +175,11 @@ class RepeatingSeries:
         """
         if self._level_start or len(self._first_samples) < 2 or len(set(self._first_samples)) > 1:
             return
-        evidence = (
-            f"{format_change(self._level, self._pending_values[0])}: only the first run shows the previous level; "
-            "more runs of its revision can decide"
-        )
         before, after = self._level, self._pending_values[0]
+        evidence = (
+            f"{format_change(before, after)}: only the first run shows the previous level; more runs of its revision "
+            "can decide"
+        )
         self._suspected_after_first = [LevelChange(1, before, after, 1, 1, "exact", evidence, wants_rerun=True)]
 
     def _confirm_change_of_pending(self) -> None:

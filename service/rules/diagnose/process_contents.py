@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from runner.contract.profile import Frame, Profile
+from runner.contract.profile import DELETED_SUFFIX, Frame, Profile
 from runner.contract.runtimes import RuntimeName, find_runtime
 
 
@@ -62,8 +62,6 @@ _STATIC_GLIBC_FUNCTION = re.compile(
 _RUST_JEMALLOC = re.compile(r"_rjem_\w+")
 _PREFIXED_JEMALLOC = re.compile(r"je_(?:malloc|calloc|realloc|free|aligned_alloc|posix_memalign|[mrsd]d?allocx)")
 """The public functions of a jemalloc that is built with the prefix ``je_``, as redis builds its own."""
-_DELETED_SUFFIX = " (deleted)"
-"""The suffix that the kernel appends to the name of a file that was removed or replaced, as by an upgrade."""
 _GLIBC = re.compile(r"(?:^|/)libc(?:\.so\.6|-2\.\d+\.so)$")
 _MUSL = re.compile(r"(?:^|/)(?:ld-musl-[\w-]+|libc)\.so[\d.]*$")
 
@@ -74,7 +72,7 @@ def list_mapped_files(profile: Profile) -> frozenset[str]:
     modules = {frame.module for frame in profile.frames if frame.module and not frame.module.startswith("[")}
     kinds = profile.anatomy.kinds if profile.anatomy else ()
     files = modules | {kind.file for kind in kinds if kind.file}
-    return frozenset(file.removesuffix(_DELETED_SUFFIX) for file in files)
+    return frozenset(file.removesuffix(DELETED_SUFFIX) for file in files)
 
 
 def _knows_files(profile: Profile) -> bool:
@@ -119,7 +117,7 @@ def find_jemalloc_variable(profile: Profile) -> str:
 
 def is_allocator_frame(frame: Frame) -> bool:
     """Return whether a frame belongs to an allocator: to its library, or to one that is linked in."""
-    module = frame.module.removesuffix(_DELETED_SUFFIX)
+    module = frame.module.removesuffix(DELETED_SUFFIX)
     return any(pattern.search(module) for pattern in _ALLOCATOR_FILES.values()) or any(
         pattern.fullmatch(frame.function) for pattern in _ALLOCATOR_FUNCTIONS.values()
     )

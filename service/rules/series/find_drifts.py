@@ -106,7 +106,7 @@ def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NO_BASE
     drifts = list(_find_drifts_on_path(trend.path, is_exact, baselines))
     runs_on_path = {point.run_id for point in trend.path}
     for sequence in trend.points_beside:
-        for drift in list(_find_drifts_on_path(sequence, is_exact, baselines)):
+        for drift in _find_drifts_on_path(sequence, is_exact, baselines):
             is_on_path = {drift.before.run_id, drift.after.run_id} <= runs_on_path  # where more runs have decided
             if not is_on_path and not any(drift.is_same_as(other) for other in drifts):
                 drifts.append(drift)
