@@ -53,13 +53,13 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
         LoadProposal(
             f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 2500",
             output="memtier",
-            fill=f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 60000 --ratio=1:0",
+            fill=f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 30000 --ratio=1:0",
         ),
         LoadProposal(
             f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=2500",
             output="regex",
             pattern=r"Time to set\s+(?P<operations>\d+) keys by .*?(?P<seconds>\d+\.\d+) seconds",
-            fill=f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=15000",
+            fill=f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=7500",
         ),
     ),
     "http": (
@@ -108,7 +108,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
     "valkey-server": _REDIS_SERVER,
     "keydb-server": _REDIS_SERVER,
     # As root, memcached insists on a user; for other users, the option has no effect.
-    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 16 -u root", "memcached"),
+    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 8 -u root", "memcached"),
     "nginx": _KnownServer(
         _build_command_with_file(
             "daemon off; worker_processes 1; pid nginx.pid; error_log stderr; events {} http { access_log off; "

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from runner.cli.escape_for_terminals import strip_escape_sequences
+from runner.cli.terminal import widen_logs
 from runner.errors import FaultwatchError
 from runner.log_commands import guard_stream
 
@@ -149,7 +150,6 @@ _WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 
 _DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
-_LOG_COLUMNS = "160"
 _MAX_NAME_CHARACTERS = 200
 """How many characters of a file's name are shown."""
 _COLLECTION_THRESHOLD_OBJECTS = 50_000
@@ -266,9 +266,7 @@ def _find_remedy(error: OSError) -> str:
 def _run_command() -> None:
     """Run the command, and turn its errors into messages and exit codes."""
     _disable_plugin_search()
-    if not (sys.stdout.isatty() or sys.stderr.isatty()):
-        # A log has no width. Tables that are wrapped at the default of 80 columns would be unreadable.
-        os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
+    widen_logs()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         # Signals that nohup or a shell has set to be ignored stay ignored, so handlers replace only the defaults.
         if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:

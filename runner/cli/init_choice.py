@@ -298,7 +298,7 @@ def _list_proposals(
     from runner.adoption.build_system_detection import explain_missing_build, propose_builds
     from runner.adoption.own_code import has_no_code
     from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tool_paths import add_tool_paths
+    from runner.adoption.tool_environment import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
     from runner.subject.package_managers import GO, GO_CACHE_VARIABLES, PIP, find_managers
 
@@ -358,7 +358,7 @@ def _build_project(
         error of the most likely way.
     """
     from runner.adoption.command_trials import describe_build_failure
-    from runner.adoption.tool_paths import describe_tools
+    from runner.adoption.tool_environment import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 

@@ -1,9 +1,18 @@
-"""Prints messages on standard error, so that standard output contains only results."""
+"""Prints messages on standard error, so that standard output contains only results, and widens logs."""
 
 import logging
 import os
+import sys
 from functools import lru_cache
 from typing import Any
+
+_LOG_COLUMNS = "160"
+
+
+def widen_logs() -> None:
+    """Set the width of the output if neither output is a terminal: at the default of 80 columns, tables are wrapped."""
+    if not (sys.stdout.isatty() or sys.stderr.isatty()):
+        os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
 
 
 @lru_cache

@@ -29,6 +29,7 @@ from service.forges.webhook_actions import (
     WebhookAction,
 )
 from service.jobs.scheduler import JobScheduler
+from service.jobs.workflow_updates import update_from_workflow
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
@@ -155,8 +156,13 @@ class ForgeWorker:
                 gate.merged_as, gate.merged_at = action.commit, self.now()
         elif isinstance(action, UpdateJob):
             if self.jobs is not None:
-                self.jobs.update_from_workflow(
-                    action.job_id, action.repository, action.url, action.conclusion, action.created_at
+                update_from_workflow(
+                    self.jobs,
+                    action.job_id,
+                    repository=action.repository,
+                    log_url=action.url,
+                    conclusion=action.conclusion,
+                    created_at=action.created_at,
                 )
         else:
             if isinstance(action, MeasureHead) and action.number is None:

@@ -27,8 +27,6 @@ _POSTING_LEASE = timedelta(minutes=3)
 """The lease of a result by the process that posts it: longer than posting takes."""
 _RETRY_DELAY = timedelta(minutes=1)
 """How long a job waits before it is started again after an unexpected error."""
-_MAX_CLOCK_DIFFERENCE = timedelta(minutes=1)
-"""How far the clocks of a forge and of the service may differ."""
 
 
 class RemoteCallFailed(Exception):
@@ -247,43 +245,6 @@ class JobScheduler:
             row = jobs.find_job(session, job_id)
             if row is not None and row.attempts == attempt and row.state in {State.DISPATCHED, State.RUNNING}:
                 jobs.move_to_next_state(row, Action.LOSE, SERVICE, reason, self.now())
-        self.wake()
-
-    def update_from_workflow(
-        self, job_id: int, repository: str, log_url: str, conclusion: str | None, created_at: datetime
-    ) -> None:
-        """Update a job from its workflow, which has started or ended.
-
-        Workflows of other repositories, and attempts that precede the running one, are ignored.
-
-        Parameters
-        ----------
-        job_id
-            The job that the workflow carries out.
-        repository
-            The repository of the workflow.
-        log_url
-            The address of the workflow run.
-        conclusion
-            How the workflow has ended; None while it runs.
-        created_at
-            When the forge created the workflow run.
-        """
-        with self.database.writing() as session:
-            row = jobs.find_job(session, job_id)
-            if row is None or row.github != repository or row.state not in {State.DISPATCHED, State.RUNNING}:
-                return
-            if row.state is State.RUNNING and row.log_url != log_url:
-                return  # It is an earlier attempt than the running one.
-            if row.state is State.DISPATCHED and created_at < row.changed_at - _MAX_CLOCK_DIFFERENCE:
-                return  # It was created before the last dispatch, so it is an earlier attempt.
-            row.log_url = log_url
-            if conclusion == "cancelled":
-                jobs.move_to_next_state(row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())
-            elif conclusion is not None:
-                jobs.move_to_next_state(
-                    row, Action.LOSE, SERVICE, f"The job's workflow ended: {conclusion}.", self.now()
-                )
         self.wake()
 
     def _post_result(self) -> bool:

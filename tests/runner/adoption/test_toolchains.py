@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.tool_paths import add_tool_paths, describe_tools
+from runner.adoption.tool_environment import add_tool_paths, describe_tools
 from runner.adoption.toolchains import Toolchain, choose_toolchain
 
 

@@ -1,4 +1,4 @@
-"""Sets the ``PATH`` of a proposed build so that it finds tools that a user has installed outside the usual folders."""
+"""Sets variables of a proposed build, such as ``PATH``, so that it finds tools in unusual folders of the user."""
 
 import os
 import shutil

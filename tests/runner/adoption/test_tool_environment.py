@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.tool_paths import add_tool_paths
+from runner.adoption.tool_environment import add_tool_paths
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
