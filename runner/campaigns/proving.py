@@ -121,6 +121,8 @@ class Prover(Struct):
     """The duration of a pair by the name of the case: first estimated from samples, then measured in comparisons."""
     comparisons: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
     """The comparisons so far; None if one of the commits does not build or cannot be measured."""
+    searched_ranges: set[ComparisonKey] = field(default_factory=set)
+    """The ranges that earlier commands have proven, and whose commits this command has looked at."""
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
@@ -139,8 +141,13 @@ class Prover(Struct):
             nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
             if nomination is None:
                 break
-            min_percent = _choose_min_percent(nomination)
-            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head, min_percent)
+            case, metric, base, head = nomination.case, nomination.metric, nomination.base, nomination.head
+            if nomination.proven:
+                self.searched_ranges.add(ComparisonKey(case.name, base, head))
+                change = float(nomination.after - nomination.before)
+                self._search_range(case, metric, base, head, change=change, percent=nomination.percent)
+            else:
+                self._prove_range(case, metric, base, head, _choose_min_percent(nomination))
         self.summary.seconds = time.monotonic() - started_at
         self.summary.open_nominations = [nomination for nomination in open_nominations if nomination.likely]
         self.summary.powers = [
@@ -165,7 +172,7 @@ class Prover(Struct):
     def _is_open(self, nomination: Nomination) -> bool:
         """Return whether a nomination may be measured, and this command has not compared its commits yet."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
-        return nomination.case.name in self.cases and key not in self.comparisons
+        return nomination.case.name in self.cases and key not in self.comparisons and key not in self.searched_ranges
 
     def _has_commits(self, nomination: Nomination) -> bool:
         """Return whether this clone has both commits of a nomination."""
@@ -181,13 +188,27 @@ class Prover(Struct):
         """
         whole_comparison = self._compare(case, base, head, min_percent)
         change = _find_change(whole_comparison, metric)
+        if change is not None:
+            percent = _find_percent(whole_comparison, metric)
+            self._search_range(case, metric, base, head, change=change, percent=percent)
+
+    def _search_range(
+        self, case: Case, metric: str, base: str, head: str, *, change: float, percent: float | None
+    ) -> None:
+        """Bisect the range between two commits that differ, down to adjacent commits.
+
+        Parameters
+        ----------
+        change, percent
+            By how much the metric differs, in its unit and in percent; None if the percentage is unknown.
+        """
         commits_between = self.list_commits_between(base, head)
-        if change is None or not commits_between:
+        if not commits_between:
             return
         # Take a commit near the middle; if it does not build, take one of its neighbours.
         middle_index = len(commits_between) // 2
         indices = sorted(range(len(commits_between)), key=lambda index: abs(index - middle_index))
-        min_percent = _choose_min_percent_of_part(whole_comparison, metric)
+        min_percent = _choose_min_percent_of_part(percent)
         for index in indices[:MAX_MIDDLE_ATTEMPTS]:
             middle = commits_between[index]
             older_half = self._compare(case, base, middle, min_percent)
@@ -267,14 +288,18 @@ def _choose_min_percent(nomination: Nomination) -> float | None:
     return min(100.0, LIKELY_SHARE * abs(nomination.percent)) if nomination.percent else None
 
 
-def _choose_min_percent_of_part(whole_comparison: Comparison | None, metric: str) -> float | None:
+def _choose_min_percent_of_part(percent: float | None) -> float | None:
     """Return the smallest change worth proving in a part of a range, in percent: a share of the whole range's change.
 
     It is small enough to find a second, smaller change in the range. None if the whole change in percent is unknown.
     """
-    verdicts: Iterable[MetricVerdict] = whole_comparison.metrics if whole_comparison else ()
-    percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
     return min(UNLIKELY_PERCENT, MAX_UNEXPLAINED_SHARE * abs(percent)) if percent else None
+
+
+def _find_percent(comparison: Comparison | None, metric: str) -> float | None:
+    """Return the change of a metric in percent; None if it is unknown."""
+    verdicts: Iterable[MetricVerdict] = comparison.metrics if comparison else ()
+    return next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

@@ -22,6 +22,8 @@ class Nomination(Strict):
     """The change in percent of the old level; None if the old level is zero."""
     likely: bool
     """Whether the change is more likely than not. Other nominations are worth a comparison if time permits."""
+    proven: bool = False
+    """Whether pairs of the two revisions have shown the change, so that only the commit between them is unknown."""
 
 
 class Power(Strict):

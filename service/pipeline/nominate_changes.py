@@ -111,14 +111,18 @@ def _list_unproven_drifts(
     certain only from its runs is also worth a comparison, because pairs prove that the commit caused it and not the
     host. A certain drift of a count that repeats needs no comparison.
     """
-    compared_commits = {(proof.base, proof.head) for proof in known_proofs}
+    verdicts = {(proof.base, proof.head): proof.verdict for proof in known_proofs}
     for drift in drifts:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
             continue  # pairs compare two commits in one environment
         is_likely = drift.evidence.wants_rerun or len(drift.candidates) > 1
         is_certain_by_runs = drift.evidence.standing is Standing.CERTAIN and drift.rule not in REPEATING_RULES
-        if is_likely or (is_certain_by_runs and (drift.good, drift.bad) not in compared_commits):
-            yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=is_likely)
+        verdict = verdicts.get((drift.good, drift.bad))
+        if is_likely or (is_certain_by_runs and verdict is None):
+            is_proven = verdict is Verdict.CHANGED and not drift.evidence.wants_rerun
+            yield _build_ranked_nomination(
+                head, drift.good, drift.bad, drift.before, drift.after, likely=is_likely, proven=is_proven
+            )
 
 
 def _list_worthwhile_changes(
@@ -189,7 +193,14 @@ def _is_final_exact_step(level: Points, index: int) -> bool:
 
 
 def _build_ranked_nomination(
-    head: SeriesHead, base_commit: str, head_commit: str, before: int | float, after: int | float, *, likely: bool
+    head: SeriesHead,
+    base_commit: str,
+    head_commit: str,
+    before: int | float,
+    after: int | float,
+    *,
+    likely: bool,
+    proven: bool = False,
 ) -> _RankedNomination:
     """Return the nomination of two commits with its sort key: likely changes first, then larger ones, in percent."""
     percent = compute_percent_change(after - before, before)
@@ -202,5 +213,6 @@ def _build_ranked_nomination(
         after=after,
         percent=percent,
         likely=likely,
+        proven=proven,
     )
     return _RankedNomination((not likely, -compute_change_rank(after - before, before)), nomination)

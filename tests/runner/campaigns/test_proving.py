@@ -258,6 +258,30 @@ def test_the_halves_of_a_range_are_refuted_by_what_is_left_of_its_change(monkeyp
     assert deciding.looked_for == [1, 0.5, 0.5]
 
 
+def test_only_the_commits_within_a_proven_range_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    revisions = {
+        name * 40: Revision(commit=name * 40, author="a", committed_at="2026-01-01T00:00:00Z", title="t")
+        for name in "abcd"
+    }
+    monkeypatch.setattr("runner.campaigns.proving.Pairs.for_proof", lambda _: None)
+    deciding = Deciding({"a" * 40: 1000, "b" * 40: 1000, "c" * 40: 1020, "d" * 40: 1020})
+    deciding.service = SimpleNamespace(compare=lambda request: request, prove=deciding.prove)  # type: ignore[attr-defined]
+    prover = Prover(
+        pairs=deciding,
+        service=deciding.service,  # type: ignore[attr-defined]
+        find_revision=revisions.get,
+        list_commits_between=lambda base, head: [name * 40 for name in "abcd" if base < name * 40 < head],
+        cases=frozenset({"pages"}),
+        observer=deciding,
+        deadline=time.monotonic() + 60,
+    )
+    proven_range = {"head": "d" * 40, "before": 1000, "after": 1020, "proven": True}
+    whole = nominate(2, likely=True).model_copy(update=proven_range)
+    summary = prover.prove(lambda: NominationList(items=(whole,), powers=()))
+    assert [base[0] + head[0] for base, head in deciding.compared] == ["ac", "ab", "bc"]
+    assert summary.open_nominations == []
+
+
 @pytest.mark.parametrize(("left", "at_least_one", "compared"), [(30, False, 0), (30, True, 2), (40, False, 2)])
 def test_no_comparison_begins_that_does_not_fit_into_the_time(
     left: int, at_least_one: bool, compared: int, monkeypatch: pytest.MonkeyPatch

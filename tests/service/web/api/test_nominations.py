@@ -183,3 +183,21 @@ def test_pairs_that_show_a_small_change_of_a_time_do_not_refute_it(api: Api) -> 
     (drift,) = api.drifts()
     assert (drift["cause"], drift["revision"]) == ("commit", reports.commit(31))
     assert "do not show it" not in drift["evidence"]["sentence"]
+
+
+def test_a_range_that_pairs_have_proven_needs_only_its_commits_compared(api: Api) -> None:
+    chance = random.Random(5)
+    for number, level in ((1, 1000), (3, 2000)):
+        api.send(reports.report(number, *(level + chance.randrange(-2, 3) for _ in range(10))))
+    api.send(reports.failed_build(2))
+
+    def find_nomination() -> dict[str, Any]:
+        items = api.get("/nominations", subject="demo", host="box")["items"]
+        ends = reports.commit(1), reports.commit(3)
+        (item,) = [item for item in items if (item["base"], item["head"]) == ends and item["metric"] == "minor-faults"]
+        return dict(item)
+
+    assert not find_nomination()["proven"]
+    assert compare_in_pairs(api, 1, 3, 1000, 2000) == "changed"
+    assert len(api.drifts()[0]["candidates"]) == 2
+    assert find_nomination()["proven"]
