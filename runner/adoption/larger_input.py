@@ -25,7 +25,8 @@ _JSON_SUFFIXES = (".json", ".geojson")
 _MAX_OTHER_PROGRAMS = 3
 """How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2
-"""The larger input has to cause at least this many times the faults of the small one, to be worth its build step."""
+"""The larger input has to cause at least this many times the faults or the CPU time of the small one, to be worth its
+build step. A program that maps its input, such as a compressor, takes few faults for a large file in the page cache."""
 
 
 def propose_larger_input(
@@ -104,10 +105,10 @@ def replace_file(run: RunProposal, file: str) -> RunProposal | None:
 
 def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
     """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary."""
+    if not larger.did_work or larger.seconds > SLOW_SECONDS:
+        return False
     makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
-    return (
-        larger.did_work
-        and larger.seconds <= SLOW_SECONDS
-        and min(larger.faults) >= _MIN_RATIO * min(small.faults)
-        and not makes_count_vary
-    )
+    takes_more_faults = min(larger.faults) >= _MIN_RATIO * min(small.faults)
+    takes_more_time = larger.cpu_seconds >= _MIN_RATIO * small.cpu_seconds > 0
+    reads_more = takes_more_faults or (takes_more_time and min(larger.faults) > min(small.faults))
+    return reads_more and not makes_count_vary

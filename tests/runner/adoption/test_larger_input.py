@@ -74,7 +74,7 @@ def test_nothing_is_repeated_without_a_small_input_or_where_it_takes_too_long(tr
     assert propose_larger_input(MAKE, tried, size) is None
 
 
-def test_a_larger_input_is_worth_its_step_only_if_it_takes_many_more_faults_and_they_repeat() -> None:
+def test_a_larger_input_is_worth_its_step_only_if_it_takes_much_more_work_and_the_faults_repeat() -> None:
     def take(*faults: int, seconds: float = 0.1) -> TriedCommand:
         return TriedCommand(SMALL.run, faults, seconds=seconds)
 
@@ -84,3 +84,12 @@ def test_a_larger_input_is_worth_its_step_only_if_it_takes_many_more_faults_and_
     assert not does_more_work(take(700, 700, seconds=5), SMALL)
     assert not does_more_work(take(700, 701), SMALL)
     assert does_more_work(take(700, 701), take(70, 71))
+
+
+def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -> None:
+    def take(faults: int, cpu_seconds: float) -> TriedCommand:
+        return TriedCommand(SMALL.run, (faults, faults), cpu_seconds=cpu_seconds)
+
+    assert does_more_work(take(140, 0.0028), take(106, 0.0012))
+    assert not does_more_work(take(140, 0.0014), take(106, 0.0012))
+    assert not does_more_work(take(106, 0.0028), take(106, 0.0012)), "it does not read the larger file"
