@@ -31,7 +31,7 @@ _DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.E
 _DISK_REMEDY = "Free some space, or make its folder writable for this user."
 _MAX_PID = 2**22
 """The largest process id on Linux."""
-_INSTALLATION_REMEDY = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
+_INSTALLATION_REMEDY = "Install the service with `pip install 'faultwatch[service]'`; in a clone, run `make run`."
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -72,7 +72,7 @@ def _read_variable(name: str) -> str:
 def _read_event_file() -> dict[str, Any]:
     """Return the payload of the event that started this job."""
     file = Path(_read_variable("GITHUB_EVENT_PATH"))
-    remedy = "GitHub Actions writes it for each job."
+    remedy = "Run the command in a GitHub Actions job, for which GitHub writes this file."
     try:
         payload = json.loads(_read_file(file, remedy))
     except ValueError:

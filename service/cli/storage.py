@@ -127,7 +127,9 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     metavar="N",
     help="Delete profiles that are more than N days old. By default, all profiles stay.",
 )
-@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Limit this to one subject. Repeatable.")
+@click.option(
+    "--subject", "subjects", multiple=True, metavar="NAME", help="Shrink only the data of this subject. Repeatable."
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be freed; change nothing.")
 def retain(
     days: int, samples_days: int | None, profiles_days: int | None, subjects: tuple[str, ...], dry_run: bool
@@ -170,13 +172,13 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     profiles_thinned = _format_count(result.profiles_thinned, "profile")
     parts = [f"{_format_count(result.thinned, 'report')} and {profiles_thinned} thinned"]
     if result.reduced:
-        parts.append(f"{_format_count(result.reduced, 'report')} reduced to the levels")
+        parts.append(f"{_format_count(result.reduced, 'report')} reduced to their levels")
     if result.profiles_deleted:
         parts.append(f"{_format_count(result.profiles_deleted, 'profile')} deleted")
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
     if result.returned:
         parts.append(f"{result.returned:,} bytes returned to the file system")
-    return ("would be done: " if dry_run else "") + ", ".join(parts)
+    return ("nothing was changed; the command would do this: " if dry_run else "") + ", ".join(parts)
 
 
 @click.command(short_help="Delete a subject with all of its measurements.")

@@ -33,4 +33,5 @@ def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
 
 
 def _convert_to_regex(pattern: str) -> str:
+    """Return a pattern as a regular expression, in which ``*`` matches any text without ``/`` and ``@``."""
     return "[^@/]*".join(map(re.escape, pattern.split("*")))

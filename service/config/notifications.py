@@ -51,7 +51,7 @@ def _read_time(value: object) -> time:
     if not isinstance(moment, time):
         raise ValueError('write a time of day, such as "08:30"')
     if moment.tzinfo is not None:
-        raise ValueError('write a time of day without a zone, such as "08:30", and set zone to its time zone')
+        raise ValueError('write a time of day without a zone, such as "08:30", and set `zone` to its time zone')
     return moment
 
 
@@ -88,7 +88,7 @@ class QuietHours(StrictSettings):
     def _require_length(self) -> QuietHours:
         """Check that quiet hours begin and end at different times."""
         if self.start == self.end:
-            raise ValueError("from and to are the same time: remove quiet, or the whole channel")
+            raise ValueError("`from` and `to` are the same time: remove `quiet`, or the whole channel")
         return self
 
 
@@ -114,7 +114,7 @@ class ChannelSettings(StrictSettings):
     def _require_digest_time(self) -> Self:
         """Check that a weekly digest has a time of day."""
         if self.digest_day is not None and self.digest is None:
-            raise ValueError('digest_day needs a time of day: add digest, such as digest = "08:30"')
+            raise ValueError('`digest_day` needs a time of day: add `digest`, such as `digest = "08:30"`')
         return self
 
 
@@ -142,9 +142,9 @@ class EmailChannel(ChannelSettings):
     def _require_encryption(self) -> EmailChannel:
         """Check that a password is not sent without encryption."""
         if (self.user is None) != (self.password_variable is None):
-            raise ValueError("user and password_variable must be set together")
+            raise ValueError("`user` and `password_variable` must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
-            raise ValueError("the password would cross the network unencrypted: set security to tls or starttls")
+            raise ValueError("the password would be sent unencrypted: set `security` to `tls` or `starttls`")
         return self
 
 
@@ -155,7 +155,7 @@ def _split_address(url: str) -> SplitResult:
     except ValueError:
         # Do not pass on the reason: it quotes the address, which is a secret.
         raise ValueError(
-            "url is not a valid address: it contains brackets or characters that a host name cannot have"
+            "`url` is not a valid address: it contains brackets or characters that a host name cannot have"
         ) from None
 
 
@@ -173,7 +173,7 @@ class AddressedChannel(ChannelSettings):
     def _check_address(self) -> Self:
         """Check that the channel has one address, in the file or in a variable."""
         if (self.url is None) == (self.url_variable is None):
-            raise ValueError("set either url or url_variable")
+            raise ValueError("set either `url` or `url_variable`")
         if self.url is not None:
             self.check_url(self.url)
         return self
@@ -256,13 +256,15 @@ class ChatChannel(AddressedChannel):
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
         if scheme not in CHATS and scheme != "https":
             services = ", ".join(sorted({chat.name for chat in CHATS.values()}))
-            raise ValueError(f"url does not belong to a supported service ({services})")
+            raise ValueError(f"`url` does not belong to a supported service ({services})")
         if self.insecure or parts.hostname in LOOPBACK:
             return url
         if scheme in CHATS and not CHATS[scheme].encrypted:
-            raise ValueError(f"url is unencrypted: use {scheme}s, or set insecure = true if the network is trusted")
+            raise ValueError(
+                f"`url` is unencrypted: use {scheme}s://…, or set `insecure = true` if the network is trusted"
+            )
         if query.get("verify", "yes").lower() not in {"yes", "true", "1", "on"}:
-            raise ValueError("url turns off certificate checks: remove verify, or set insecure = true")
+            raise ValueError("`url` turns off certificate checks: remove `verify`, or set `insecure = true`")
         return url
 
 
@@ -282,9 +284,9 @@ class WebhookChannel(AddressedChannel):
         """
         parts = _split_address(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("url is not a valid address such as https://…")
+            raise ValueError("`url` is not a valid address: write one such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
-            raise ValueError("url is http: use https, or set insecure = true if the network is trusted")
+            raise ValueError("`url` is unencrypted: use https://…, or set `insecure = true` if the network is trusted")
         return url
 
 

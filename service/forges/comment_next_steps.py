@@ -42,6 +42,7 @@ def suggest_commands(outcome: GateOutcome) -> str:
 
 def offer_bisect(outcome: GateOutcome, links: Links) -> str:
     """Return the offer to bisect the first regression that fails the gate; empty if there is none to offer."""
+    # A metric has crept if small steps, each within its budget, have together exceeded it since the baseline.
     cases_over_budget = [
         row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over_budget or row.crept is not None
     ]

@@ -215,7 +215,7 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 
 def _format_verdict(row: MetricOutcome) -> str:
     """Return the verdict on a metric in words, in bold if it needs attention."""
-    has_crept = row.crept is not None
+    has_crept = row.crept is not None  # small steps, each within the budget, have together exceeded it
     words = metric_verdict_text.describe_verdict(
         row.metric_verdict, crept=has_crept, since=describe_baseline_change(row)
     )

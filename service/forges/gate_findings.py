@@ -84,7 +84,7 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
         case=case.name,
         title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
         message=make_plain(
-            failure.message if failure else "None of the deciding metrics has a value.", _MAX_TEXT_CHARACTERS
+            failure.message if failure else "None of the judged metrics has a value.", _MAX_TEXT_CHARACTERS
         ),
         file=case.case.file,
     )
@@ -94,6 +94,7 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
     """Yield the finding about one metric, if it needs attention."""
     verdict = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
+    # Over the budget, either at once, or in small steps since the baseline, each of which is within it ("crept").
     if verdict.over_budget or row.crept is not None:
         rule = FindingRule.OVER_BUDGET if verdict.over_budget else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"

@@ -121,7 +121,7 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
         return _describe_undecided(outcome, escape)
     if state in {GateState.SAME, GateState.ADDED}:
         return _describe_unchanged(outcome, escape)
-    if state is GateState.CREPT:
+    if state is GateState.CREPT:  # small steps, each within the budget, have together exceeded it since the baseline
         row = next(outcome.list_changed_metrics())
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
         metric_name = f"{escape(row.case)} ({format_metric_name(row.metric_verdict, escape)})"
@@ -167,7 +167,7 @@ def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
     is_nothing_measured = outcome.state is GateState.NOTHING
     if worst_case.first_failure is None:
         opening = "Nothing was measured" if is_nothing_measured else "A case was not measured"
-        return f"{opening}: none of the deciding metrics has a value in {case_names}."
+        return f"{opening}: none of the judged metrics has a value in {case_names}."
     continuation = _CONTINUATION_OF_STATE[outcome.state]
     failures = describe_failures(worst_case)
     sentence = f"{capitalize_first(failures)}{continuation}: {case_names}."
@@ -309,6 +309,7 @@ def format_change(verdict: MetricVerdict) -> str:
     if not verdict.change:
         return "0"
     unit = metric(verdict.metric).unit
+    # A difference of two percentages is in points, because the percentage that follows it is relative to base.
     text = format_difference(verdict.change, "points" if unit == "%" else unit)
     text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
     if verdict.changed_pairs is None:

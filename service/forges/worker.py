@@ -174,8 +174,8 @@ class ForgeWorker:
 
         def accept(head: str, reason: str) -> bool:
             assert isinstance(comment, CommandComment | AcceptHead)
-            # A label is about the head at which it was set, but a comment about the head when it is read: that one may
-            # have been pushed after the comment was written, so nobody has seen it before its measurement.
+            # A label accepts the head at which it was set. A comment accepts the newest head when the comment is read,
+            # which may have been pushed after the comment was written: it has to be measured, so that people saw it.
             return self._accept(
                 AcceptHead(comment.repository, comment.number, head, comment.author),
                 reason,

@@ -88,8 +88,8 @@ class DriftBisector:
 
     def _is_due(self, subject: str, now: datetime) -> bool:
         """Return whether a subject was not checked recently."""
-        # If hosts count as idle sooner than that, look sooner as well.
         last_check = self._last_checks.get(subject)
+        # If hosts count as idle sooner than the longest interval ends, look sooner as well.
         return last_check is None or last_check <= now - min(_MAX_INTERVAL, self.min_idle_time)
 
     def _build_next_order(self, session: Session, subject: str) -> JobOrder | None:

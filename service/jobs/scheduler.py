@@ -116,7 +116,7 @@ class JobScheduler:
     wake: Callable[[], None] = lambda: None
 
     def order(self, order: JobOrder, requester: Requester) -> tuple[Job, bool]:
-        """Take an order; return its job, and whether the job is new. If the order creates several, return the first.
+        """Take an order; return its job, and whether it is new: an open job with the same question is not repeated.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class JobScheduler:
         """
         now = self.now()
         if order.deadline_at is not None and order.deadline_at <= now:
-            raise WrongOrderError("deadline_at", "is not in the future")
+            raise WrongOrderError("deadline_at", "must be in the future")
         order = self.fill_in_question(order)
         with self.database.writing() as session:
             if order.github is None and order.question is not None:

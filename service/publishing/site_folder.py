@@ -51,4 +51,4 @@ def _refuse_other_files(site: Path) -> None:
         return
     if site.is_dir() and ((site / _MARKER).is_file() or not any(site.iterdir())):
         return
-    raise ServiceError("The folder is not a site", str(site), "Name a new or an empty folder.")
+    raise ServiceError("The folder is not a site", str(site), "Choose a new or an empty folder.")

@@ -405,7 +405,7 @@ class SeriesHead(View):
     better: Literal["lower", "higher"]
     judged: bool
     budget: Budget | None = None
-    """The increase that is allowed for the metric; None if the workload does not set a budget."""
+    """The allowed increase of the metric; None if the workload does not set a budget."""
 
 
 class SeriesSummary(SeriesHead):

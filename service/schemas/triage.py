@@ -234,11 +234,11 @@ class SilenceRequest(BaseModel):
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
             raise ValueError(
-                "pass a series_id, or a pattern for subject, host, case or metric other than one that matches "
+                "pass a `series_id`, or a pattern for `subject`, `host`, `case` or `metric` that does not match "
                 "everything"
             )
         if self.series_id is not None and set(patterns) != {"*"}:
-            raise ValueError("pass either series_id or patterns, not both")
+            raise ValueError("pass either a `series_id` or patterns, not both")
         if not self.reason:
             raise ValueError("reason is required, so that others know why they are not notified")
         return self

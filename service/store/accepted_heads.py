@@ -23,7 +23,7 @@ def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> Non
 
 
 def accept_merge_queue_commit(session: Session, gate: ForgeGate) -> None:
-    """Accept a commit of a merge queue if the newest head of its pull request, with the same change, is accepted."""
+    """Accept a commit of a merge queue if the newest head of its pull request, whose change it has, is accepted."""
     query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
     for gate_of_pull in session.scalars(query.order_by(ForgeGate.id.desc())):
         if gate_of_pull.document is not None and read_report(gate_of_pull).merge_group:

@@ -142,7 +142,7 @@ def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any],
 def schedule_publication(gate: ForgeGate, now: datetime) -> None:
     """Make a gate due for publication, if it has a report."""
     if gate.document is not None:
-        gate.wanted += 1
+        gate.wanted += 1  # publishing sets `told` to this version once the forge has it
         gate.attempts = 0
         gate.error = None
         gate.due_at = max(gate.due_at or now, now)

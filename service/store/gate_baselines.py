@@ -83,4 +83,7 @@ def _find_baseline(session: Session, head: contract.Report, metric: str) -> Base
         .order_by(Revision.position, Run.started_at)
         .limit(1)
     ).first()
-    return None if row is None or row[0] is None else Baseline(row[0], row[1])
+    if row is None:
+        return None
+    level, commit = row
+    return None if level is None else Baseline(level, commit)

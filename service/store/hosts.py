@@ -18,10 +18,10 @@ from service.store.runs.stored_reports import unpack_report
 
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name, or only the host with the given name."""
-    hosts = true() if name is None else Host.name == name
-    newest_runs = runs.list_newest_runs_of_hosts(
-        session, hosts, func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
-    )
+    is_listed = true() if name is None else Host.name == name
+    # Runs of bisects, proofs and labs, and reused counts, do not say whether the host counts correctly.
+    concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
+    newest_runs = runs.list_newest_runs_of_hosts(session, is_listed, concerns_host)
     rows = session.execute(
         select(Host.id, Host.name, Run.id, Run.outcome, Run.quarantine, Environment.hash, StoredReport.document)
         .select_from(Run)
@@ -31,8 +31,8 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
         .where(bulk.is_among(session, Run.number, newest_runs))
         .order_by(Host.name)
     ).all()
-    last_seen = _map_last_seen(session, hosts)
-    n_runs = _count_runs(session, [row[0] for row in rows])
+    last_seen = _map_last_seen(session, is_listed)
+    n_runs = _count_runs(session, [host_id for host_id, *_ in rows])
     entries = []
     for host_id, host_name, run, outcome, quarantine, environment, document in rows:
         report = unpack_report(document)
@@ -54,9 +54,9 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     return entries
 
 
-def _map_last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
+def _map_last_seen(session: Session, is_listed: ColumnElement[bool]) -> dict[int, datetime]:
     """Return when each host ended its newest run; runs of bisects, proofs and labs count, too."""
-    newest = bulk.is_among(session, Run.number, runs.list_newest_runs_of_hosts(session, hosts))
+    newest = bulk.is_among(session, Run.number, runs.list_newest_runs_of_hosts(session, is_listed))
     return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
 
 

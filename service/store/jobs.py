@@ -155,16 +155,16 @@ def move_to_next_state(row: Job, action: Action, by: str, sentence: str, now: da
     row.changed_at = now
     if action is Action.DISPATCH:
         row.attempts += 1
-        row.fruitless += 1
-    if action in {Action.LOSE, Action.RESUME, Action.AGAIN}:
+        row.fruitless += 1  # starts since the last new measurement: after too many, the job fails
+    if action in {Action.LOSE, Action.RESUME, Action.AGAIN}:  # the runner has lost its lease, or gives it up
         row.lease = row.leased_until = row.due_at = None
-    if action is Action.RESUME:
+    if action is Action.RESUME:  # a person wants the job to be tried as often as a new one
         row.fruitless = 0
     if not row.state.open:
         row.finished_at = now
         row.runs_left = row.seconds_left = None
         row.post_at = now if row.thread else None
-    if sentence and action is not Action.CLAIM:
+    if sentence and action is not Action.CLAIM:  # who claimed the job belongs only into its log
         row.sentence = sentence
     _log_state(row, by, sentence, now)
 

@@ -43,7 +43,9 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _search_environments(session, words)
     named_hashes = {entry.commit for entry in commits}
-    yield from (result for result in _search_revisions(session, words) if result[1] not in named_hashes)
+    for kind, commit, title, subject in _search_revisions(session, words):
+        if commit not in named_hashes:  # those were found first, by their name
+            yield kind, commit, title, subject
 
 
 def _describe_named_commit(text: str, commit: named_commits.NamedCommit) -> str:

@@ -41,7 +41,7 @@ def register(app: Flask) -> None:
     compressor = Compress(app)
 
     def compress_response(response: Response) -> Response:
-        """Compress a response unless its size could reveal a secret (see above)."""
+        """Compress a response unless its size could reveal a secret, as the module's docstring explains."""
         if request.method != "GET" or request.endpoint in _REFLECTING_ENDPOINTS:
             return response
         if response.cache_control.no_store:

@@ -27,7 +27,7 @@ def register(app: APIFlask) -> None:
 def find_unavailability(error: Exception) -> ProblemError | None:
     """Return the problem for an error that means that the database is temporarily unavailable; None for others."""
     if isinstance(error, PoolTimeoutError):
-        reason = "has no connection left"
+        reason = "has no free connection"
     elif is_unreachable(error):
         reason = "does not answer"
     elif isinstance(error, OperationalError) and "locked" in str(error.orig):

@@ -39,7 +39,7 @@ class ActionsStarter:
 
     def explain_objection(self, order: JobOrder) -> str:
         """Return why the job cannot be started; an empty text if it can."""
-        return "" if order.github else "the order does not say in which GitHub repository to run the job (github)"
+        return "" if order.github else "the order has no GitHub repository in which to run the job: set `github`"
 
     def has_room(self) -> bool:
         """Return True: jobs wait for their runners at GitHub."""
@@ -62,9 +62,10 @@ class ActionsStarter:
         def start_workflow(repository: Repository) -> str:
             return dispatch_workflow(repository, f"{_WORKFLOW_OF_KIND.get(question.kind, question.kind)}.yml", inputs)
 
-        problem = self._call_github(job, _count_starts(job), start_workflow)
+        n_starts_in_a_row = _count_starts(job)  # each failed start in a row makes the next retry wait longer
+        problem = self._call_github(job, n_starts_in_a_row, start_workflow)
         if problem:
-            raise RemoteCallFailed(problem, None)
+            raise RemoteCallFailed(problem, retry_at=None)  # Another attempt would be refused, too.
         return ""
 
     def post_result(self, job: Job, attempts: int) -> None:

@@ -50,6 +50,7 @@ def render_check_run(outcome: GateOutcome, links: Links) -> Check:
 
 
 def _choose_conclusion(outcome: GateOutcome) -> Conclusion:
+    """Return the conclusion: ``neutral``, which does not block a merge, for a passed gate that a person should see."""
     if not outcome.passed:
         return "failure"
     return "neutral" if outcome.needs_acceptance or outcome.verdict is GateVerdict.UNDECIDED else "success"

@@ -29,6 +29,7 @@ def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
     if _has_just_accepted(payload.get("changes") or {}):
         yield AcceptHead(repository, request["iid"], head, payload["user"]["username"])
     if request["action"] == "merge":
+        # After a fast-forward merge, there is neither a merge commit nor a squashed one: the head itself was merged.
         merged_as = request.get("merge_commit_sha") or request.get("squash_commit_sha") or head
         yield RecordMerge(repository, request["iid"], head, merged_as)
 

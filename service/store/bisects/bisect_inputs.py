@@ -86,6 +86,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
             Host.name == request.host.name,
             Case.key == shared_rows.make_case_key(request.case),
             Environment.hash == request.environment.hash,
+            # Runs of bisects and proofs are in quarantine only so that they are not judged with the history.
             or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCH_PURPOSES.values())),
         )
         .order_by(Run.number)
@@ -125,7 +126,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
 
 
 def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
-    """Return the levels of the revision's runs that differ from the request's environments only in its settings.
+    """Return the levels of those runs of the revision that mix the settings of the request's two environments.
 
     Runs that were measured interleaved belong to proofs, and are left out, and so are runs that failed for a temporary
     reason, until a mixture has too many of them.
@@ -143,6 +144,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
             Revision.commit == request.revision,
             Case.workload == request.case.workload,
             Case.definition == request.case.definition,
+            # Runs with tried settings are in quarantine only so that they are not judged with the history.
             or_(Run.quarantine.is_(None), Run.quarantine == EXPERIMENT_REASON),
         )
         .order_by(Run.number)

@@ -104,6 +104,7 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
             result = BisectResult(job.id, search.answer.culprits)
             if result.proven:
                 results_by_drift[job.question["drift"]] = result
+        # Or the bisect has shown that further builds of the same commit differ as much as the two sides do.
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results_by_drift[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     events_query = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)

@@ -149,6 +149,7 @@ def reserve_series_ids(session: Session, count: int) -> list[int] | None:
 def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
     """Return numbers above all numbers ever allocated. No lock is needed, because SQLite has only one writer."""
     kind = column.class_.__tablename__
+    # `LastNumber` holds the highest number before the last deletion, which may have removed the row with that number.
     last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
     last = max(last_number, session.scalar(select(func.max(column))) or 0)
     return list(range(last + 1, last + 1 + count))

@@ -141,7 +141,7 @@ class Database:
     @contextmanager
     def ingesting(self) -> Iterator[None]:
         """Hold deferred work back while runs are ingested."""
-        self._running_ingests.append(None)
+        self._running_ingests.append(None)  # the list serves as a counter that needs no lock
         try:
             yield
         finally:

@@ -130,7 +130,8 @@ def record_freed_space(session: Session, freed_by_run: Mapping[int, int]) -> Non
         return
     freed_by_partition: Counter[int] = Counter()
     for number, size in freed_by_run.items():
-        freed_by_partition[number // RUNS_PER_PARTITION * RUNS_PER_PARTITION] += size
+        first_run = number // RUNS_PER_PARTITION * RUNS_PER_PARTITION  # of the partition that contains the run
+        freed_by_partition[first_run] += size
     rows = [{"first_run": first, "freed": size} for first, size in sorted(freed_by_partition.items())]
     if rows:
         bulk.insert_or_add(session, bulk.get_table(LoosePartition), rows, "freed", ["first_run"])
@@ -193,7 +194,8 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
         connection.execute(text(f"CREATE TABLE {new_table} (LIKE {partition.name} INCLUDING DEFAULTS)"))
         connection.execute(text(f"INSERT INTO {new_table} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
         connection.execute(text(f"ALTER TABLE {new_table} ADD CONSTRAINT pk_{new_table} PRIMARY KEY ({key})"))
-        # With a check constraint on the bound, PostgreSQL need not scan the table when it is attached.
+        # With a check constraint on the bound, "FOR VALUES FROM ('262144') TO ('524288')", PostgreSQL need not scan the
+        # table when it is attached.
         start = partition.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(

@@ -48,7 +48,10 @@ class CrossMeasuredRun(NamedTuple):
 
 
 def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
-    """Return the runs of requested cross-measurements that a host can take in an environment."""
+    """Return the runs of requested cross-measurements that a host can take in an environment.
+
+    A cross-measurement runs one side's revision in the other side's environment, to divide a change between them.
+    """
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old_environment, new_environment = aliased(Environment), aliased(Environment)
     rows = session.execute(
@@ -175,7 +178,7 @@ def _find_status(
 
 
 def _is_split_drift(sides: _Sides, drift: DriftView) -> bool:
-    """Return whether a drift is the one to split, or one of its parts."""
+    """Return whether a drift is the one that a cross-measurement divides between commits and settings, or a part."""
     revisions = {sides.revision_before, sides.revision_after}
     environments = {sides.environment_before, sides.environment_after}
     return {drift.previous_revision, drift.revision} <= revisions and {

@@ -134,7 +134,7 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
     """
     return LocatedDrift(
         drift_id=row.drift_id,
-        series=row.drift_id if row.series_id is None else row.series_id,
+        series=row.drift_id if row.series_id is None else row.series_id,  # a suite shift stands for a series of its own
         cause=row.cause,
         detail=row.detail,
         first=min(ends),
@@ -317,7 +317,7 @@ def _fill_row(
     row.run_after = _find_first_run_at_new_level(session, drift, last)
     row.unsure = drift.evidence.wants_rerun
     row.still_detected = True
-    if not row.unsure:
+    if not row.unsure:  # a change that is certain again is no longer withdrawn
         row.withdrawal = None
 
 

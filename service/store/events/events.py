@@ -73,6 +73,7 @@ class EventFilter:
         conditions: list[ColumnElement[bool]] = [column == value for column, value in filters if value is not None]
         conditions.append(Event.merged_into.is_(None))
         if self.still_detected is None:
+            # An event that is no longer detected is listed only if somebody has decided about it.
             conditions.append(Event.still_detected | (Event.state != State.NEW))
         if self.open is not None:
             conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
@@ -180,7 +181,7 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
     groups = (placement, Event.direction, is_assigned, is_recent)
     conditions = replace(event_filter, since=None).list_conditions(now)
     rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
-    recent_rows = [row for row in rows if row[3]]
+    recent_rows = [row for row in rows if row[3]]  # the column `is_recent`
     return _sum_counts(recent_rows), _sum_counts(rows)
 
 

@@ -63,10 +63,11 @@ def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None
 
 
 def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
-    """Return the exact counts on which the samples of each run agree."""
+    """Return the exact counts that more than half of the samples of each run have, by metric."""
     counts_by_run: dict[UUID, dict[str, Number]] = defaultdict(dict)
     for point in points.list_run_points(session, sorted(runs)):
         majority = find_majority(point.samples) if metric(point.metric).exact else None
         if majority is not None:
-            counts_by_run[point.run_id][point.metric] = majority[0]
+            count, _n_samples = majority
+            counts_by_run[point.run_id][point.metric] = count
     return counts_by_run

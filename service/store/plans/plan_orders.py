@@ -110,6 +110,8 @@ def _map_dividing_revisions(
 ) -> dict[str, set[str]]:
     """Return :attr:`Orders.dividing_revisions` of each case, by the case's key.
 
+    These revisions are measured again to divide a change between commits and configuration, which changed together.
+
     Only counts that repeat need them: the levels of noisy metrics take more runs than a plan orders.
     """
     rows = session.execute(

@@ -24,7 +24,7 @@ EnvironmentsByCase = Mapping[int, frozenset[str]]
 def find_alike_environments(session: Session, request: PlanRequest) -> EnvironmentsByCase:
     """Return, for each case, the environments that are proven to give the same exact counts as the request's.
 
-    An environment is equivalent if it is equivalent in each series of the case.
+    Only environments of machines of a pool can be. An environment is equivalent if it is in each series of the case.
     """
     own_environment = request.environment.hash
     environments_by_case = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
@@ -40,6 +40,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
     for index, case in enumerate(request.cases):
         alike_in_series: list[set[str]] = []
         for series_id in series_of_case[shared_rows.make_case_key(case)]:
+            # Equivalent environments have the same stand-in; an environment without one stands for itself.
             stand_in_of = find_stand_ins(by_series[series_id], settings)
             own_stand_in = stand_in_of.get(own_environment, own_environment)
             alike_in_series.append({other for other in settings if stand_in_of.get(other, other) == own_stand_in})

@@ -18,7 +18,7 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     """Store tags and branches that are new or point to another commit now; the others are kept.
 
     A branch is rewritten if it moves to a commit that does not descend from the former one. While this is unknown,
-    because commits between the two are unknown, the former commit counts as living.
+    because commits between the two are unknown, the former commit is kept as ``left`` and counts as a branch, too.
     """
     stored_rows = {
         (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))

@@ -84,7 +84,7 @@ def _store_missing(
     if parent_updates:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, parent_updates)
-        _mark_series_stale(session, subject_id)  # the new parents may decide which branches are living
+        _mark_series_stale(session, subject_id)  # the new parents may decide which commits are on a branch
     if rows or parent_updates:
         _update_positions(session, subject_id)
     return bool(rows or parent_updates)

@@ -121,9 +121,9 @@ def read_readings(
             query = query.where(Series.metric.in_(metrics))
         rows += session.connection().execute(query).all()  # twice as fast as through the session
     # The levels are parsed all at once. If all samples of a point equal its level, they are not stored.
-    levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
+    levels = json.loads(f"[{','.join([level_text or 'null' for *_, level_text, _samples in rows])}]")
     by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
-    for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
+    for (run, series, metric, counted, n, _level_text, samples), level in zip(rows, levels, strict=True):
         by_run[run][metric] = SideReadings(samples or (level,) * n, n, level, counted, series)
     return by_run
 
@@ -162,6 +162,7 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
     by_run
         The readings of the runs of all pairs.
     """
+    # All runs of one side of a pair are of the same commit: the newest run, at index 0, stands for them.
     positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
     before = DriftRow.document["environment_before"].as_string()
     after = DriftRow.document["environment_after"].as_string()
@@ -188,6 +189,7 @@ def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozense
     Empty if these commits are on one line, so that their positions say which commits lie between two of them.
     """
     commits_of_subject: dict[str, dict[str, int]] = defaultdict(dict)
+    # All runs of one side of a pair are of the same commit: the newest run, at index 0, stands for them.
     for run in {runs[0] for pair in pairs for runs in (pair.base, pair.head)}:
         commits_of_subject[run.subject][run.revision] = run.position
     histories: dict[str, frozenset[str]] = {}
@@ -233,7 +235,10 @@ def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
         .join(Run.subject)
         .where(Run.id == run_id)
     ).first()
-    return [] if row is None else [Side("run", str(row[0]), f"{row[1]} at {row[2][:10]}", row[3])]
+    if row is None:
+        return []
+    stored_id, case, commit, subject = row
+    return [Side("run", str(stored_id), f"{case} at {commit[:10]}", subject)]
 
 
 def _find_host(session: Session, key: str, _: str | None) -> list[Side]:

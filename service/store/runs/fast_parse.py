@@ -52,7 +52,7 @@ class _Batch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _PlainReading(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A reading with only a value and defaults, or with the outlier mark."""
+    """A reading with only a value and defaults."""
 
     value: int | float
     status: Literal["counted"] = "counted"
@@ -113,8 +113,8 @@ def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainRepo
     """Parse a report the fast way; return None if any reading is more than a value, so that the models parse it."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
-    # A report without samples, such as that of a failed build, has no readings to parse the fast way. Without the word
-    # "true", no reading is marked as an outlier.
+    # A report without samples, such as that of a failed build, has no readings to parse the fast way. The word "true"
+    # may mark a reading as an outlier, which only the models read.
     if not samples or b"true" in bytes(fields["samples"]):
         return None
     values = _read_values([sample["readings"] for sample in samples])

@@ -145,6 +145,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
         for metric, status, value, n, samples in run.prepared_report.points:
             update = series_of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
+            # The newest report decides whether and with which budget a series is judged.
             if update.id not in newest_judging or report.started_at >= newest_judging[update.id][0]:
                 newest_judging[update.id] = report.started_at, update, judging
             if is_judged and value is not None:

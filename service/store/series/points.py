@@ -185,7 +185,11 @@ def find_newest_window(session: Session, series_id: int, max_points: int) -> His
         return None
     # The oldest revision that was read is left out, because it may have further runs.
     inside = [(position, number) for position, number in rows if position > rows[-1].position]
-    return HistoryWindow(inside[-1][0], min(number for _, number in inside)) if inside else None
+    if not inside:
+        return None
+    return HistoryWindow(
+        position=min(position for position, _ in inside), run_number=min(number for _, number in inside)
+    )
 
 
 def arrange_trends(
@@ -231,7 +235,7 @@ def read_points_on_trend(
     if window is not None:
         conditions.append(Point.run_number >= window.run_number)
     rows = session.connection().execute(levels.where(*conditions)).all()  # twice as fast as through the session
-    runs = _select_runs_on_trend(session, {row[1] for row in rows})
+    runs = _select_runs_on_trend(session, {run_number for _, run_number, *_ in rows})
     by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:

@@ -63,7 +63,8 @@ def _find_excluded_change(verdict: MetricVerdict) -> float | None:
     if verdict.verdict is not Verdict.SAME:
         return None
     if verdict.bounds is not None:
-        # A change within the bounds may be real, although the comparison was not asked for such a small one.
+        # A change within the bounds, which are in percent, may be real, although the comparison was not asked for such
+        # a small one.
         mean_level = (abs(verdict.base.level or 0) + abs(verdict.head.level or 0)) / 2
         return max(map(abs, verdict.bounds)) / 100 * mean_level
     # With a threshold of one event, every change of a count is excluded.

@@ -149,6 +149,7 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
         return None
     layout = arranged_points_cache.find_layout(session, row)
     path = layout.path
+    # Not validated again, which would take long for thousands of points.
     return history.SeriesDetail.model_construct(
         **dict(read_head(row)),
         n_points=len(layout.points),

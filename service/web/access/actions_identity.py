@@ -21,7 +21,7 @@ _MAX_JTI_CHARACTERS = 200
 """Length of the column that stores the id of an identity."""
 _MAX_CACHED_KEYS = 64
 """Far more than the number of keys that an issuer uses at a time."""
-_CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
+_REQUIRED_CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class IdentityVerifier:
                 audience=self._trusted.audience,
                 issuer=self._trusted.issuer,
                 leeway=LEEWAY_SECONDS,
-                options={"require": _CLAIMS, "strict_aud": True},
+                options={"require": _REQUIRED_CLAIMS, "strict_aud": True},
             )
         except PyJWKClientConnectionError as error:
             raise IssuerUnavailable("the keys of the issuer cannot be fetched") from error
@@ -81,5 +81,6 @@ class IdentityVerifier:
             repository=str(claims["repository"]).lower(),
             run_id=str(claims.get("run_id", "")),
             jti=jti,
+            # The identity is accepted until then, so its jti has to be remembered as long.
             expires_at=datetime.fromtimestamp(int(claims["exp"]) + LEEWAY_SECONDS, UTC),
         )

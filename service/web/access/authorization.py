@@ -67,7 +67,8 @@ def _check_request() -> AnyResponse | None:
     if is_anonymous() and may_read_anonymously(request.endpoint, request.method):
         return None
     if find_caller().scopes:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs the scope {scope}; you have {_list_scopes()}.")
+        detail = f"This needs a token with the scope {scope}; yours has only {_list_scopes()}."
+        raise ProblemError(HTTPStatus.FORBIDDEN, detail)
     # A person with a browser can sign in and come back. Files such as the style sheet belong to no blueprint.
     is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)
     if is_page and request.accept_mimetypes.accept_html:
@@ -81,6 +82,7 @@ def _check_request() -> AnyResponse | None:
 
 
 def _list_scopes() -> str:
+    """Return the scopes of the caller's token, for a sentence."""
     return ", ".join(sorted(find_caller().scopes))
 
 
@@ -111,7 +113,7 @@ def _refuse_other_sites() -> None:
         return
     fetch_site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")
-    is_foreign = fetch_site not in {None, "same-origin", "none"}
+    is_foreign = fetch_site not in {None, "same-origin", "none"}  # none: a person sent it, not a page
     if is_foreign or (origin is not None and not _is_own_origin(origin)):
         raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page of another site, which is not allowed.")
 

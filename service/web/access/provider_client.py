@@ -88,14 +88,18 @@ class ProviderClient:
         with self._calling_provider():
             self._load_metadata()  # Checks the issuer before Authlib uses the metadata.
             sign_in_data = self._client.create_authorization_url(callback)
-        # A browser has only one sign-in at a time: the data of each takes room in the cookie.
+        # A browser has only one sign-in at a time: Authlib stores the data of each in the cookie, under this prefix.
         for key in [key for key in session if key.startswith(f"_state_{_NAME}_")]:
             session.pop(key)
         self._client.save_authorize_data(redirect_uri=callback, destination=destination, at=time.time(), **sign_in_data)
         return str(sign_in_data["url"])
 
     def end_sign_in(self) -> tuple[Mapping[str, Any], str]:
-        """End the sign-in that the browser of this request began; return the claims about the person, and the page.
+        """End the sign-in that the browser of this request began; return the claims about the person, and the
+        page that the person wanted to see.
+    """Count an answer that does not prove who the person is like a wrong token; return the sign-in page."""
+====
+    """Count an answer that does not prove who the person is as a failed sign-in; return the sign-in page."""
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Removes from views what is not public, for services that show their results without a token.
 
 Results are public: series, drifts, events, and the commits and the names of the settings that moved them. Who decided
-what is not public, nor is what only concerns the hosts: values of settings, messages of failed builds, and reasons for
+what is hidden, and so is what concerns only the hosts: values of settings, messages of failed builds, and reasons for
 quarantines.
 """
 

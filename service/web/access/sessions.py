@@ -52,7 +52,7 @@ def begin_session(token_id: str, *, by_provider: bool = False) -> None:
 
 
 def find_session_token() -> str:
-    """Return the id of the token of this session; an empty text if nobody signed in."""
+    """Return the id of the token of this session; empty if nobody signed in."""
     return str(session.get(_TOKEN, ""))
 
 

@@ -47,7 +47,7 @@ def restrict_to_own_pages(address: str) -> str:
     """Return an address if it leads to this service, otherwise the first page: no link may redirect to other sites."""
     try:
         parts = urlsplit(address)
-    except ValueError:  # "//[", for example: what follows two slashes is no host.
+    except ValueError:  # "//[", for example: what follows the slashes cannot be the name of a host.
         return "/"
     # Browsers read a backslash as a slash, and two slashes at the start precede the name of a host.
     is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address

@@ -49,7 +49,7 @@ class EventQuery(PageQuery):
     since: AwareDatetime | None = None
     """Found at or after this time."""
     below_floor: bool | None = None
-    """Whether the changes are so small that runs with the same bytes can differ by that much."""
+    """Whether the changes are so small that even runs of the same program files can differ by that much."""
     snoozed: bool | None = None
     """Whether the event is left out of the list of open events for now."""
     order: EventOrder = EventOrder.COMMITTED

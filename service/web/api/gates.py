@@ -58,6 +58,7 @@ def post(json_data: GateReport) -> GateAnswer:
     require_access_to_report({side.subject for side in sides}, {side.host.name for side in sides})
     outcome = judge_gate(json_data)
     with get_database().reading() as session:
+        # A small step is an increase too small to fail, but the latest of several may exceed the budget together.
         baselines = gate_baselines.find_baselines(session, json_data, outcome.list_small_steps())
     outcome = outcome.with_baselines(baselines)
     # Store the report if a forge publishes its verdict, and the proofs of its pairs.
@@ -97,7 +98,7 @@ def _store_proofs(outcome: GateOutcome) -> None:
 
 
 def _store_report(repository: str, report: GateReport, baselines: gate_baselines.Baselines) -> Acceptance | None:
-    """Store a report that is to be published; return who accepted its changes and why, None if nobody has.
+    """Store a report that is to be published; return who accepted its changes and why, or None if nobody has.
 
     Raises
     ------

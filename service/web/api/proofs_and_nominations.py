@@ -35,7 +35,7 @@ class NominationQuery(View):
 def post(json_data: ComparisonRequest) -> Comparison:
     """Compare a base and a head that were measured interleaved, and store the result as a proof.
 
-    The proof settles the drifts between these commits. The same session may be sent again.
+    The proof settles the drifts between these commits. The same request may be sent again.
     """
     refuse_quarantined(json_data)
     require_access_to_report([json_data.base.subject], [json_data.base.host.name])

@@ -32,7 +32,7 @@ class RunQuery(PageQuery):
 
     subject: str | None = None
     case: str | None = None
-    revision: str | None = Field(default=None, description="The commit: its hash, or the first digits of it.")
+    revision: str | None = Field(default=None, description="The commit: its hash, or its first digits.")
     outcome: Outcome | None = None
     host: str | None = None
     quarantined: bool | None = None
@@ -116,7 +116,7 @@ def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     require_access_to_report(subjects, {head.host.name for head in heads})
     with find_admission().admit_subjects(subjects):
         receipt = ingest_reports.ingest_reports(get_database(), reports)
-        # While further requests are under way, judging is deferred: together, it is several times as fast.
+        # Judging many runs together is several times as fast, so it is deferred while further requests are under way.
         judging_schedule.judge_or_defer_series(get_database(), busy=find_admission().is_busy)
     return receipt
 

@@ -27,7 +27,7 @@ def post(json_data: SearchRequest) -> Search:
         search = decide_bisect_step.search_commits(session, json_data)
     if search is None:
         raise make_unprocessable(
-            "good", "good and bad must be known commits. Send them first (PUT /subjects/…/revisions)."
+            "good", "`good` and `bad` must be known commits. Send them first (PUT /subjects/…/revisions)."
         )
     return search
 

@@ -52,7 +52,7 @@ def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
     """Silence one series, or all that match a pattern, until a given time. Drifts are still detected and listed."""
     now = datetime.now(UTC)
     if json_data.until <= now:
-        raise make_unprocessable("until", "is not in the future")
+        raise make_unprocessable("until", "must be in the future")
     author = find_author(json_data.author)
     with get_database().writing() as session:
         silence = silences.add_silence(session, json_data, author, now)

@@ -13,7 +13,7 @@ Entry = SeriesPoint | SeriesFailure
 
 
 class Slots:
-    """The slot of each run, in the order of the path, with runs without a value merged into it."""
+    """The slot of each run, in the order of the path along which the trend is drawn, with runs without a value."""
 
     def __init__(self, path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> None:
         self._order = _merge_unmeasured(path, valueless)
@@ -42,7 +42,7 @@ class Slots:
 
 
 def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
-    """Merge runs without a value into the path, each before the first point of a later revision."""
+    """Merge runs without a value into the path of the trend, each before the first point of a later revision."""
     if not valueless:
         return list(path)
     # The path goes back in the history where the environment changes. The running maximum of its positions never

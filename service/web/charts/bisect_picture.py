@@ -114,7 +114,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     def compute_x(commit: str) -> float:
         return _compute_x(graph, graph.index_of[commit])
 
-    main_line = graph.line or (graph.good, graph.bad)
+    main_line = graph.line or (graph.good, graph.bad)  # no line if the bad commit does not descend from the good one
     branch_commits = [commit for commit in graph.names if commit not in set(main_line)]
     top = _LINE_Y + (_BRANCH_HEIGHT if branch_commits else 0)
     placed_marks = []
@@ -143,6 +143,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
 
 
 def _compute_x(graph: Graph, index: int) -> float:
+    """Return the horizontal position of a commit: the commits of a graph are spread evenly over the width."""
     return round(_LEFT + index * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 

@@ -329,7 +329,10 @@ def _draw_callouts(
         return (column + 0.5) / len(layout.columns)
 
     def count_fitting(column: int) -> int:
-        """Return how many characters fit between a column and the edge towards which its text runs."""
+        """Return how many characters fit between a column and the edge towards which its text runs.
+
+        The column at _MAX_LEFT_SHARE has the least room; other columns have the more, the further they are from it.
+        """
         return _MAX_TEXT + int(_FURTHER_TEXT * abs(compute_middle(column) - _MAX_LEFT_SHARE))
 
     for event in named_events.important_events:
@@ -383,7 +386,8 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     move_text = move_text if event.confirmed else prefix_provisional(move_text)
     other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
-    place = f" in {leading_drift.row[-1]}{other_series}"
+    _subject, _workload, case = leading_drift.row
+    place = f" in {case}{other_series}"
     if not event.blamed:
         return move_text, place
     author = f" ({event.author})" if event.author else ""
@@ -394,7 +398,10 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
-    """Return the lower end of an event's line: its topmost cell that is drawn in its column."""
+    """Return the lower end of an event's line: the middle of the topmost cell in its column that shows the event.
+
+    If other events have larger changes in all these cells, the line ends at the bottom of the grid.
+    """
     for row, drawn_row in zip(layout.rows, rows, strict=True):
         cell = row.cells.get(column)
         if cell and cell.largest.event == event_id:

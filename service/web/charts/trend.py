@@ -177,10 +177,11 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         "title": series.title,
         "host": series.host,
         "unit": scale.unit,
-        "whole": series.kind == "count" and scale.divisor == 1,
+        "whole": series.kind == "count" and scale.divisor == 1,  # whether its values are whole numbers
         # A logarithmic axis cannot show zero, and a run without faults must stay visible.
         "logarithmic": lowest > 0,
         "ranged": path.has_ranges or off_path.has_ranges,
+        # The values can also be shown in percent of the first one.
         "start": scale_value(path.values[0], scale) if path.values else None,
         "slots": slots.count,
         "runs": len(path.points),
@@ -398,7 +399,7 @@ def _list_lines(series: SeriesDetail, path: DrawnPoints) -> list[ConfigLine]:
             continue
         lines.append(
             {
-                "x": path.slot_numbers[after] - 0.5,
+                "x": path.slot_numbers[after] - 0.5,  # midway between the slots of the two runs
                 "t": (path.times[before] + path.times[after]) / 2,
                 "label": describe_setting_changes(change.settings),
                 "settings": [describe_setting_change(setting) for setting in rank_setting_changes(change.settings)],

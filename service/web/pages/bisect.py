@@ -71,6 +71,7 @@ class Measurement:
     failure: str
     run: str
     proof: bool
+    """Whether the run belongs to the proof, which measures the culprit and its parent interleaved."""
 
 
 @page(bp, "/bisects")
@@ -326,7 +327,7 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
             side=_choose_side(observation.value, good_level, bad_level, min_difference),
             failure=progress.failures.get(observation.run, "") if observation.run else "",
             run=str(observation.run),
-            proof=observation.session is not None,
+            proof=observation.session is not None,  # only the runs of a proof are measured in a common session
         )
 
 

@@ -219,6 +219,7 @@ def _compare_sides(
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.read_readings(session, numbers, query.metrics)
     drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
+    # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
     histories = compared_runs.map_histories(session, matched.pairs) if drifts_between else {}
     measured_interleaved = _compare_interleaved(session, matched, base, head)
     rows = compare_all(matched.pairs, readings, drifts_between, measured_interleaved, histories)
@@ -247,7 +248,8 @@ def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[S
     """Return in which settings the environments of the pairs differ."""
     pair_counts: dict[tuple[str, str], int] = {}
     for pair in pairs:
-        key = pair.base[0].environment, pair.head[0].environment
+        newest_base, newest_head = pair.base[0], pair.head[0]  # all runs of a side have the same environment
+        key = newest_base.environment, newest_head.environment
         if key[0] != key[1]:
             pair_counts[key] = pair_counts.get(key, 0) + 1
     return [
@@ -262,4 +264,5 @@ def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[S
 
 
 def _rank_choice(name: str) -> tuple[int, tuple[int, str]]:
+    """Return the sort key of a choice of metrics: first ``judged`` and ``all``, then each metric in its usual order."""
     return {"judged": 0, "all": 1}.get(name, 2), rank_metric(name)

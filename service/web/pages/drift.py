@@ -101,6 +101,7 @@ def _build_public_page(drift: Drift, event: EventSummary | None, line: Sparkline
 
 
 def _sort_companions(drift: Drift) -> list[Companion]:
+    """Return the other metrics that changed with a drift: first those that a drift always shows, then the others."""
     return sorted(drift.companions, key=lambda other: (other.metric not in _FIRST_METRICS, rank_metric(other.metric)))
 
 

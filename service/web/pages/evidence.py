@@ -82,30 +82,30 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
 
 def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the profiles of the first case that is profiled on both sides, and links to those of other cases."""
-    profiled_pairs: list[tuple[Pair, UUID, UUID]] = []
-    profiled_cases = profiles.list_profiled_cases(
-        session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])}
-    )
+    # The newest run of each side names the case, the commit and the environment of all its runs.
+    newest_runs = [(pair.base[0], pair.head[0]) for pair in pairs]
+    profiled_cases = profiles.list_profiled_cases(session, {run.revision for sides in newest_runs for run in sides})
     complete_pairs = [
-        pair
-        for pair in pairs
-        if all((run.case, run.revision) in profiled_cases for run in (pair.base[0], pair.head[0]))
+        sides for sides in newest_runs if all((run.case, run.revision) in profiled_cases for run in sides)
     ]
-    for pair in complete_pairs[:_MAX_PAIRS]:
-        ids = [
+    profiled_pairs: list[tuple[str, UUID, UUID]] = []
+    for sides in complete_pairs[:_MAX_PAIRS]:
+        base_id, head_id = [
             profiles.find_newest(
                 session,
                 ProfileFilter(subject=run.subject, case=run.case, revision=run.revision, host=run.host),
                 run.environment,
             )
-            for run in (pair.base[0], pair.head[0])
+            for run in sides
         ]
         # The ids are equal if both sides are the same commit in the same environment.
-        if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
-            profiled_pairs.append((pair, ids[0], ids[1]))
-    view = profile.read_pair(session, profiled_pairs[0][1], profiled_pairs[0][2]) if profiled_pairs else None
-    others = [(pair.head[0].case, base, head) for pair, base, head in profiled_pairs[1:]]
-    return make_context(view, evidence_others=others)
+        if base_id is not None and head_id is not None and base_id != head_id:
+            _, newest_head = sides
+            profiled_pairs.append((newest_head.case, base_id, head_id))
+    if not profiled_pairs:
+        return make_context(None)
+    _case, first_base_id, first_head_id = profiled_pairs[0]
+    return make_context(profile.read_pair(session, first_base_id, first_head_id), evidence_others=profiled_pairs[1:])
 
 
 @bp.post("/profiles/jobs")

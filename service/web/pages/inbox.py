@@ -364,7 +364,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("", "any certainty"),
             ("proven", "proven"),
             ("single", "only candidate"),
-            ("confirmed", "no commit"),
+            ("confirmed", "certain, but no commit"),
             ("range", "range of commits"),
             ("provisional", "suspected"),
         ],

@@ -13,7 +13,7 @@ from service.web.rendering.page_formats import Page, Table, page
 bp = make_page_blueprint("search")
 
 _MAX_QUERY_CHARACTERS = 200
-_ENDPOINT_OF_KIND = {
+_BUILD_ADDRESS_OF_KIND = {
     "run": lambda key: url_for("run.show", run_id=key),
     "host": lambda key: url_for("hosts.show", name=key),
     "case": lambda key: url_for("workloads.case", key=key),
@@ -28,7 +28,7 @@ def show() -> Page:
     text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
     with get_database().reading() as session:
         results = [
-            Hit(kind=kind, title=title, detail=detail, url=_ENDPOINT_OF_KIND[kind](key))
+            Hit(kind=kind, title=title, detail=detail, url=_BUILD_ADDRESS_OF_KIND[kind](key))
             for kind, key, title, detail in text_search.search_text(session, text)
         ]
     return Page(

@@ -109,6 +109,7 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
         likely_changes = list_likely_changes(session, series)
     flagged = {drift.revision for drift in series.drifts}
     suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged]
+    # A single series has at most one power.
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")
 
 

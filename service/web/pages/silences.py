@@ -82,7 +82,7 @@ def end() -> ResponseReturnValue:
     """End all silences of one row early."""
     author, now = forms.read_form()["author"], datetime.now(UTC)
     if not author:
-        abort(422, "Enter your name: it is recorded as the person who ended the silence.")
+        abort(422, "Enter your name, so that the list shows who ended the silence.")
     with get_database().writing() as session:
         for silence_id in request.form.getlist("silence", int):
             is_possible = 0 <= silence_id <= MAX_ROW_ID

@@ -80,6 +80,7 @@ def case(key: str) -> Page:
             "drifts": drifts,
             "events": rows,
             "n_events": n_events,
+            # Each run has a point in the series of every metric that it measured.
             "n_runs": max((summary.n_points for summary in summaries), default=0),
         },
         document=lambda: {"case": entry, "series": summaries, "drifts": drifts.items, "events": listed_events},

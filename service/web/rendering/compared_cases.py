@@ -63,8 +63,9 @@ def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
     """Return the cases of some rows, in the order in which each first appears."""
     cases: dict[tuple[str, str, str, str], list[ComparedMetric]] = {}
     for row in rows:
-        base, head = row.pair.base[0], row.pair.head[0]
-        cases.setdefault((head.subject, head.case, base.host, head.host), []).append(row)
+        newest_base, newest_head = row.pair.base[0], row.pair.head[0]  # all runs of a side have the same case and host
+        key = newest_head.subject, newest_head.case, newest_base.host, newest_head.host
+        cases.setdefault(key, []).append(row)
     return [ComparedCase(metrics) for metrics in cases.values()]
 
 
@@ -79,7 +80,12 @@ def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
         same=results.count("same"),
         undecided=results.count("undecided"),
         largest=[
-            LargeChange(is_worse(row), _describe_change(row), row.pair.head[0].case, row.head.series or row.base.series)
+            LargeChange(
+                worse=is_worse(row),
+                size=_describe_change(row),
+                case=row.pair.head[0].case,  # the same for all runs of a pair
+                series_id=row.head.series or row.base.series,
+            )
             for row in largest_changes
         ],
     )

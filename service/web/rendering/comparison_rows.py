@@ -42,7 +42,7 @@ def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric
 
 
 def build_row(compared_metric: ComparedMetric) -> ComparisonRow:
-    """Return the full row of a compared metric."""
+    """Return the full row of a compared metric, in which the newest run of each side stands for the side."""
     base, head = compared_metric.pair.base[0], compared_metric.pair.head[0]
     return ComparisonRow(
         subject=head.subject,
@@ -72,7 +72,7 @@ def build_table(rows: Iterable[ComparedMetric]) -> Table:
 
 
 def _build_cells(compared_metric: ComparedMetric) -> tuple[object, ...]:
-    """Return the cells of one compared metric, for CSV."""
+    """Return the cells of one compared metric, for CSV; the newest run of each side stands for the side."""
     base, head, verdict = compared_metric.pair.base[0], compared_metric.pair.head[0], compared_metric.build_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
@@ -93,7 +93,7 @@ def rank_change(compared_metric: ComparedMetric) -> tuple[Any, ...]:
         not compared_metric.counts,
         -compared_metric.size,
         rank_metric(compared_metric.metric.name),
-        compared_metric.pair.head[0].case,
+        compared_metric.pair.head[0].case,  # the same for all runs of a pair
     )
 
 

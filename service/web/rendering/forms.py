@@ -75,6 +75,7 @@ def describe_errors_by_field(error: ValidationError) -> dict[str, str]:
 
 
 def _find_field(entry: ErrorDetails) -> str:
+    """Return the field of a form that an error is about: the last name in its path; empty if it has none."""
     return next((str(part) for part in reversed(entry["loc"]) if isinstance(part, str)), "")
 
 

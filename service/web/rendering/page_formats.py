@@ -79,7 +79,8 @@ class Page:
 def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[[PageView], PageView]:
     """Route a view that returns a :class:`Page`; JSON and CSV get the same address with `.json` or `.csv`.
 
-    If there is no such page, but one whose name ends with `.json` or `.csv`, this page is the answer.
+    If the requested name does not exist without its ending, but exists with it, as a case named `simple.json` does, the
+    answer is the HTML page of that name.
 
     Parameters
     ----------
@@ -88,6 +89,7 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
     formats_rule
         The rule to which `.json` and `.csv` are appended, if they cannot be appended to ``rule``.
     """
+    # The variable at the end of the rule, such as "name" for "/hosts/<name>" or "run_id" for "/runs/<uuid:run_id>".
     last_variable = rule.rpartition("<")[2].rpartition(":")[2].removesuffix(">") if rule.endswith(">") else ""
 
     def decorate(view: PageView) -> PageView:

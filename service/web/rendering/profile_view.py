@@ -179,6 +179,7 @@ def _count_by_kind(anatomy: Anatomy | None, table: str) -> dict[str, int]:
 
 
 def _build_tally(title: str, before: Mapping[str, int], after: Mapping[str, int]) -> Tally:
+    """Return a table of the numbers of faults before and after, by kind, with their sums."""
     rows = [(name, WeightChange(before.get(name, 0), after.get(name, 0))) for name in {**after, **before}]
-    rows.sort(key=lambda row: -max(row[1]))
+    rows.sort(key=lambda row: -max(row[1]))  # by the larger of the numbers before and after, the largest first
     return Tally(title, rows, WeightChange(sum(before.values()), sum(after.values())))

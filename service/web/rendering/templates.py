@@ -64,6 +64,7 @@ def _get_reader_name() -> str | None:
 
 def _make_breakable(name: str) -> Markup:
     """Return the name of a case or a setting with line-break opportunities between its parts, not within them."""
+    # Before "[", after "_", ":" and "/", and after "," and "." unless digits stand on both sides, as in 1.5.
     return Markup(re.sub(r"(?=\[)|(?<=[_:/])|(?<=[,.])(?<!\d[,.](?=\d))", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
 
 

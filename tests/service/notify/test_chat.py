@@ -252,7 +252,7 @@ def test_an_address_that_apprise_does_not_know_is_not_sent_to(url: str) -> None:
 @pytest.mark.parametrize("address", [f"mmosts://{SECRET}@chat\u2100.example.org/x", f"mmosts://[{SECRET}]/x"])
 def test_an_address_that_cannot_be_read_is_not_quoted(address: str) -> None:
     named = ChatChannel.model_validate({"name": "chat", "kind": "chat", "url_variable": "CHAT"})
-    with pytest.raises(NotSentError, match="CHAT: url is not a valid address") as refused:
+    with pytest.raises(NotSentError, match="CHAT: `url` is not a valid address") as refused:
         chat.send_to_chat(MESSAGE, named, {"CHAT": address})
     assert SECRET not in str(refused.value)
 

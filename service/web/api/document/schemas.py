@@ -26,6 +26,7 @@ class _Schemas(GenerateJsonSchema):
 
     def get_defs_ref(self, core_mode_ref: Any) -> Any:
         """Return the reference of a type as in requests, also where it is a part of an answer."""
+        # The first element identifies the type; the second is "validation" in requests, "serialization" in answers.
         return super().get_defs_ref((core_mode_ref[0], "validation"))
 
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def test_a_token_does_what_its_scopes_say(closed: FlaskClient, give: Give) -> No
     assert closed.get("/api/v1/drifts", headers=bearer(reader)).status_code == 200
     refused = closed.get("/api/v1/drifts", headers=bearer(runner))
     assert refused.status_code == 403
-    assert "scope read; you have report" in refused.get_json()["detail"]
+    assert "scope read; yours has only report" in refused.get_json()["detail"]
     assert (put(closed, reader), put(closed, runner), put(closed, give("admin"))) == (403, 201, 201)
 
 

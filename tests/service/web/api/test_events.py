@@ -272,7 +272,7 @@ def test_a_silence_of_one_series_whose_name_contains_an_asterisk_covers_no_other
         ({"series_id": 1, "case": "copy*"}, "not both"),
         ({"series_id": 99}, "there is no series 99"),
         ({"case": "copy*", "reason": ""}, "reason is required"),
-        ({"case": "copy*", "until": "2020-01-01T00:00:00Z"}, "not in the future"),
+        ({"case": "copy*", "until": "2020-01-01T00:00:00Z"}, "must be in the future"),
         ({"case": "copy*", "until": "2120-01-01T00:00:00"}, "until"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_deadline_ends_a_job(jobs: Jobs, late: JobScheduler) -> None:
     late.work()
     found = jobs.get(job)
     assert (found["state"], found["sentence"]) == ("failed", "The deadline has passed.")
-    assert "not in the future" in jobs.order(422, deadline_at="2020-01-01T00:00:00Z")["detail"]
+    assert "must be in the future" in jobs.order(422, deadline_at="2020-01-01T00:00:00Z")["detail"]
 
 
 def test_jobs_are_listed_by_what_is_asked(jobs: Jobs, api: Api) -> None:
