@@ -67,7 +67,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
         The largest size of the comment, in bytes.
     """
     explanations = describe_explanations(outcome, format_code)
-    first_explanation = f" {explanations[0][1]}" if explanations else ""
+    first_explanation = "".join(f" {sentence}" for _case, sentence in explanations[:1])
     verdict_line = f"**{describe_gate_verdict(outcome, format_code)}**{first_explanation}\n\n"
     opening = (
         f"{verdict_line}{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"

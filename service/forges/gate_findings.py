@@ -76,7 +76,7 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
     """Return the finding about a case that was not measured."""
-    failure = case.first_failure[1] if case.first_failure else None
+    _side, failure = case.first_failure or (None, None)
     is_failing = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,

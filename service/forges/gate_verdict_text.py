@@ -48,7 +48,7 @@ def describe_explanations(outcome: GateOutcome, escape: Escape) -> list[tuple[st
         explanation = case.case.explanation
         if explanation is not None:
             entries.append((_measure_growth(explanation), case.name, describe_explanation(explanation, escape)))
-    entries.sort(key=lambda entry: -entry[0])
+    entries.sort(key=lambda growth_and_texts: -growth_and_texts[0])
     return [(name, sentence) for _, name, sentence in entries if sentence]
 
 
@@ -142,9 +142,10 @@ def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
     ]
     if not rows:
         return ""
-    others_clause = _describe_others(len(rows) - 1, "metric")
-    levels = describe_levels(rows[0].metric_verdict)
-    return f" Not judged, but clearly worse: {levels} in {escape(rows[0].case)}{others_clause}."
+    first_row, *other_rows = rows
+    others_clause = _describe_others(len(other_rows), "metric")
+    levels = describe_levels(first_row.metric_verdict)
+    return f" Not judged, but clearly worse: {levels} in {escape(first_row.case)}{others_clause}."
 
 
 def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
@@ -247,13 +248,13 @@ def _describe_side_without_value(verdict: MetricVerdict) -> str:
 
 def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
     """Return a sentence on the change that matters most, with the number of other changes."""
-    rows = list(outcome.list_changed_metrics())
-    verdict = rows[0].metric_verdict
+    first_row, *other_rows = outcome.list_changed_metrics()  # those that need most attention come first
+    verdict = first_row.metric_verdict
     opening = "Better"
     if verdict.direction == "regression":
         opening = "Worse" if verdict.over_budget or verdict.may_exceed else "Worse, within budget"
-    case = next(case for case in outcome.cases if case.name == rows[0].case)
-    return f"{opening}: {_describe_row(rows[0], case, escape)}{_describe_others(len(rows) - 1, 'change')}"
+    case = next(case for case in outcome.cases if case.name == first_row.case)
+    return f"{opening}: {_describe_row(first_row, case, escape)}{_describe_others(len(other_rows), 'change')}"
 
 
 def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:

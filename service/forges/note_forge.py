@@ -120,7 +120,8 @@ class NoteForge(ABC):
         """Answer the commands of a note, or record an acceptance by label, if the user may push."""
         if not isinstance(action, CommandComment | AcceptHead):
             return
-        pull = PullRequest(split_name(action.repository)[1], action.number)
+        _forge, repository = split_name(action.repository)
+        pull = PullRequest(repository, action.number)
         if not self.client.may_write(pull.repository, action.author):
             return
         if isinstance(action, AcceptHead):  # No reply is needed: the note about the gate says who accepted it.

@@ -187,8 +187,8 @@ class ForgeWorker:
             assert isinstance(comment, CommandComment)
             if self.jobs is None:
                 return False, "This service is not configured to start jobs."
-            url = self._find_address(split_name(comment.repository)[0])
-            is_ordered, reply = job_order.order_job(self.jobs, comment, command, head, url)
+            kind, _ = split_name(comment.repository)
+            is_ordered, reply = job_order.order_job(self.jobs, comment, command, head, self._find_address(kind))
             if is_ordered:
                 target = f"{comment.repository}#{comment.number}"
                 detail = {"kind": command.verb.value, "case": command.text, "head": head}

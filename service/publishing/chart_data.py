@@ -44,6 +44,7 @@ class ChartPacker:
         commit_numbers = [
             self._commits.setdefault(tuple(run[name] for name in _COMMIT_FIELDS), len(self._commits)) for run in runs
         ]
+        # All runs have the same fields.
         fields = [name for name in (runs[0] if runs else ()) if name not in _OMITTED_FIELDS]
         columns = {name: _pack_column([run[name] for run in runs]) for name in fields}
         for name in ("low", "high"):  # both equal y if the counts repeat

@@ -343,7 +343,7 @@ class Drift(View):
         While further runs have to confirm the drift, the text begins with “suspected: ”.
         """
         commits = [candidate.commit for candidate in self.candidates]
-        title = self.candidates[-1].title if self.candidates else ""
+        title = self.candidates[-1].title if self.candidates else ""  # of the newest candidate
         confirmed = not self.evidence.wants_rerun
         return name_candidates(commits, title, all_known=self.candidates_known, confirmed=confirmed)
 

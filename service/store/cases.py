@@ -31,10 +31,11 @@ def find_case(session: Session, key: str) -> CaseEntry | None:
 
 def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
     """Return cases as the API describes them, with their number of series and when they were last measured."""
-    series_counts = session.execute(
+    counts_and_times = session.execute(
         select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id)
-    )
-    by_case = {case: (count, last) for case, count, last in series_counts}
+    ).all()
+    n_series = {case_id: count for case_id, count, _ in counts_and_times}
+    last_seen = {case_id: measured_at for case_id, _, measured_at in counts_and_times}
     return [
         CaseEntry(
             key=row.key,
@@ -42,8 +43,8 @@ def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
             workload=row.workload,
             definition=row.definition,
             parameters=row.parameters,
-            series=by_case.get(row.id, (0, None))[0],
-            last_seen=by_case.get(row.id, (0, None))[1],
+            series=n_series.get(row.id, 0),
+            last_seen=last_seen.get(row.id),
         )
         for row in rows
     ]

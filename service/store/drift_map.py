@@ -109,7 +109,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         type_coerce(EventDriftRow.returned, Integer),
     ).where(*conditions)
     rows = session.connection().execute(drifts_query).all()
-    column_of = _map_columns(session, columns, {row[1] for row in rows})
+    column_of = _map_columns(session, columns, {commit_id for _, commit_id, *_ in rows})
     drifts = []
     for series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
         event_facts = events.get(event_id)

@@ -44,4 +44,4 @@ def claim_subjects(session: Session, repository: str, subjects: Iterable[str]) -
 def find_owner_of_nightly_run(session: Session, name: str) -> tuple[bool, str | None]:
     """Return whether there is a nightly run with this name, and its owner."""
     row = session.execute(select(NightlyRun.repository).where(NightlyRun.name == name)).first()
-    return row is not None, row[0] if row else None
+    return row is not None, row.repository if row else None

@@ -38,4 +38,7 @@ def read_jobs_version(session: Session) -> str:
 def read_series_version(session: Session, series_id: int) -> str:
     """Return a text that changes whenever a series gets a point or is judged."""
     versions = session.execute(select(Series.version, Series.judged_version).where(Series.id == series_id)).first()
-    return "none" if versions is None else f"{versions[0]}.{versions[1]}"
+    if versions is None:
+        return "none"
+    version, judged_version = versions
+    return f"{version}.{judged_version}"

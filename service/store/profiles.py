@@ -94,6 +94,8 @@ def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreR
     if digest is not None:
         return StoreResult.KNOWN if digest == prepared_profile.digest else StoreResult.CONFLICTING
     subject_id = shared_rows.ensure_subjects(session, [profile.subject])[profile.subject]
+    commit = profile.revision.commit
+    revision_id, _position = revisions.ensure_commits(session, subject_id, [profile.revision])[commit]
     key = shared_rows.make_case_key(profile.case)
     environment = profile.environment.hash
     shared_ids = shared_rows.ensure_shared_rows(
@@ -103,7 +105,7 @@ def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreR
         StoredProfile(
             id=profile.profile_id,
             subject_id=subject_id,
-            revision_id=revisions.ensure_commits(session, subject_id, [profile.revision])[profile.revision.commit][0],
+            revision_id=revision_id,
             case_id=shared_ids.cases[key],
             host_id=shared_ids.hosts[profile.host.name],
             environment_id=shared_ids.environments[environment],

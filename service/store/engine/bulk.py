@@ -157,10 +157,10 @@ def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], coun
 
 def remember_last_numbers(session: Session) -> None:
     """Remember the highest numbers of runs and series before a deletion, so that no number is reused."""
-    rows = [
-        {"kind": column.class_.__tablename__, "number": _allocate_numbers(session, column, 1)[0] - 1}
-        for column in (Run.number, Series.id)
-    ]
+    rows = []
+    for column in (Run.number, Series.id):
+        (next_number,) = _allocate_numbers(session, column, 1)
+        rows.append({"kind": column.class_.__tablename__, "number": next_number - 1})
     insert_or_replace(session, get_table(LastNumber), rows, ["kind"])
 
 

@@ -52,7 +52,7 @@ class Database:
         self._running_ingests: list[None] = []  # one entry for each running ingest
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
-        if self.file is not None:
+        if self.file is not None:  # The writers of a SQLite file take turns, and a thread checkpoints its log.
             self._write_turn = WriteLock(_find_file_beside(self.file, "turn"), busy_seconds).hold
             checkpoint = partial(wal.checkpoint_wal, self.file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)

@@ -90,7 +90,7 @@ def export_columns(
         with database.reading() as session:
             sample_rows = list(list_samples(session, subject, (start, end)))
         if sample_rows:
-            name = f"runs-{start + 1:010}-{{i}}"
+            name = f"runs-{start + 1:010}-{{i}}"  # DuckDB replaces {i} by the number of the file
             try:
                 with duckdb.connect() as connection:
                     connection.execute("SET threads = 1")  # the other processors are for the service

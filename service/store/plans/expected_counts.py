@@ -58,8 +58,11 @@ def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, lis
 
 def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
     """Return the newest run at an earlier position; None if there is none. ``runs`` is sorted by position."""
-    index = bisect_left(runs, position, key=lambda run: run[0])
-    return runs[index - 1][1] if index else None
+    index = bisect_left(runs, position, key=lambda position_and_id: position_and_id[0])
+    if index == 0:
+        return None
+    _position, run_id = runs[index - 1]
+    return run_id
 
 
 def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:

@@ -122,8 +122,8 @@ def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[st
     """Return the parents of the selected commits; they are parsed all at once, because a history has thousands."""
     query = select(Revision.commit, cast(Revision.parents, Text)).where(*conditions).order_by(Revision.position)
     rows = session.connection().execute(query).all()
-    parsed = json.loads(f"[{','.join([row[1] for row in rows])}]")
-    return {row[0]: of_commit for row, of_commit in zip(rows, parsed, strict=True)}
+    parsed = json.loads(f"[{','.join([parents_text for _commit, parents_text in rows])}]")
+    return {commit: parents for (commit, _parents_text), parents in zip(rows, parsed, strict=True)}
 
 
 def is_descendant(session: Session, subject: str, older: str, newer: str) -> bool:

@@ -163,13 +163,14 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
         The readings of the runs of all pairs.
     """
     # All runs of one side of a pair are of the same commit: the newest run, at index 0, stands for them.
-    positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
+    positions = [runs[0].position for pair in pairs for runs in (pair.base, pair.head)]
+    first_position, last_position = min(positions, default=0), max(positions, default=0)
     before = DriftRow.document["environment_before"].as_string()
     after = DriftRow.document["environment_after"].as_string()
     # The sides may be runs of one commit in two environments: a change of environment lies at no position between them.
     query = (
         select(DriftRow.series_id, DriftRow.position, DriftRow.document)
-        .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))
+        .where(((DriftRow.position > first_position) & (DriftRow.position <= last_position)) | (before != after))
         .order_by(DriftRow.position, DriftRow.id)
     )
     base_runs = (run.number for pair in pairs for run in pair.base)

@@ -77,10 +77,11 @@ class _PartValidator:
     def __call__(self, name: str, part: Raw) -> BaseModel:
         """Return a part of a report, such as its ``case``, as its model."""
         # The key is the JSON text, because Python considers 1, 1.0 and True equal.
-        key = name, bytes(part)
+        text = bytes(part)
+        key = name, text
         validated_part = self._validated.get(key)
         if validated_part is None:
-            validated_part = self._validated[key] = _SHARED_PARTS[name].model_validate(from_json(key[1]))
+            validated_part = self._validated[key] = _SHARED_PARTS[name].model_validate(from_json(text))
         return validated_part
 
 

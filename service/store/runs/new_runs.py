@@ -134,27 +134,27 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
-    newest_judging: dict[int, tuple[datetime, _SeriesUpdate, Judging]] = {}
+    newest_reports: dict[int, contract.Report] = {}  # by series: its newest report decides whether it is judged, and how
     for run in runs:
         report = run.prepared_report.report
         series_of_group = series[run.group]
         number = run.number
         revision_id = run.revision_id
         is_judged = not report.quarantine
-        judging = report.judging
         for metric, status, value, n, samples in run.prepared_report.points:
             update = series_of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
-            # The newest report decides whether and with which budget a series is judged.
-            if update.id not in newest_judging or report.started_at >= newest_judging[update.id][0]:
-                newest_judging[update.id] = report.started_at, update, judging
+            newest_report = newest_reports.get(update.id)
+            if newest_report is None or report.started_at >= newest_report.started_at:
+                newest_reports[update.id] = report
             if is_judged and value is not None:
                 update.update_latest(value, revision_id, run.position, report.started_at)
-    for measured_at, update, judging in newest_judging.values():
-        update.update_judging(judging, measured_at)
     # Sorted by primary key, so that each page of the table is written once.
     updates = (update for series_of_group in series.values() for update in series_of_group.values() if update.points)
     changed_series = sorted(updates, key=attrgetter("id"))
+    for update in changed_series:
+        newest_report = newest_reports[update.id]
+        update.update_judging(newest_report.judging, newest_report.started_at)
     points = chain.from_iterable(update.points for update in changed_series)
     bulk.insert_rows(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded_columns=_POINT_COLUMNS)
     bulk.update_rows(

@@ -95,11 +95,9 @@ class ProviderClient:
         return str(sign_in_data["url"])
 
     def end_sign_in(self) -> tuple[Mapping[str, Any], str]:
-        """End the sign-in that the browser of this request began; return the claims about the person, and the
-        page that the person wanted to see.
-    """Count an answer that does not prove who the person is like a wrong token; return the sign-in page."""
-====
-    """Count an answer that does not prove who the person is as a failed sign-in; return the sign-in page."""
+        """End the sign-in that the browser of this request began; return the claims about the person, and the page.
+
+        The page is the one that the person wanted to see when the sign-in began.
 
         Raises
         ------

@@ -85,8 +85,10 @@ def end() -> ResponseReturnValue:
 
 def build_sign_out_address() -> str | None:
     """Return the provider's address at which to sign out there; None without a provider, or if it offers none."""
-    registered = current_app.extensions.get(_EXTENSION)
-    return registered[1].build_sign_out_address() if registered else None
+    if _EXTENSION not in current_app.extensions:
+        return None
+    _provider, client = _find_provider()
+    return client.build_sign_out_address()
 
 
 def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
@@ -116,7 +118,7 @@ def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
 
 
 def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnValue:
-    """Count an answer that does not prove who the person is like a wrong token; return the sign-in page."""
+    """Count an answer that does not prove who the person is as a failed sign-in; return the sign-in page."""
     log.warning("a sign-in at %s was refused: %s", provider.host, reason)
     try:
         count_failure(_METHOD, reason)

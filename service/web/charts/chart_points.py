@@ -144,7 +144,8 @@ class Plot:
         if not self._time_by_position:
             return 0.0
         index = bisect_right(self._time_by_position, position, key=lambda position_and_time: position_and_time[0])
-        return self._time_by_position[max(0, index - 1)][1]
+        _position, time = self._time_by_position[max(0, index - 1)]
+        return time
 
 
 class Plots:

@@ -343,7 +343,7 @@ def _draw_callouts(
         entries.append(_CalloutEntry(column, kind, event.id, move_text, details, end))
     for change in changes:
         n_series = sum(event.n_series for event in change.events)
-        first_event_id = change.events[0].id
+        first_event_id = change.events[0].id  # the callout leads to the most important event of the change
         settings_text = describe_setting_changes(change.settings)
         entries.append(
             _CalloutEntry(change.column, "setting", first_event_id, settings_text, f" · {n_series:,} series", bottom)

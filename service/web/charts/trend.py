@@ -371,11 +371,11 @@ def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> li
             for drift in drifts
             if drift.run_before in path.index_of_run and drift.run_after in path.index_of_run
         ),
-        key=lambda entry: entry[0],
+        key=lambda start_and_drift: start_and_drift[0],
     )
     bounds = [0, *(start for start, _ in steps), len(path.points)]
     if steps:
-        first_drift = steps[0][1]
+        _start, first_drift = steps[0]
         values = [first_drift.before, *(drift.after for _, drift in steps)]
     else:
         values = [statistics.median(path.values)]

@@ -149,6 +149,7 @@ def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
     text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
     if receipt.silences:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
+        # All silences of one decision end at the same time.
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
     elif action is TriageAction.SILENCE and number:
         text += " Their series were already silenced for at least that long."

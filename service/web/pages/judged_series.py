@@ -72,6 +72,7 @@ def _group_series_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
     tables = []
     for (subject, host, name, _), group in groupby(sorted(series, key=get_order), get_case):
         summaries = tuple(group)
+        # All series of a group have the same case.
         key = make_case_key(Case(**summaries[0].model_dump(include={"workload", "definition", "parameters"})))
         tables.append(CaseTable(subject, host, name, key, summaries))
     return tables

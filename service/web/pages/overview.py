@@ -90,7 +90,8 @@ def build_page(event_list: Inbox, **context: object) -> Page:
 
 def _list_judged() -> object:
     with get_database().reading() as session:
-        return overview.list_judged(session, _MAX_SERIES)[0]
+        judged_series, _total = overview.list_judged(session, _MAX_SERIES)
+    return judged_series
 
 
 def _list_open_drifts() -> Sequence[Drift]:

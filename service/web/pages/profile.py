@@ -64,13 +64,12 @@ def find_pair(
     session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
 ) -> ProfileView | None:
     """Return a view of the newest profiles of two sides; None if a side has no profile, or both have the same."""
-    ids = [
-        profiles.find_newest(session, side, environment)
-        for side, environment in zip((before, after), environments, strict=True)
-    ]
-    if ids[0] is None or ids[1] is None or ids[0] == ids[1]:
+    environment_before, environment_after = environments
+    before_id = profiles.find_newest(session, before, environment_before)
+    after_id = profiles.find_newest(session, after, environment_after)
+    if before_id is None or after_id is None or before_id == after_id:
         return None
-    return read_pair(session, ids[0], ids[1])
+    return read_pair(session, before_id, after_id)
 
 
 def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
@@ -94,10 +93,11 @@ def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileVi
 
 def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
     """Return the view of two profiles; answer 404 if one of them is not stored."""
-    documents = [profiles.find_zipped_profile(session, profile_id) for profile_id in (before, after)]
-    if documents[0] is None or documents[1] is None:
+    before_document = profiles.find_zipped_profile(session, before)
+    after_document = profiles.find_zipped_profile(session, after)
+    if before_document is None or after_document is None:
         abort(404, "One of the two profiles is not stored.")
-    return _build_cached_view(documents[0], documents[1])
+    return _build_cached_view(before_document, after_document)
 
 
 @lru_cache(maxsize=16)

@@ -23,6 +23,7 @@ def find_current_visit(now: datetime) -> Visit:
     token = authorization.find_caller().token_id if authorization.requires_tokens() else None
     with get_database().reading() as store:
         stored_visit = tokens.find_visit(store, token) if token else _read_cookie()
+    # htmx sends this header when a page reloads itself.
     if "HX-Request" in request.headers or request.method != "GET":
         return stored_visit or Visit(None, now)
     visit = find_visit_at(stored_visit, now)
