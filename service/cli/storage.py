@@ -103,7 +103,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
                 _write_lines(database, kind, subject, stream)
 
 
-@click.command(short_help="Shrink old reports and profiles; levels, drifts and events stay.")
+@click.command(short_help="Shrink old reports and profiles; levels, drifts and events are kept.")
 @click.option(
     "--days",
     type=click.IntRange(1, _MAX_DAYS),
@@ -117,15 +117,15 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
-        "In runs that are more than N days old, keep all samples of judged counts, level and extremes of other judged "
-        "metrics, and the level of the rest. By default, all samples stay."
+        "In runs that are more than N days old, keep all samples of judged counts, only the level, the minimum and the "
+        "maximum of other judged metrics, and only the level of all others. By default, all samples are kept."
     ),
 )
 @click.option(
     "--profiles-days",
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
-    help="Delete profiles that are more than N days old. By default, all profiles stay.",
+    help="Delete profiles that are more than N days old. By default, all profiles are kept.",
 )
 @click.option(
     "--subject", "subjects", multiple=True, metavar="NAME", help="Shrink only the data of this subject. Repeatable."
@@ -134,7 +134,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
 def retain(
     days: int, samples_days: int | None, profiles_days: int | None, subjects: tuple[str, ...], dry_run: bool
 ) -> None:
-    """Shrink old reports and profiles. Levels, drifts and events stay.
+    """Shrink old reports and profiles. Levels, drifts and events are kept.
 
     Shrinking removes perf's output, logs, and the readings of individual processes, and merges all but the 200 heaviest
     stacks of each kind in a profile; all other numbers stay.

@@ -59,8 +59,8 @@ def token() -> None:
     metavar="OWNER/NAME",
     help=(
         "Let the token publish only for these repositories, and register only their runners: owner/name, owner/*, "
-        "gitlab:group/name. Repeatable. Required with the scope register, and to publish with a token that --host or "
-        "--subject limits."
+        "gitlab:group/name. Repeatable. Required for a token with the scope register, and for a token that is limited "
+        "by --host or --subject but should publish."
     ),
 )
 def create_token(

@@ -225,7 +225,7 @@ class Config(Settings):
         provider = IdentityProvider.read_if_enabled(environment, config.address)
         if provider is not None and config.access is Access.OPEN:
             remedy = f"Unset one of FAULTWATCH_ACCESS and {IdentityProvider.switch}."
-            raise ServiceError("Nobody signs in to an open service", "FAULTWATCH_ACCESS=open", remedy)
+            raise ServiceError("People cannot sign in to an open service", "FAULTWATCH_ACCESS=open", remedy)
         forge_settings = (forge.read_if_enabled(environment, config.address) for forge in forges)
         return config.copy_with(
             forges={settings.kind: settings for settings in forge_settings if settings is not None},

@@ -41,7 +41,7 @@ def _parse_assignment(word: str) -> tuple[str, str]:
     repository, _, pattern = word.partition("=")
     if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
         prefix = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
-        raise ServiceError("Not a subject of a repository", prefix, "Write owner/name=subject.")
+        raise ServiceError("This does not assign a subject to a repository", prefix, "Write owner/name=subject.")
     return repository.lower(), pattern
 
 
@@ -82,7 +82,7 @@ class TrustedJobs(Settings):
         (),
         default_text="none",
         unit="words",
-        format_shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "of the same name",
+        format_shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "named like their repositories",
     )
     """Subjects whose name differs from their repository's: `owner/name=subject`."""
     hosts: Words = declare_setting(

@@ -270,8 +270,8 @@ def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
     n_stored = sum(case.case.base_stored for case in cases)
     if not n_stored:
         return ""
-    case_clause = "" if n_stored == len(cases) else f" of {n_stored} of {len(cases)} cases"
-    return f"The base{case_clause} was not measured again: a stored run in the same environment serves as base.\n\n"
+    base = "The base" if n_stored == len(cases) else f"In {n_stored} of {len(cases)} cases, the base"
+    return f"{base} was not measured again: a stored run in the same environment was used instead.\n\n"
 
 
 def _describe_environments(cases: Iterable[CaseOutcome]) -> str:

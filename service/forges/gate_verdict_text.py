@@ -207,7 +207,10 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
-    """Return a clause on metrics without values, or if there are none, on metrics that need more runs."""
+    """Return a clause on the undecided metrics of the first of three kinds that occurs.
+
+    These are metrics without a value, metrics that some executions of head lack, and metrics that need more runs.
+    """
     missing_rows = [row for row in rows if row.metric_verdict.rule == "absent"]
     rows_without_head_samples = [row for row in rows if row.lacks_head_samples]
     described_rows = missing_rows or rows_without_head_samples or rows

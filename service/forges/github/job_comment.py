@@ -100,7 +100,7 @@ def read_event(payload: Mapping[str, Any]) -> ReportedHead | None:
         event = _Event.model_validate(payload)
     except ValidationError as error:
         field_path = ".".join(map(str, error.errors()[0]["loc"]))
-        raise JobCommentError(f"the event of this job has no usable {field_path}") from None
+        raise JobCommentError(f"the event that started this job has no valid {field_path}") from None
     if event.pull_request:
         return ReportedHead(event.pull_request.head.sha, event.pull_request.number)
     run = event.workflow_run

@@ -126,7 +126,7 @@ def require_data(database: Database) -> None:
         with database.engine.connect() as connection:
             if inspect(connection).has_table("alembic_version"):
                 return
-    remedy = "Set FAULTWATCH_HOME or DATABASE_URL as for the service, which creates it."
+    remedy = "Set FAULTWATCH_HOME or DATABASE_URL to the same value as for the service, which creates the database."
     raise ServiceError("There is no database", database.name, remedy)
 
 

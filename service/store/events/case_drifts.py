@@ -13,7 +13,10 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Series
 
 
 def list_case_drifts(session: Session, case_key: str, limit: int) -> CaseDriftList:
-    """Return the drifts of a case: of open events first, below the floor after others, otherwise newest first."""
+    """Return the drifts of a case: of open events first, below the floor after others, otherwise newest first.
+
+    Changes below the floor are so small that even runs of identical programs differ by as much.
+    """
     is_of_case = DriftRow.series_id.in_(_select_series(case_key))
     total = session.scalar(select(func.count()).select_from(DriftRow).where(is_of_case)) or 0
     is_closed = when((Event.state.in_(CLOSED), 1), else_=0)
@@ -40,8 +43,8 @@ def list_case_drifts(session: Session, case_key: str, limit: int) -> CaseDriftLi
 def list_case_events(session: Session, case_key: str, limit: int) -> tuple[list[str], int]:
     """Return the ids of the events in which a drift of a case was found, and how many such events there are.
 
-    Open events come first, events below the floor after others, otherwise the most important first. At most ``limit``
-    ids are returned.
+    Open events come first, then those whose changes are above the floor (the difference between runs of identical
+    programs), then the most important ones. At most ``limit`` ids are returned.
     """
     event_ids = select(EventDriftRow.event_id).where(
         EventDriftRow.series_id.in_(_select_series(case_key)), EventDriftRow.still_detected

@@ -79,6 +79,7 @@ def list_page(session: Session, event_id: str, limit: int, offset: int) -> triag
     items = [
         triage.Delivery(
             channel=row.channel,
+            # An occasion is "new", or "reopened" or "withdrawn" with the number of the decision.
             occasion=_OCCASIONS[row.occasion.split()[0]],
             attempts=row.attempts,
             sent_at=row.sent_at,

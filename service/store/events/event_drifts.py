@@ -336,9 +336,10 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
 
 
 def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
-    """Return the first run at the new level: for a ramp, the first judged run at its end; None for a suite shift.
+    """Return the first run at the new level; None for a shift of a whole suite, which belongs to no series.
 
-    ``last`` is the last commit that could have caused the drift.
+    The new level of a ramp, which spreads over several commits, begins with the first judged run at its end. ``last``
+    is the last commit that could have caused the drift.
     """
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None

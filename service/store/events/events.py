@@ -171,7 +171,8 @@ class EventCounts:
 def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
     """Return how many events a filter selects, both since its time and at any time.
 
-    Events below the floor and snoozed events are counted separately. A single scan of the index gives all numbers.
+    Events below the floor, whose changes are no larger than differences between runs of identical programs, and snoozed
+    events are counted separately. A single scan of the index gives all numbers.
     """
     now = datetime.now(UTC)
     is_snoozed = ~and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
@@ -205,7 +206,11 @@ def list_assignees(session: Session) -> list[str]:
 
 
 def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
-    """Return events in the order of the first page: most important first, events below their floors last."""
+    """Return events in the order of the first page: most important first.
+
+    Events below their floors, whose changes are no larger than differences between runs of identical programs, come
+    last.
+    """
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*MOST_IMPORTANT_FIRST))
     return list_in_order(session, list(ids))
 
@@ -281,7 +286,8 @@ def read_baselines(
 ) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
     """Return, for each series, the runs at which expected levels begin, with the levels before and after the step.
 
-    A series is judged from such a run on. Series without such a run are left out. The levels are None for a ramp.
+    A series is judged from such a run on. Series without such a run are left out. The levels are None for a ramp, whose
+    level rises or falls over several commits instead of in one step.
     """
     rows = session.scalars(
         select(EventDriftRow)

@@ -239,9 +239,9 @@ def _select_stored(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1
     if one_in == 1:
         return query.where(*conditions)
     rank = func.row_number().over(order_by=(Run.started_at, Run.number))
-    ranks = select(Run.number, rank.label("place")).join(StoredReport, StoredReport.run_number == Run.number)
+    ranks = select(Run.number, rank.label("rank")).join(StoredReport, StoredReport.run_number == Run.number)
     ranked = ranks.where(*conditions).subquery()
-    return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.place % one_in == 0)))
+    return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.rank % one_in == 0)))
 
 
 def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[int]) -> int:

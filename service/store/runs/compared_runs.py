@@ -203,10 +203,13 @@ def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozense
 
 
 def _map_stand_ins(session: Session, pairs: Iterable[Pair], series: Collection[int]) -> dict[int, dict[str, str]]:
-    """Return the environments that stand for equivalent ones, by the id of the series; empty if no run is of a pool."""
+    """Return the environments that stand for equivalent ones, by the id of the series.
+
+    Only environments of a pool, whose machines are interchangeable, can be equivalent; empty if no run is of a pool.
+    """
     environments = {run.environment for pair in pairs for run in (*pair.base, *pair.head)}
     if not series or not pool_environments.read_pool_settings(session, environments):
-        return {}  # most hosts are no pools, so that no points have to be read
+        return {}  # most hosts are single machines, so that no points have to be read
     return pool_environments.map_stand_ins(session, points.read_points_on_trend(session, series))
 
 

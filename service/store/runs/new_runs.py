@@ -134,7 +134,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
-    newest_reports: dict[int, contract.Report] = {}  # by series: its newest report decides whether it is judged, and how
+    newest_reports: dict[int, contract.Report] = {}  # by series: its newest report decides how it is judged
     for run in runs:
         report = run.prepared_report.report
         series_of_group = series[run.group]

@@ -314,7 +314,8 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
 def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> point_order.Trend:
     """Return the trend of a series: its points with a level whose runs are not in quarantine.
 
-    Runs with reused counts are included. Environments of a pool that are proven to be equivalent are replaced by one.
+    Runs with reused counts are included. Environments of a pool of machines that are proven to be equivalent are
+    replaced by one of them.
     """
     points_on_trend = [
         point_order.PathPoint(

@@ -21,7 +21,7 @@ def map_stand_ins(session: Session, by_series: Mapping[int, Collection[PathPoint
     environments = {point.environment for points in by_series.values() for point in points}
     settings = read_pool_settings(session, environments) if len(environments) > 1 else {}
     if len(settings) < 2:
-        return {}  # a pool's environment can only be equivalent to another one
+        return {}  # only environments of machines of a pool can be equivalent, and it takes two of them
     return {
         series_id: find_stand_ins(by_series[series_id], settings) for series_id in find_exact_series(session, by_series)
     }

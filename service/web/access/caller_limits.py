@@ -73,7 +73,7 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
         _require_coverage("subject", [subject], limits.subjects)
     if host is None and limits.hosts is not None:
         allowed = " ".join(limits.hosts)
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {allowed}: specify the job's host.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token covers only the hosts {allowed}: specify the job's host.")
     _require_coverage("host", [host] if host is not None else [], limits.hosts)
 
 
@@ -92,7 +92,7 @@ def _describe_foreign_subject(foreign_owners: Mapping[str, str | None]) -> str:
     name, owner = next(iter(foreign_owners.items()))
     if owner is not None:
         return f"the subject {name} belongs to {owner}"
-    return f"the subject {name} does not belong to this repository (FAULTWATCH_ACTIONS_SUBJECTS assigns subjects)"
+    return f"the subject {name} does not belong to this repository; FAULTWATCH_ACTIONS_SUBJECTS can assign it"
 
 
 def require_own_nightly_run(name: str) -> str | None:

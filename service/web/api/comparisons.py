@@ -23,7 +23,7 @@ def post(json_data: ComparisonRequest) -> Comparison:
 
 
 def refuse_quarantined(request: ComparisonRequest) -> None:
-    """Refuse a comparison of a run whose canary failed.
+    """Refuse a comparison of a run in quarantine, for example because its host counted incorrectly.
 
     Raises
     ------

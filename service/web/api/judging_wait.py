@@ -58,5 +58,5 @@ def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
 
 
 def _make_refusal() -> ProblemError:
-    detail = "Many new runs are being judged."
+    detail = "Many new runs are being judged. Try again in a moment."
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(_RETRY_SECONDS)})

@@ -55,7 +55,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
                 "type": "http",
                 "scheme": "bearer",
                 "description": "A token from `faultwatch-service token new`, or the token that a GitHub Actions job "
-                "receives for its identity. A service that is open on loopback ignores tokens.",
+                "receives in exchange for its OIDC token. A service that is open on loopback ignores tokens.",
             }
         },
     }

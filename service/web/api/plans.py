@@ -38,6 +38,7 @@ def post(json_data: PlanRequest) -> Plan:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored_runs = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
+        # Runs of other machines of the host's pool count as runs of this machine if their environments are equivalent.
         alike_environments = pool_runs.find_alike_environments(session, json_data)
         usable_runs = pool_runs.adopt_pool_runs(stored_runs, alike_environments, json_data.environment.hash)
         plan = make_plan(

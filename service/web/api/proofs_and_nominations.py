@@ -50,7 +50,9 @@ def post(json_data: ComparisonRequest) -> Comparison:
 @bp.input(NominationQuery, location="query")
 @bp.output(NominationList)
 def index(query_data: NominationQuery) -> NominationList:
-    """Return the changes that the runs of a host make likely or worth a comparison, the most likely and largest first.
+    """Return the nominations of a host, the most likely and largest first.
+
+    They are changes that its runs make likely, or at least worth an interleaved comparison.
 
     The series are judged first; if this takes too long, the response is 503 with Retry-After.
     """

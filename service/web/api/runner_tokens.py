@@ -58,7 +58,7 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     except CALL_ERRORS as error:
         message = getattr(error, "message", "") or type(error).__name__
         detail = (
-            f"GitHub did not create a token: {message}. The App needs the permission administration: write for "
+            f"GitHub did not create a token: {message}. The App needs the permission `administration: write` for "
             f"{json_data.repository}."
         )
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None

@@ -27,8 +27,8 @@ class Slots:
     def find_slot(self, entry: Entry) -> int:
         """Return the slot of a run.
 
-        A point beside the path shares the slot of the same or the next later revision on the path, or that of the
-        newest revision if there is no later one.
+        A point beside the path of the trend shares the slot of the same or the next later revision on the path, or that
+        of the newest revision if there is no later one.
         """
         slot = self._of_run.get(entry.run_id)
         if slot is not None:

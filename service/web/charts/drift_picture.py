@@ -63,7 +63,7 @@ class DriftPicture:
 
 
 def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
-    """Draw a drift among the runs around it; None if its first run is not on the path of the series."""
+    """Draw a drift among the runs around it; None if its first run is not on the path of the trend."""
     # The runs around the drift.
     path = [point for point in series.points if point.on_path and point.value is not None]
     index_of = {point.run_id: index for index, point in enumerate(path)}

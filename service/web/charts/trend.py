@@ -276,6 +276,7 @@ class _DotMaker:
         self._unit, self._scale, self._plot, self._run_url = unit, scale, plot, run_url
 
     def __call__(self, point: SeriesPoint) -> Dot:
+        """Return the dot of a point that has a value, with its place on both axes and its texts."""
         assert point.value is not None
         return {
             "x": self._plot.slots.find_slot(point),
@@ -292,7 +293,7 @@ class _DotMaker:
         }
 
     def _describe_change(self, point: SeriesPoint) -> str:
-        """Return the change from the previous run on the path; empty for the first run and for runs beside the path."""
+        """Return the change from the previous run on the path of the trend; empty for its first run, and beside it."""
         path = self._plot.path
         index = path.index_of_run.get(point.run_id)
         if index is None or index == 0:

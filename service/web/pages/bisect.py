@@ -52,8 +52,8 @@ _MAX_NAME_CHARACTERS = 70
 """Characters of a culprit's name that fit into the picture."""
 _NEXT_WORDS = {
     "measure": "searches for the commit",
-    "prove": "proves the found commit",
-    "found": "found",
+    "prove": "proves the commit that it found",
+    "found": "has found the commit",
     "refused": "ended without a commit",
 }
 

@@ -55,7 +55,7 @@ _ACTION_WORDS = {
     TriageAction.REOPEN: "reopened",
     TriageAction.ASSIGN: "assigned",
     TriageAction.SNOOZE: "snoozed",
-    TriageAction.WAKE: "back in the list",
+    TriageAction.WAKE: "put back into the list",
     TriageAction.SILENCE: "silenced",
 }
 _DEFAULT_SILENCE = timedelta(days=7)

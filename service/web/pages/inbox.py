@@ -326,7 +326,7 @@ def _parse_moment(name: str, text: str, now: datetime) -> datetime:
 
 
 def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
-    """Return the rows of the list: each event with its leading drift, its sparkline and its next step."""
+    """Return the rows of the list: each event with the drift that leads its headline, a sparkline and the next step."""
     leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], limit=1)
     drift_of_event = {event_id: drifts[0] for event_id, drifts in leading_drifts.items() if drifts}
     sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
@@ -364,7 +364,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("", "any certainty"),
             ("proven", "proven"),
             ("single", "only candidate"),
-            ("confirmed", "certain, but no commit"),
+            ("confirmed", "certain, not caused by a commit"),
             ("range", "range of commits"),
             ("provisional", "suspected"),
         ],

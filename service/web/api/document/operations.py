@@ -103,7 +103,7 @@ PROBLEMS: Mapping[int, str] = {
     404: "There is nothing with this id or name",
     409: "The request conflicts with stored data",
     413: "The body is too large",
-    422: "A field has a wrong value; `errors` names each",
+    422: "At least one field has a wrong value; `errors` lists them",
     429: "Too many wrong tokens: Retry-After says when to try again",
     503: "The service is busy, or its database is not available: Retry-After says when to try again",
 }

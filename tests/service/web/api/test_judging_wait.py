@@ -75,7 +75,7 @@ def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.Monk
     monkeypatch.setattr(judging_wait, "_MAX_WAIT_SECONDS", -1)
     answer = api.client.get("/api/v1/drifts?judged=true")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.get_json()["detail"] == "Many new runs are being judged."
+    assert answer.get_json()["detail"] == "Many new runs are being judged. Try again in a moment."
 
 
 def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
