@@ -129,7 +129,7 @@ def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBas
     # Apprise must not retry or hide failures: the log of deliveries records what was not sent, and when to retry.
     receiver.retry, receiver.optional = 0, False
     if hasattr(receiver, "e2ee"):
-        # This is Matrix. For encryption, its keys would have to be stored; otherwise each message has a new device.
+        # This is Matrix. Encryption would need stored keys: without them, each message would come from a new device.
         receiver.e2ee = False
     return receiver, chat
 

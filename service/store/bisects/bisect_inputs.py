@@ -75,8 +75,8 @@ def _has_windows(session: Session, request: SearchRequest) -> bool:
 def read_observations(session: Session, request: SearchRequest) -> list[Observation]:
     """Return the level of each run of the case in the request's environment on its host, in the order of arrival.
 
-    A run without the metric has no level, like a failed run. Runs in quarantine are left out, so that they are measured
-    again, and so are runs that failed for a temporary reason, until a commit has too many of them.
+    A run without the metric has no level, like a failed run. Runs whose host counted incorrectly are left out, so that
+    they are measured again, and so are runs that failed for a temporary reason, until a commit has too many of them.
     """
     # The runs of the case in the environment.
     runs = session.execute(

@@ -86,7 +86,7 @@ def read_durations(reports: Collection[Report]) -> Durations:
 
 
 def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
-    """Return the reports of the newest measured runs of a case that were not imported."""
+    """Return the reports of the newest measured runs of a case, without those that were imported."""
     conditions = [Subject.name == case.subject, Case.name == case.case, Run.outcome == Outcome.MEASURED]
     if case.host:
         conditions.append(Host.name == case.host)

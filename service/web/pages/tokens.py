@@ -65,7 +65,7 @@ def make() -> ResponseReturnValue:
     """Create the token that the form describes, and show its secret once."""
     form: dict[str, Any] = {name: request.form.get(name, "") for name in ("name", *_LIMITS)}
     form["scopes"] = request.form.getlist("scope")
-    # The default is for a form without this field. If a number cannot be read, the person must not get another one.
+    # The default is for a form without this field. What cannot be read as a number becomes 0, which is refused below.
     days = request.form.get("days", 0, int) if "days" in request.form else _DEFAULT_DAYS
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
