@@ -82,7 +82,7 @@ def _parse_command(words: str) -> Command:
     word = parts[0] if parts else ""
     text = parts[1][:_MAX_COMMAND_CHARACTERS] if len(parts) > 1 else ""
     try:
-        verb = Verb(word.lower() or Verb.HELP)
+        verb = Verb(word.lower() or Verb.HELP)  # `/faultwatch` alone asks for help
     except ValueError:
         return Command(Verb.HELP, problem="There is no such command.")
     if verb is Verb.ACCEPT and not text:

@@ -55,7 +55,8 @@ def offer_bisect(outcome: GateOutcome, links: Links) -> str:
 def explain_faults(outcome: GateOutcome, links: Links) -> str:
     """Return a folded explanation of page faults, for first-time readers.
 
-    It is empty if the last line links to the explanation, as it does in the comments of a service with an address.
+    It is empty if the comment shows no counts of faults, or if its last line links to the explanation, as it does in
+    the comments of a service with an address.
     """
     if links.definitions or not has_counts(outcome):
         return ""

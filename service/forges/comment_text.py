@@ -194,7 +194,7 @@ def _format_change(verdict: MetricVerdict) -> str:
 def _format_noise(verdict: MetricVerdict) -> str:
     """Return the range of each side's samples, or how many samples of an exact count disagree."""
     sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
-    if verdict.changed_pairs is not None:
+    if verdict.changed_pairs is not None:  # Only some pairs of runs show the change.
         return "intermittent"
     if verdict.rule == "exact":
         n_at_level, n_samples = sum(side.n_at_level for side in sides), sum(side.n for side in sides)

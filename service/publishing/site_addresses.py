@@ -92,6 +92,7 @@ class SiteAddresses:
             return None  # the application has no such page either
         if endpoint not in _PUBLISHED_ENDPOINTS:
             return None
+        # A site's lists always cover all time, so this parameter is not part of a file's name.
         query = sorted(pair for pair in parse_qsl(parts.query) if pair != _ALL_TIME)
         if any(name not in _PUBLISHED_ENDPOINTS[endpoint] for name, _ in query):
             return None

@@ -15,7 +15,10 @@ _MAX_LISTED = 200
 
 
 def list_environments(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
-    """Return the environments of all runs or of one host's runs, most recently seen first."""
+    """Return the environments of all runs or of one host's runs, most recently seen first.
+
+    If there are too many, those that were stored last are returned.
+    """
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()

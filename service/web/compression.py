@@ -41,7 +41,10 @@ def register(app: Flask) -> None:
     compressor = Compress(app)
 
     def compress_response(response: Response) -> Response:
-        """Compress a response unless its size could reveal a secret, as the module's docstring explains."""
+        """Compress a response, unless it could contain both a secret and text of an attacker.
+
+        The compressed size would reveal how much of the secret the text repeats (the BREACH attack).
+        """
         if request.method != "GET" or request.endpoint in _REFLECTING_ENDPOINTS:
             return response
         if response.cache_control.no_store:

@@ -289,7 +289,10 @@ _RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
 
 
 def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[int, _RunOnTrend]:
-    """Return those of the given runs that have a place in the trend, by run number."""
+    """Return those of the given runs that have a place in the trend, by run number.
+
+    The last field says whether the run's counts are reused: no other quarantined runs have a place in the trend.
+    """
     rows = session.connection().execute(
         select(Run.number, Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at, Run.quarantine)
         .add_columns(*BYTES_COLUMNS)

@@ -156,11 +156,11 @@ def require_access_to_publication(repository: str) -> None:
     if own_repository is not None and repository.lower() != own_repository:
         raise make_refusal(own_repository, f"{repository} is another repository")
     if own_repository is None and not limits.may_publish_about(repository):
-        allowed_clause = f"only {' '.join(limits.repositories)}" if limits.repositories else "or any other repository"
+        covered = f"only {' '.join(limits.repositories)}" if limits.repositories else "no repository"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,
-            f"Your token is limited and does not cover the repository {repository}, {allowed_clause}: create a token "
-            f"with --repository {repository}.",
+            f"Your token does not cover the repository {repository}: it covers {covered}. "
+            f"Create a token with `--repository {repository}`.",
         )
 
 

@@ -322,7 +322,13 @@ def _draw_callouts(
     rows: Sequence[DrawnRow],
     bottom: float,
 ) -> list[Callout]:
-    """Return the callouts, ordered so that no line crosses the text of another callout on the same side."""
+    """Return the callouts, ordered so that no line crosses the text of another callout on the same side.
+
+    Parameters
+    ----------
+    bottom
+        The bottom of the grid, where the lines of changed settings end.
+    """
     entries: list[_CalloutEntry] = []
 
     def compute_middle(column: int) -> float:

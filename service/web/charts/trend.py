@@ -143,6 +143,8 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
 ) -> Chart:
     """Build the data of a series' trend chart.
 
+    The path consists of the points along which the trend is drawn and judged; all other points lie beside it.
+
     Parameters
     ----------
     run_url

@@ -192,7 +192,7 @@ def _list_cells(subject: str | None) -> list[MapCell]:
 
 
 def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
-    """Return a cell in the form for programs: levels as factors, and the column as a date."""
+    """Return a cell in the form for programs: changes as factors between two levels, and the column as a date."""
     columns = layout_of_map.columns
     return MapCell(
         subject=row.subject,

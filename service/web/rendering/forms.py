@@ -46,7 +46,11 @@ def find_likely_author() -> str:
 
 
 def read_form() -> dict[str, str]:
-    """Return the filled-in fields of the request's form; store its author in the browser's cookie."""
+    """Return the filled-in fields of the request's form, with its author.
+
+    If callers need tokens, the author is the name of the token. Otherwise, the author in the form is stored in the
+    browser's cookie.
+    """
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
     form[_AUTHOR_KEY] = (
         authorization.find_caller().name if authorization.requires_tokens() else form.get(_AUTHOR_KEY, "")
