@@ -65,7 +65,7 @@ def build_question(command: Command, report: GateReport) -> Question | str:
 def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
     """Return the first metric over its budget, otherwise the first that changed, otherwise minor faults.
 
-    Metrics that count for the verdict of the gate come before those that are only shown.
+    In both groups, metrics that count for the verdict of the gate come before those that are only shown.
     """
     metrics = outcome.comparison.metrics if outcome.comparison else ()
     changed_verdicts = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]

@@ -31,7 +31,7 @@ def join_modules(file: str, read_file: Callable[[str], str]) -> str:
     Raises
     ------
     UnknownModuleSyntaxError
-        If a module imports or exports in another way.
+        If a module imports or exports in a way that is not supported.
     """
     functions: dict[str, str] = {}
     _add_module(file, read_file, functions, ())

@@ -214,7 +214,7 @@ class Evidence(View):
     @model_validator(mode="before")
     @classmethod
     def _decide_standing(cls, values: Any) -> Any:
-        """Derive the standing of a drift from its pairs and its doubt."""
+        """Derive the standing of a drift: proven by pairs, or else suspected until further runs confirm it."""
         if not isinstance(values, dict):
             return values
         standing = Standing.SUSPECTED if values.get("wants_rerun") else Standing.CERTAIN

@@ -46,25 +46,24 @@ def list_unsent_events(session: Session, channel_name: str, since: datetime) -> 
         .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
     )
-    last_reopening = func.max(DecisionRow.id)
+    newest_decision = func.max(DecisionRow.id)  # of the actions that each query selects
     reopened_events = session.execute(
-        select(Event.id, last_reopening)
+        select(Event.id, newest_decision)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
         .where(*sendable, Event.state == State.REOPENED, DecisionRow.action == Action.REOPEN, DecisionRow.at >= since)
         .group_by(Event.id)
-        .order_by(last_reopening)
+        .order_by(newest_decision)
     )
-    last_withdrawal = func.max(DecisionRow.id)
     earlier_message = select(DeliveryRow.event_id).where(
         DeliveryRow.channel == channel_name, DeliveryRow.event_id == Event.id, DeliveryRow.sent_at <= DecisionRow.at
     )
     withdrawn_events = session.execute(
-        select(Event.id, last_withdrawal)
+        select(Event.id, newest_decision)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
         .where(Event.merged_into.is_(None), Event.state == State.WITHDRAWN)
         .where(DecisionRow.action == Action.WITHDRAW, DecisionRow.at >= since, earlier_message.exists())
         .group_by(Event.id)
-        .order_by(last_withdrawal)
+        .order_by(newest_decision)
     )
     occasions = [Occasion(event, "new") for event in new_event_ids]
     occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn_events]

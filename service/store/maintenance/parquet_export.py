@@ -149,7 +149,10 @@ def _list_parts(folder: Path, name: str) -> list[Path]:
 
 
 def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
-    """Return the columns as arrays in which missing values are masked."""
+    """Return the columns as arrays in which missing values are masked.
+
+    Column ``value`` has floating-point numbers, so counts are repeated in ``whole``, where even large ones are exact.
+    """
     columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     for name in _TIMES:
         columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]

@@ -201,7 +201,7 @@ def decide(event_id: str) -> ResponseReturnValue:
 
 
 def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
-    """Return the full hash of the commit that a form names.
+    """Return the full hash of the commit that a form names, as its field; empty if the form need not be completed.
 
     Raises
     ------
