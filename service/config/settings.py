@@ -104,7 +104,12 @@ class Config(Settings):
     # A web page must not reach a service on loopback by resolving its own name to it (DNS rebinding). None trusts all
     # names.
     trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_add_loopback)] = declare_setting(
-        "FAULTWATCH_NAMES", "Names", LOOPBACK, default_text="the names of loopback", unit="words", unset_text="any"
+        "FAULTWATCH_NAMES",
+        "Names",
+        LOOPBACK,
+        default_text="`localhost` and `127.0.0.1`",
+        unit="words",
+        unset_text="any",
     )
     """The host names that the service answers to. Requests for any other name are refused."""
     access: Access | None = declare_setting(

@@ -240,7 +240,7 @@ class SilenceRequest(BaseModel):
         if self.series_id is not None and set(patterns) != {"*"}:
             raise ValueError("pass either a `series_id` or patterns, not both")
         if not self.reason:
-            raise ValueError("`reason` is required, so that others know why they are not notified")
+            raise ValueError("reason is required, so that others know why they are not notified")
         return self
 
 

@@ -76,7 +76,7 @@ class IdentityVerifier:
         objection = self._trusted.explain_objection(claims)
         jti = str(claims["jti"])
         if objection or not 0 < len(jti) <= _MAX_JTI_CHARACTERS:
-            raise IdentityRefused(objection or "its jti is empty or too long")
+            raise IdentityRefused(objection or "its claim `jti` is empty or too long")
         return ActionsJob(
             repository=str(claims["repository"]).lower(),
             run_id=str(claims.get("run_id", "")),

@@ -88,7 +88,7 @@ def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileVi
     try:
         return read_pair(session, UUID(before), after)
     except ValueError:
-        abort(404, "The value of before= is not the id of a profile.")
+        abort(404, "The parameter “before” is not the id of a profile.")
 
 
 def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
