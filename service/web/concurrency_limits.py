@@ -89,7 +89,7 @@ class Admission:
 
 
 def register(app: Flask) -> None:
-    """Give an application its admission."""
+    """Give an application its limits on concurrent requests with reports."""
     app.extensions[_KEY] = Admission()
 
 

@@ -35,7 +35,7 @@ def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _has_just_accepted(changes: Payload) -> bool:
-    """Return whether this event added the label, instead of an earlier one."""
+    """Return whether this event, and not an earlier one, added the label that accepts a change."""
     label_changes = changes.get("labels") or {}
     titles_before = {label["title"].lower() for label in label_changes.get("previous") or ()}
     titles_after = {label["title"].lower() for label in label_changes.get("current") or ()}
