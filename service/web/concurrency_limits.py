@@ -105,7 +105,7 @@ def admit_requests(view: View) -> View:
 
 
 def find_admission() -> Admission:
-    """Return the admission of the application that serves this request."""
+    """Return the limits on concurrent requests with reports, of the application that serves this request."""
     return cast(Admission, current_app.extensions[_KEY])
 
 

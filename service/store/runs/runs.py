@@ -139,6 +139,7 @@ def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummar
 
 def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host whose newest measured run is in quarantine."""
+    # Runs of bisects, proofs and labs, and reused counts, do not say whether the host counts correctly.
     concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
     newest = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
     in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
