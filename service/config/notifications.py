@@ -286,9 +286,7 @@ class WebhookChannel(AddressedChannel):
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("`url` is not a valid address: write one such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
-            raise ValueError(
-                "`url` is unencrypted: use https://…, or set `insecure = true` if the network is trusted"
-            )
+            raise ValueError("`url` is unencrypted: use https://…, or set `insecure = true` if the network is trusted")
         return url
 
 
