@@ -261,7 +261,7 @@ def test_the_address_may_be_in_a_variable(server: ChatServer) -> None:
     named = ChatChannel.model_validate({"name": "chat", "kind": "chat", "url_variable": "CHAT"})
     with pytest.raises(NotSentError, match="set the environment variable CHAT"):
         chat.send_to_chat(MESSAGE, named, {})
-    with pytest.raises(NotSentError, match="CHAT: url does not belong to a supported service"):
+    with pytest.raises(NotSentError, match="CHAT: `url` does not belong to a supported service"):
         chat.send_to_chat(MESSAGE, named, {"CHAT": "file:///etc/passwd"})
     chat.send_to_chat(MESSAGE, named, {"CHAT": f"mmost://127.0.0.1:{server.server_port}/{SECRET}"})
     assert len(server.requests) == 1

@@ -267,8 +267,8 @@ def test_a_silence_of_one_series_whose_name_contains_an_asterisk_covers_no_other
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "pass a series_id"),
-        ({"case": "**"}, "pass a series_id"),
+        ({}, "pass a `series_id`"),
+        ({"case": "**"}, "pass a `series_id`"),
         ({"series_id": 1, "case": "copy*"}, "not both"),
         ({"series_id": 99}, "there is no series 99"),
         ({"case": "copy*", "reason": ""}, "reason is required"),

@@ -87,7 +87,7 @@ def test_who_may_only_read_sees_neither_tokens_nor_settings(closed: FlaskClient)
         assert "Sign out" in text
         assert 'href="/tokens"' not in text
         for address in ("/tokens", "/settings"):
-            assert "needs the scope admin" in read(closed, address, 403)
+            assert "needs a token with the scope admin" in read(closed, address, 403)
         assert closed.post("/tokens", data={"name": "x", "scope": "admin", "days": "1"}).status_code == 403
     assert closed.get("/tokens", headers={"Accept": "text/html"}).status_code == 302
 
