@@ -69,9 +69,9 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     explanations = describe_explanations(outcome, format_code)
     first_explanation = "".join(f" {sentence}" for _case, sentence in explanations[:1])
     verdict_line = f"**{describe_gate_verdict(outcome, format_code)}**{first_explanation}\n\n"
-    opening = (
-        f"{verdict_line}{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
-    )
+    # Who reads only the first lines learns what got worse, why, and how to accept it.
+    opening = f"{verdict_line}{offer_acceptance(outcome, links)}"
+    opening += f"{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
     opening += _describe_failures(outcome.cases)
     paragraphs_about_sides = (
         f"{_describe_missing_values(outcome.metrics)}{_describe_same_bytes(outcome)}"
@@ -81,10 +81,9 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
         f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations[1:_MAX_EXPLANATIONS]
     )
     other_explanations = f"{other_explanations}\n" if other_explanations else ""
-    offers = f"{offer_acceptance(outcome, links)}{offer_bisect(outcome, links)}"
     folded_sections = f"{suggest_commands(outcome)}{explain_faults(outcome, links)}"
     insights = insight.format_insights(outcome.insights)
-    closing = f"{offers}{other_explanations}{insights}{paragraphs_about_sides}{folded_sections}"
+    closing = f"{offer_bisect(outcome, links)}{other_explanations}{insights}{paragraphs_about_sides}{folded_sections}"
     closing += format_last_line(outcome, links) + (f"{final_line}\n" if final_line else "")
     remaining_bytes = max_bytes - _count_bytes(opening) - _count_bytes(closing)
     return f"{opening}{_build_table(outcome.metrics, remaining_bytes)}{closing}"

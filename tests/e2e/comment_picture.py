@@ -11,6 +11,10 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from playwright.sync_api import sync_playwright
 
+from runner.contract.gate import GateReport
+from service.forges.comment_links import build_links
+from service.forges.comment_text import build_comment
+from service.rules.gate.verdict import judge_gate
 from tests.docs.project import make_project
 from tests.e2e.browser import launched
 
@@ -27,18 +31,19 @@ a { color: #0969da; }
 
 
 def comment() -> str:
-    """Run a gate on a small project, and return the comment that it writes."""
+    """Run a gate on a small project, and return the comment that a service writes about it."""
     with tempfile.TemporaryDirectory(prefix="faultwatch-comment-") as name:
         folder = Path(name)
         make_project(folder / "parser")
-        summary = folder / "summary.md"
+        report_file = folder / "report.json"
         subprocess.run(
-            [sys.executable, "-m", "faultwatch", "gate", "v1.0..main"],
+            [sys.executable, "-m", "faultwatch", "gate", "v1.0..main", "--explain", "--report", str(report_file)],
             cwd=folder / "parser",
-            env=os.environ | {"FAULTWATCH_HOME": str(folder / "home"), "GITHUB_STEP_SUMMARY": str(summary)},
+            env=os.environ | {"FAULTWATCH_HOME": str(folder / "home")},
             check=False,  # the gate fails, as it should
         )
-        return summary.read_text(encoding="utf-8")
+        report = GateReport.model_validate_json(report_file.read_text(encoding="utf-8"))
+    return build_comment(judge_gate(report), build_links("", report))
 
 
 def main() -> None:
