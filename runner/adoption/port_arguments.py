@@ -46,7 +46,7 @@ def list_port_arguments(text: str, port: int) -> list[str]:
     options = _list_port_options(lines)
     variants: list[str] = []
     for usage in usages:
-        arguments = _fill_in(usage)
+        arguments = _fill_in_usage(usage)
         if arguments is None:
             continue
         if "{port}" in arguments:
@@ -80,7 +80,7 @@ def _list_usages(lines: Sequence[str]) -> list[list[str]]:
     return usages
 
 
-def _fill_in(words: Sequence[str]) -> str | None:
+def _fill_in_usage(words: Sequence[str]) -> str | None:
     """Return the arguments that a usage requires, and an optional port, with ``{port}`` for the port.
 
     None if the meaning of a required argument is unknown.
@@ -94,6 +94,7 @@ def _fill_in(words: Sequence[str]) -> str | None:
             if option and "{port}" not in " ".join(arguments):
                 arguments.append(option)
             elif not word.startswith("[-"):
+                # Of the optional arguments, only the port is needed.
                 value = _fill_in_name(word)
                 arguments += [value] if value and "{port}" in value else []
             continue
