@@ -113,6 +113,7 @@ class LoadCommands:
         self._end_status = None
         started_at = time.monotonic()
         with _Streams(seal) as streams:
+            # An order consists of "start", the processors, the number of variables, these, the file, and the command.
             fields = [",".join(map(str, sorted(cpus))), str(len(variables))]
             fields += [f"{name}={value}" for name, value in variables.items()]
             order = b"".join(os.fsencode(field) + b"\0" for field in ("start", *fields, path, *command))
@@ -216,6 +217,7 @@ class _Seal:
         """Seal the sender of the message, which becomes the command, and let it continue; no more messages can come."""
         message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
+            # The only control message consists of a level, a type, and the sender's credentials.
             command, _, _ = CREDENTIALS.unpack(control[0][2])
             self._seal(command)
             self._runner_end.send(GO_ON)
@@ -244,6 +246,7 @@ class _Streams:
         return [*self._unsent_descriptors, self._seal.command_end.fileno()]
 
     def close_sent(self) -> None:
+        """Close the descriptors that were sent, of which the launcher has its own copies."""
         while self._unsent_descriptors:
             os.close(self._unsent_descriptors.pop())
         self._seal.command_end.close()

@@ -161,6 +161,7 @@ def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
                 file=cut_label(file),
                 line=int(parts.get("line") or 0),
             )
+    # A name of another form is that of a helper that the runtime has generated for itself.
     module = COMPILED_MODULE if frame.function == UNKNOWN_FUNCTION else RUNTIME_MODULE
     return contract.Frame(function=cut_label(frame.function), module=module)
 
@@ -191,7 +192,7 @@ def _resolve_overlaps(entries: Sequence[tuple[int, int, str]]) -> tuple[list[int
     indices_by_start = sorted(range(len(entries)), key=lambda index: entries[index][0])
     addresses = sorted({address for start, end, _ in entries for address in (start, end)})
     names: list[str] = []
-    latest_first: list[tuple[int, int]] = []  # A heap of negated indices and ends: of functions that have begun.
+    latest_first: list[tuple[int, int]] = []  # A heap of pairs (negated index, end) of the functions that have begun.
     n_begun = 0
     for address in addresses:
         while n_begun < len(entries) and entries[indices_by_start[n_begun]][0] == address:
