@@ -69,7 +69,7 @@ def _draw_line(drifts: Sequence[Mapping[str, Any]], column_of: Mapping[str, int]
 
 
 def _choose_mark(drift: Mapping[str, Any]) -> str:
-    """Return the mark of a drift: suspected (it wants a rerun), worse or better."""
+    """Return the mark of a drift: suspected (further runs have to confirm it), worse or better."""
     if drift.get("evidence", {}).get("wants_rerun"):
         return "?"
     return "+" if drift["direction"] == "regression" else "-"

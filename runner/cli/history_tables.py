@@ -105,8 +105,8 @@ def describe_skipped_commits(commits: int) -> str:
     """Return a remark that commits of merged branches are left out, and how to include them."""
     verb = "is" if commits == 1 else "are"
     return (
-        f"{format_count(commits, 'commit')} of merged branches {verb} left out, because a history follows the "
-        "first parents. --all-parents measures them as well."
+        f"{format_count(commits, 'commit')} from merged branches {verb} left out, because a history follows only "
+        "first parents. Use --all-parents to measure them as well."
     )
 
 

@@ -439,7 +439,10 @@ def _describe_weakness(tried: "TriedCommand") -> str:
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
-    """Return remarks on commands that promise better work than the proposed one, but failed or took too long."""
+    """Return remarks on promising commands that failed or took too long; none if the chosen one is promising itself.
+
+    A promising command probably does the work that users wait for, as a benchmark does.
+    """
     chosen_command = choice.tried
     if chosen_command.did_work and chosen_command.run.is_promising:
         return []

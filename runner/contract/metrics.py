@@ -162,8 +162,8 @@ _METRICS = (
             Kind.TIME,
             "lower",
             False,
-            f"The time within which {share} of a window's operations were done, as the load generator reports it; the "
-            "median of the windows.",
+            f"The time within which {share} of a window's operations were completed, as the load generator reports it; "
+            "the median of the windows.",
             views=MetricView.COMPARISON,
         )
         for name, title, share in (

@@ -215,7 +215,10 @@ class TrialFiles:
     def list_remarks(self) -> tuple[str, ...]:
         """Return one line for each problem, for people to read."""
         if self.faults is None:
-            return ("no execution could be watched, so the files that the program maps are unknown and unprepared",)
+            return (
+                "no execution could be traced, so the files that the program maps are unknown and their page-cache "
+                "state was not prepared",
+            )
         loss_message = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
         paths_by_reason: dict[str, list[str]] = {}
         for path, preparation in sorted(self._preparations.items()):

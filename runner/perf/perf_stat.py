@@ -195,7 +195,7 @@ def _execute_programs(
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",
-            "reduce processes in [run]; each process needs twelve of the open files that `ulimit -n` allows",
+            "reduce `processes` in [run]; each process needs twelve of the open files that `ulimit -n` allows",
         ) from None
 
 

@@ -205,7 +205,7 @@ def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: i
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("trhoughput", "did you mean 'throughput'"), ("my:event", "list the event in events too")],
+    [("trhoughput", "did you mean 'throughput'"), ("my:event", "list it in `events` too")],
 )
 def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FaultwatchError, match=hint):
