@@ -328,6 +328,7 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command to see whether it listens; return a proposal to measure it as a server, or None."""
+        # The status is that of its answer to an HTTP request, or 0 if it gives none.
         status, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
@@ -598,6 +599,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # The command is for a program that has refused every file.
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True
+    # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
 
 

@@ -24,7 +24,7 @@ _PLACEHOLDERS = (
 )
 """Names of a usage, in lower case, and what takes their place."""
 _OPTION = re.compile(r"(?<![\w-])(-{1,2}[a-zA-Z][\w-]{0,40})(?:(=|[ \t])\[?<?\[?([a-zA-Z:][\w:.-]{0,40}))?")
-"""An option, its separator, and the word after it, which may stand for its value."""
+"""An option, its separator, and the word after it, which may stand for its value, as three groups."""
 _OPTION_NAME = re.compile(r"-{1,2}[a-zA-Z][\w-]{0,40}")
 _PORT_OPTION = re.compile(rf"-{{1,2}}{_PORT_NAME}", re.IGNORECASE)
 _LISTENS = re.compile(
@@ -137,7 +137,7 @@ def _is_option_line(line: str) -> bool:
 
 def _find_port_option(line: str, description: str) -> str:
     """Return the option of a line that sets the port, with ``{port}`` for the port; empty if there is none."""
-    matches = list(_OPTION.finditer(line))
+    matches = list(_OPTION.finditer(line))  # The groups are an option, its separator, and the name of its value.
     for match in matches:
         if _PORT_OPTION.fullmatch(match[1]):
             return f"{match[1]}{'=' if match[2] == '=' else ' '}{{port}}"
@@ -147,6 +147,7 @@ def _find_port_option(line: str, description: str) -> str:
             return f"{match[1]}{'=' if match[2] == '=' else ' '}{value}"
     if matches and _DEFAULT_ADDRESS.search(description):
         return f"{matches[0][1]} 127.0.0.1:{{port}}"
+    # The usual letter for a port may have another meaning, unless the description says that the server listens there.
     if matches and matches[0][1] in {"-p", "-P"} and _LISTENS.search(description):
         return f"{matches[0][1]} {{port}}"
     return ""

@@ -305,7 +305,7 @@ def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) ->
     except FaultwatchError as error:
         if not n_events:
             raise
-        add_remark(f"one recording was read up to its event {n_events:,} only: {error}")
+        add_remark(f"one recording could be read only up to event {n_events:,}: {error}")
 
 
 def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:
@@ -333,12 +333,12 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
         part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
     n_faults = f"{interval.used_figures.faults:,}"
-    return f"{part}; the memory, touch and place tables are scaled to the {n_faults} of the whole time"
+    return f"{part}; the memory, touch and place tables are scaled to the {n_faults} faults of the whole time"
 
 
 def _describe_calls(timed_recording: TimedRecording, interval: Interval) -> str:
     """Return for how long calls were recorded: unlike the faults, they are not scaled to the whole observation."""
-    return f"system calls are those of {timed_recording.seconds:.1f} of {interval.seconds:.1f} s"
+    return f"system calls were recorded for {timed_recording.seconds:.1f} of {interval.seconds:.1f} s"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:

@@ -144,7 +144,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
         seconds - address_seconds - sampled_seconds - switch_seconds,
         max(_MIN_SECONDS, _divide(budgets["stacks-attached"], attached["stacks"])),
     )
-    # The CPU time between two sampled stacks.
+    # The CPU time between two sampled stacks, at most a second.
     clock_seconds = max(
         _divide(rates.cpu * stack_seconds * seconds_per_stack, budgets["clock"]),
         rates.cpu * stack_seconds / max_stacks,

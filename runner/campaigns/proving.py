@@ -235,7 +235,7 @@ class Prover(Struct):
         if base_revision is None or head_revision is None:
             return None
         self.observer.on_proof_start(base, head, case, self._compute_seconds_left())
-        self.comparisons[key] = None
+        self.comparisons[key] = None  # If it fails, it is not tried again.
         request_update, started_at = {"worth_proving": min_percent}, time.monotonic()
         try:
             result = self.pairs.compare(
@@ -260,7 +260,8 @@ class Prover(Struct):
             self.observer.on_failed_proof(base, head, str(refusal))
             return None
         self.comparisons[key] = decision
-        self.pair_seconds[case.name] = (time.monotonic() - started_at) / (len(result.head.samples) + 1)
+        n_executed_pairs = len(result.head.samples) + 1  # with the pair that warms up
+        self.pair_seconds[case.name] = (time.monotonic() - started_at) / n_executed_pairs
         self._record_verdict(base, head, decision, len(result.head.samples))
         return decision
 

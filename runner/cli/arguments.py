@@ -174,6 +174,7 @@ def add_workload_and_range(*, required: bool = False, may_be_commit: bool = Fals
         @click.argument("commit_range", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
         def wrapper(*, workload_name: str | None, commit_range: str | None, **parameters: Any) -> Any:
+            """Call the command with its words sorted into the workload and the range."""
             # click assigns a single word to the first argument, even if the word is a range.
             words = [word for word in (workload_name, commit_range) if word is not None]
             target = parse_target(words, may_be_commit=may_be_commit)

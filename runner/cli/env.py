@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         "--diff",
         nargs=2,
         metavar="BEFORE AFTER",
-        help="Compare two environments: files from `env --json`, saved reports, or run ids.",
+        help="Compare two environments, each a file from `env --json`, a saved report, or a run id.",
     ),
     json_option,
 )

@@ -67,6 +67,7 @@ def try_counting(host: HostProbe) -> CountingResult:
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )
+    # perf appends the modifier u to the name if it could count only in user space.
     if line and line[1].strip().isdecimal():
         return CountingResult(scope="user" if line[2] else "user+kernel")
     return _diagnose_failure(host, answer)

@@ -67,7 +67,7 @@ def check_timers(host: HostProbe) -> CheckResult:
     enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
     noisy_timers = [name for name in _NOISY_TIMERS if name in enabled]
     if not noisy_timers:
-        return make_ok("no known periodic maintenance")
+        return make_ok("no known periodic maintenance is active")
     return make_warning(
         f"periodic maintenance ({', '.join(noisy_timers)}) disturbs times and the page cache",
         f"on a dedicated host: sudo systemctl disable --now {' '.join(f'{name}.timer' for name in noisy_timers)}",

@@ -42,6 +42,15 @@ class TreeGuard:
     """
 
     def __init__(self, tree: Path, max_bytes: int, period: float = _CHECK_PERIOD_SECONDS) -> None:
+        """Note the resources at the start, with which those of every later check are compared.
+
+        Parameters
+        ----------
+        max_bytes
+            The number of bytes by which the tree may grow.
+        period
+            Seconds between two checks.
+        """
         self.problem = ""
         self._tree = tree
         self._max_bytes = max_bytes

@@ -21,6 +21,8 @@ from runner.execution.launcher import CREDENTIALS, GO_ON
 
 _MAX_ORDER_BYTES = 190_000
 """The largest number of bytes of a command with its variables; the buffer in ``launcher.c`` is slightly larger."""
+_MAX_ANSWER_BYTES = 200
+"""More than the launcher's answer has, which is "done", an exit status, and a number of nanoseconds."""
 _MAX_KILL_SECONDS = 5
 """Seconds to wait for the end of a command that was killed."""
 _LAST_OUTPUT_SECONDS = 0.2
@@ -76,7 +78,7 @@ class LoadCommands:
     def serve(self, _pid: int) -> bool:
         """Read how a command has ended; return whether the launcher can send more."""
         try:
-            fields = self._channel.recv(200).decode(errors="replace").split()
+            fields = self._channel.recv(_MAX_ANSWER_BYTES).decode(errors="replace").split()
         except BlockingIOError:
             return True
         except OSError:
@@ -215,6 +217,7 @@ class _Seal:
 
     def serve(self, _pid: int) -> bool:
         """Seal the sender of the message, which becomes the command, and let it continue; no more messages can come."""
+        # The text of the message is short, and does not matter.
         message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
             # The only control message consists of a level, a type, and the sender's credentials.

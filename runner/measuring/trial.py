@@ -160,6 +160,15 @@ class Trial:
     """
 
     def __init__(self, workload: Workload, subject: Subject, bench: Bench, tree: Path = Path()) -> None:
+        """Prepare to execute a case of a workload; nothing is executed yet.
+
+        Parameters
+        ----------
+        subject
+            What is measured: the case, and the revision with its build.
+        tree
+            The folder in which the revision was built.
+        """
         self.workload = workload
         self.subject = subject
         self._bench = bench

@@ -136,7 +136,7 @@ class Collector(Struct):
         if calls_file:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
             self.remarks.append(
-                f"one fault in {period} was recorded, so it is unknown which pages had already been touched"
+                f"only one fault in {period} was recorded, so it is unknown which pages had already been touched"
             )
         strace = None if permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         compiled_code = self._follow_compiled_code()
@@ -219,6 +219,7 @@ class Collector(Struct):
         self._execute_recorded(plans, compiled_code)
 
         def read() -> tuple[StackProfile, StackProfile]:
+            """Return the profiles of CPU time and of waiting time, both in nanoseconds."""
             running_stacks = count_stacks(compiled_code.name_functions(self._read_events(on_cpu_file, *STACK_FIELDS)))
             waiting_stacks = sum_blocked_time(
                 compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS))

@@ -52,6 +52,7 @@ class CodeMap:
     """The functions of one map. If an address was reused, it belongs to the latest function."""
 
     def __init__(self, content: bytes) -> None:
+        """Parse a map, whose lines have the form ``START SIZE NAME`` with hexadecimal numbers."""
         entries: list[tuple[int, int, str]] = []
         for match in _ENTRY.finditer(content):
             start, size = int(match[1], 16), int(match[2], 16)
@@ -199,7 +200,7 @@ def _resolve_overlaps(entries: Sequence[tuple[int, int, str]]) -> tuple[list[int
             index = indices_by_start[n_begun]
             heappush(latest_first, (-index, entries[index][1]))
             n_begun += 1
-        while latest_first and latest_first[0][1] <= address:
+        while latest_first and latest_first[0][1] <= address:  # the latest function has ended
             heappop(latest_first)
         names.append(entries[-latest_first[0][0]][2] if latest_first else "")
     return addresses, names

@@ -72,7 +72,7 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
 def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, ...]:
     """Return the options to record the address of one in ``period`` faults of a running process, without calls."""
     faults = f"page-faults/period={period},name=page-faults/"
-    # The other events are recorded only if every fault is: otherwise they belong to faults that are not in the recording.
+    # Record the other events only if every fault is recorded: otherwise most of them belong to faults that are not.
     exact = ("major-faults", *(EXCEPTION_TRACEPOINTS if error_codes else ())) if period == 1 else ()
     return ("-d", "-c", "1", *(word for event in (faults, *exact) for word in ("-e", event)))
 

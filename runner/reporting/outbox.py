@@ -26,6 +26,13 @@ class Outbox:
     def __init__(
         self, spool: Spool, send: Callable[[SpooledDocument], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
+        """Prepare to deliver documents.
+
+        Parameters
+        ----------
+        send
+            Sends a document to the service, or raises a :class:`FaultwatchError`.
+        """
         self.spool = spool
         self.error: FaultwatchError | None = None
         self.refused: dict[Path, str] = {}

@@ -36,6 +36,7 @@ class TreeRestorer:
     """
 
     def __init__(self, tree: Path, rules: KeepRules) -> None:
+        """Begin a session in which nothing has been executed yet; ``rules`` say which changes stay."""
         self.changes: Sequence[Change] = ()
         self._tree = tree
         self._keep_rules = rules

@@ -486,7 +486,7 @@ def _check_matrix(workload: Workload, file: Path) -> None:
     """Raise if a parameter has no values or repeats one, or if a point does not fit the matrix."""
     empty_parameters = [name for name, values in workload.matrix.items() if not values]
     if empty_parameters:
-        raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]}: no values")
+        raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]} has no values", "add one, or remove the key")
     for name, values in workload.matrix.items():
         occurrences = Counter(map(format_parameter, values))
         repeated_text = next((text for text, number in occurrences.items() if number > 1), None)

@@ -30,6 +30,7 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
     """
 
     def get_replacement(match: re.Match[str]) -> str:
+        """Return a single brace for a doubled one, or the value of the parameter that a placeholder names."""
         if match[0] in {"{{", "}}"}:
             return match[0][0]
         if match[1] is None:  # The match is a single brace.

@@ -103,6 +103,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
     for value, point, samples in zip_longest(values, points, (columns.samples or ())[: len(points)]):
         if value is None or not abs(value) < MAX_VALUE:  # None means failed, and NaN means skipped.
             continue
+        # The numbered names are for parameters without a name.
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
             case=make_case(
