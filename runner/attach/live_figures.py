@@ -166,7 +166,7 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
 
 
 def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
-    """Sample each thread once: whether it waits for the lock of its address space (``mmap_lock``), or for storage."""
+    """Sample each thread once: whether it waits for its process's mmap lock, or for storage."""
     samples = lock_waits = storage_waits = 0
     threads = (f"proc/{pid}/task/{name}/wchan" for pid in pids for name in list_threads(tree, pid))
     for file in islice(threads, _MAX_THREADS):

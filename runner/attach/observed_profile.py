@@ -244,6 +244,7 @@ class ProfileBuilder(Struct):
         """Return an anatomy in which the path of the program itself is relative, as in the frames of the stacks."""
 
         def make_sites_relative(sites: Iterable[Site]) -> tuple[Site, ...]:
+            """Return sites with relative paths of their frames and files."""
             return tuple(
                 site.model_copy(
                     update={"frame": self._make_relative(site.frame), "file": self._make_file_relative(site.file)}

@@ -147,6 +147,7 @@ def add_workload_argument(function: Any) -> Any:
     @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload)
     @functools.wraps(function)
     def wrapper(*, workload_name: str | None, **parameters: Any) -> Any:
+        """Call the command, unless its WORKLOAD is a range."""
         if workload_name and is_range(workload_name):
             raise click.UsageError(
                 f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."

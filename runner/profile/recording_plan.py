@@ -84,7 +84,7 @@ def build_calls_options() -> tuple[str, ...]:
 
 def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
     """Return the options to record an event with its stack."""
-    graph = "dwarf,8192" if call_graph == "dwarf" else call_graph
+    graph = "dwarf,8192" if call_graph == "dwarf" else call_graph  # with 8 KiB of the stack, from which perf unwinds it
     return ("-e", event, "-c", str(period), "--call-graph", graph)
 
 
