@@ -302,7 +302,7 @@ def list_file_runs(
             *(_add_expression(start_command, run) for run in input_runs),
             *stand_ins,
             *(_add_expression(start_command, run) for run in stand_ins),
-            *(_add_output(run) for run in input_runs[:1]),
+            *(_add_output(run) for run in input_runs[:1]),  # If one input fails with an output file, so do the others.
         ]
     return runs
 

@@ -63,6 +63,7 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
         return False
     if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
         return False
+    # By chance, every way to split the samples into two sides is equally likely, and few keep the sides apart.
     return is_apart(verdict) and comb(verdict.base.n + verdict.head.n, verdict.base.n) >= _MIN_SPLITS
 
 

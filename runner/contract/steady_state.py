@@ -112,11 +112,14 @@ def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
     rates = [window.rate for window in windows]
     directions = {later > earlier for earlier, later in pairwise(rates)}
     middle = len(rates) // 2
+    # A decline that is small enough for a steady server does not count as lower.
     return len(directions) > 1 and sum(rates[middle:]) >= (1 - MAX_STEADY_CHANGE) * sum(rates[:middle])
 
 
 def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
     """Return the unexplained faults per operation of the last window if the server still faults, otherwise None.
+
+    Faults are unexplained if there are more of them than pages by which the memory has grown.
 
     Both of the last two windows must show it: a single window may contain a rehash or a garbage collection.
     """

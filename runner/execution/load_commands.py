@@ -130,8 +130,8 @@ class LoadCommands:
             for stream in streams.companions:
                 program.add_companion(stream)
             try:
-                has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
-                if not has_ended:
+                command_has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
+                if not command_has_ended:
                     self._kill_command(program)
                 # Read what the command printed last.
                 program.wait_until(
@@ -142,7 +142,7 @@ class LoadCommands:
                 for stream in streams.companions:
                     program.remove_companion(stream)
             output, error = (stream.text for stream in streams.outputs)
-        if not has_ended or self._end_status is None:
+        if not command_has_ended or self._end_status is None:
             limit_seconds = deadline - started_at
             problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit_seconds:.0f} s"
             return CommandResult(problem, output, error, time.monotonic() - started_at, timed_out=not program.has_ended)

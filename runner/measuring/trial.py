@@ -298,7 +298,7 @@ class Trial:
         return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
-        """Execute the case once, after preparing the files that it mapped in earlier watched executions.
+        """Execute the case once without tracing it, after preparing the files that it mapped in earlier executions.
 
         Raises
         ------

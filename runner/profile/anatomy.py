@@ -423,7 +423,8 @@ class AnatomyBuilder(Struct):
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
         """Return the places with the most faults as sites; places with the same frame and kind are merged."""
-        # Look up more places than are returned, because several can have the same source line.
+        # Look up more places than are returned, because several can have the same source line. ``image`` identifies the
+        # process's memory between two executions of programs, and ``ip`` is the address of the instruction.
         leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (image, ip, place_text, *_), _ in leading_places:

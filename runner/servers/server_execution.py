@@ -246,7 +246,7 @@ class ServerExecution:
             after = read_process_figures(self._counted_program.list_processes())
             perf.end()
             readings = _fill_idle_counts(perf.read_readings()) | make_unsupported_readings(self._unknown_events)
-            if self._filters:
+            if self._filters:  # perf counts the waits for locks of the type rwsem, such as the mmap lock.
                 waits = readings.pop(LOCK_WAIT_EVENT)
                 if waits.value is not None:  # Where they cannot be counted, the metric is absent.
                     readings["rwsem-waits"] = waits
@@ -512,7 +512,7 @@ class ServerExecution:
 def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     """Return the readings with 0 for what perf did not count because the server did not run in the window at all.
 
-    The clock of the software is counted whenever a program runs: unlike counters of the hardware, it is always free.
+    perf counts the software event ``task-clock`` whenever a program runs: unlike a hardware counter, it is always free.
     """
     if readings["task-clock"].status is not Status.NOT_COUNTED:
         return dict(readings)
