@@ -131,7 +131,8 @@ class Prover(Struct):
         while True:
             answer = list_nominations()
             for power in answer.powers:
-                # An estimate until a comparison is measured. A power without a number of pairs is for the maximum.
+                # A power is the number of pairs that would prove a small rise, None above the maximum, and their
+                # duration. It serves as an estimate until a comparison is measured.
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
             if self.at_least_one and not self.comparisons and open_nominations:

@@ -353,12 +353,12 @@ def _refuse_incomplete_commit(
     kept_workload: "Workload | None",
     missing_submodules: tuple[str, ...],
 ) -> None:
-    """Refuse a commit if the clone lacks any part of it other than submodules that the build does not need."""
+    """Refuse a commit if the clone lacks a part of it that its build needs."""
     from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))
-    elif not missing_submodules:
+    elif not missing_submodules:  # Otherwise the new workload gets `incomplete = true`, so that it may lack any part.
         refuse_missing_parts(repository, (revision,))
 
 

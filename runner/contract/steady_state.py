@@ -135,6 +135,8 @@ def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
 def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
     """Return the growth of memory per operation in the last window, in bytes, if it is as fast as before; else None.
 
+    It is also None if there are clearly more faults than pages by which the memory has grown.
+
     All of the last windows must show it. A store that is being filled grows more slowly from window to window, because
     its load finds more and more keys that exist already.
     """

@@ -141,7 +141,7 @@ def check_limits(host: HostProbe) -> CheckResult:
         if name.endswith((".max", ".high")) and value != "max"
     ]
     if not limits:
-        return make_ok("no control group limits")
+        return make_ok("no control group sets a limit")
     return make_warning(
         f"control group: {', '.join(limits)}; at the limit, pages are dropped and fault again",
         "remove the limit, or use a dedicated host; each run records the limit",

@@ -111,7 +111,7 @@ class TrialFiles:
     def prepare_expected(self, program: Path) -> None:
         """Prepare the program's own file, and the files that the case mapped in earlier sessions.
 
-        If the first watched execution maps no further files, all were prepared already, and it need not be repeated.
+        If the first traced execution maps no further files, all were prepared already, and it need not be repeated.
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):

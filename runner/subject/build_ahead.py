@@ -114,6 +114,7 @@ class BuildAhead:
             self._next_commits.remove(commit)
         if not self._builds_all and not self._last_built_commit:
             self._last_built_commit = self._find_earlier_built_commit(commit)
+        # The last build, if it has read none of the files that have changed since.
         same_build = self._find_same_build(commit)
         if same_build:
             return same_build
