@@ -128,7 +128,7 @@ def _describe_missing_sides(verdict: MetricVerdict) -> str:
 
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
-    """Return in words whether a regression exceeds its budget."""
+    """Return in words whether a regression exceeds its budget; for the parameters, see :func:`describe_verdict`."""
     if isinstance(verdict.budget, str):  # a percentage, or "none"
         budget = verdict.budget
     else:
@@ -137,6 +137,6 @@ def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str
         return f"worse, perhaps over the budget of {budget}"
     if verdict.over_budget:
         return f"worse, budget {budget}"
-    if crept:
+    if crept:  # Only the total change since the baseline exceeds the budget.
         return f"worse, {since}, budget {budget}"
     return f"worse, within {budget}; {since}" if since else f"worse, within {budget}"
