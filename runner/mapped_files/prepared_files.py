@@ -119,7 +119,7 @@ class TrialFiles:
                 self._prepare_file(path)
 
     def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
-        """Prepare the files that a watched execution mapped.
+        """Prepare the files that an execution mapped whose faults and file lookups were recorded.
 
         Parameters
         ----------

@@ -101,7 +101,7 @@ class Outbox:
                 try:
                     self._send_document(document)
                 except FaultwatchError:
-                    raise storage_error from None
+                    raise storage_error from None  # The user can mend the disk more easily than the service.
 
     def _send_document(self, document: SpooledDocument) -> None:
         """Send a document; if the service refuses it, remember the reason."""
