@@ -53,7 +53,9 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
         marks = "".join(_SETTING_MARK if column in changed else _NO_MARK for column in range(n_columns))
         lines.append(f"{'settings':<{name_width}}{_GAP}{marks}")
     legend = "+ worse  - better  * both  ? suspected  | a setting changed"
-    lines.append(legend if commits_per_column == 1 else f"{legend}; each column stands for {commits_per_column:,} commits")
+    lines.append(
+        legend if commits_per_column == 1 else f"{legend}; each column stands for {commits_per_column:,} commits"
+    )
     n_hidden_cases = len(drifts_by_case) - len(shown_cases)
     if n_hidden_cases:
         lines.append(f"{n_hidden_cases:,} more case{'s' if n_hidden_cases != 1 else ''} moved less.")

@@ -177,7 +177,8 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
 def _read_sysbench(text: str) -> Iterator[_Benchmark]:
     """Read the output of sysbench, which has one percentile, by default the 95th, in milliseconds.
 
-    An operation is an event. If no time precedes the number of events, the text cannot be read: it would cause a division by 0.
+    An operation is an event. If no time precedes the number of events, the text cannot be read: it would cause a
+    division by 0.
     """
     seconds = 0.0
     # This one takes a percentile without a number of events, and is not yielded.
