@@ -64,7 +64,7 @@ def test_the_bisect_that_is_suggested_is_of_the_case_and_the_metric_that_drifted
 
 def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     show_history(HistorySummary(revisions=3, n_left_out=2), [], TARGET)
-    assert "2 commits of merged branches are left out" in (text := capsys.readouterr().out)
+    assert "2 commits from merged branches are left out" in (text := capsys.readouterr().out)
     assert "Use --all-parents to measure them as well" in text
     show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET)
     assert "left out" not in capsys.readouterr().out
