@@ -117,6 +117,7 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
 def _is_candidate_name(name: str) -> bool:
     """Return whether a built file may be a program of the project, judging by its path."""
     path = PurePosixPath(name)
+    # Cargo keeps the compiled build scripts of packages in target/…/build.
     is_build_script = "target" in path.parts and "build" in path.parts
     return (
         _GENERATED_FILES.isdisjoint(path.parts[:-1])
@@ -135,7 +136,7 @@ def _read_program(file: Path, name: str) -> BuiltProgram | None:
         return None
     if len(content) < _HEADER_BYTES or content[:4] != b"\x7fELF":
         return None
-    is_little_endian = content[5] == 1
+    is_little_endian = content[5] == 1  # the byte EI_DATA of the header
     (elf_type,) = struct.unpack_from("<H" if is_little_endian else ">H", content, _ELF_TYPE_OFFSET)
     # A position-independent executable has the type of a shared library, but unlike a library it has an interpreter.
     has_interpreter = any(word in content[:_HEAD_BYTES] for word in _INTERPRETER)
@@ -164,6 +165,7 @@ def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     """
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
+    # Compare whole parts of the path too, because "third_party" consists of two words.
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
         rank = _Rank.THIRD_PARTY
     elif (
@@ -270,6 +272,8 @@ def list_file_runs(
 ) -> list[RunProposal]:
     """Return the commands that give a program files of the project: inputs first, then files that stand in for them.
 
+    A command with ``needs_failures`` is only tried if earlier commands of the program failed.
+
     Parameters
     ----------
     program
@@ -281,9 +285,9 @@ def list_file_runs(
         for file in inputs
     ]
     runs = list(input_runs)
-    other = find_other_input(sources, inputs) if inputs else None
-    if other:
-        runs.append(RunProposal(f"{start_command} {other}", input_file=other, needs_failures=True))
+    other_input = find_other_input(sources, inputs) if inputs else None
+    if other_input:
+        runs.append(RunProposal(f"{start_command} {other_input}", input_file=other_input, needs_failures=True))
     pair = find_input_pair(inputs)
     if pair:
         # Programs that compare or combine files refuse a single one.
@@ -298,7 +302,7 @@ def list_file_runs(
             *(_add_expression(start_command, run) for run in input_runs),
             *stand_ins,
             *(_add_expression(start_command, run) for run in stand_ins),
-            *(_add_output(run) for run in input_runs[:1]),
+            *(_add_output(run) for run in input_runs[:1]),  # If one input fails with an output file, so do the others.
         ]
     return runs
 

@@ -91,6 +91,7 @@ def render_ci_file(
     action = action or find_action()
     location = system.choose_location(sources.files)
     text = _read_template(system.template)
+    # Remove the optional parts of the template that this project does not need.
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
@@ -109,6 +110,7 @@ _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 
 
 def _read_template(name: str) -> str:
+    """Return the text of a template in ``runner/ci/templates``."""
     return resources.files(ci).joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -124,4 +126,5 @@ def _fill_template(template: str, values: dict[str, str]) -> str:
                 "use only letters, digits and ._/+~:@- in this name, or pass --ci none",
             )
         template = template.replace(f"@{name}@", value)
+    # A step whose action the user still has to name gets a comment that says so.
     return _PLACEHOLDER_STEP.sub(rf"\1# TODO: {REPLACE_PLACEHOLDER}.\n\g<0>", template)

@@ -54,11 +54,13 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
     best = min(
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
-    is_alike = _find_alike(best)
-    if is_alike:
+    is_of_same_kind = _find_kind(best)
+    if is_of_same_kind:
         # Examples and tests are numerous and alike: the one with the most faults does the most work.
         alike = [
-            candidate for candidate in best_of_programs if is_alike(candidate) and candidate.did_work is best.did_work
+            candidate
+            for candidate in best_of_programs
+            if is_of_same_kind(candidate) and candidate.did_work is best.did_work
         ]
         return min(alike, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
     return best
@@ -74,7 +76,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     working = sorted(results, key=lambda candidate: not candidate.did_work)
     # The command without a file, with which the others are compared.
     first = next((candidate for candidate in working if not candidate.run.file), working[0])
-    # Prefer an input that the program reads.
+    # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.
     inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
     reading = [
         candidate
@@ -275,7 +277,7 @@ def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
     return _MAX_WEAK_PROGRAMS
 
 
-def _find_alike(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
+def _find_kind(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
     """Return the predicate for similar commands if a command is an example or a test program; otherwise None."""
     return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried)), None)
 
@@ -297,12 +299,13 @@ def _get_program_or_script(run: RunProposal) -> str:
     words = run.command.replace("'", " ").split()
     if words[:3] == ["sh", "-c", "exec"]:  # a shell redirects the program's standard input
         return words[3]
+    # If the command has a file, a word with such a suffix may be that file.
     scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
     return scripts[0] if scripts and not run.file else words[0]
 
 
 def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
-    """Return whether two executions of a program may have opened different files of the build."""
+    """Return whether two executions of a program opened different files of the build, or these are unknown."""
     return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
 
 

@@ -211,6 +211,7 @@ class FirstMeasurement:
                         candidate, (), "it does not open the file: it does the same with the name of a missing file"
                     )
                     if redirect_file_to_input(run) in variants:
+                        # This loop tries it after the plain redirection.
                         variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
                 if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, candidate, tree):
                     tried = TriedCommand(
@@ -220,6 +221,7 @@ class FirstMeasurement:
                     )
                 programs.setdefault(program, []).append(tried)
                 yield tried
+                # The next variant passes the file as standard input, which is needed only if this one did not read it.
                 if tried.run.is_server or (tried.faults and not _ignores_file(tried, earlier_results)):
                     break
 
@@ -314,7 +316,7 @@ class FirstMeasurement:
                 if server:
                     return server
             if variants:
-                break
+                break  # The help would only repeat the usage.
         return None
 
     def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
@@ -326,6 +328,7 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command to see whether it listens; return a proposal to measure it as a server, or None."""
+        # The status is that of its answer to an HTTP request, or 0 if it gives none.
         status, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
@@ -357,6 +360,7 @@ class FirstMeasurement:
 
         Among several ports, the first one that answers counts.
         """
+        # Start it as a server that counts as ready at once, with a load that does nothing.
         observed = replace(run, command=escape_braces(run.command), ready_command="true", load=LoadProposal("true"))
         workload = self._make_workload(proposal, observed, TRIAL_SECONDS)
         subject = Subject(self.repository.name, self.revision, list_cases(workload)[0])
@@ -387,13 +391,14 @@ class FirstMeasurement:
             with_variables = self._try_with_variables(variables, proposal, tried, tree)
             if not with_variables.faults:
                 continue  # the program fails with them
+            # An exact count that did not occur without the variables is their effect.
             if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried.faults:
                 # Any variable lengthens the beginning of the stack, and this alone can move a count.
                 with_meaningless_variable = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree)
                 is_unaffected = with_meaningless_variable.faults == with_variables.faults
                 return tried if is_unaffected else with_variables
-            min_spread = max(_compute_spread(with_variables), 1)
-            if min_spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
+            spread = max(_compute_spread(with_variables), 1)
+            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = with_variables
         return narrowest
 
@@ -532,6 +537,7 @@ class FirstMeasurement:
         run
             A command whose standard input is redirected to its file.
         """
+        # The command has the form "sh -c 'exec PROGRAM < FILE'", so it ends with a quote.
         start, _, _ = run.command.rpartition(f" < {run.file}")
         without_content = replace(run, command=f"{start} < {os.devnull}'")
 
@@ -593,6 +599,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # The command is for a program that has refused every file.
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True
+    # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
 
 
@@ -663,6 +670,7 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
 def _split_at_file(run: RunProposal) -> tuple[str, str]:
     """Return a command up to its file, where another option can be inserted, and the rest of it."""
     redirection = " <" if is_redirected(run) else ""
+    # The command may contain the larger input that was made from its file.
     for file in (run.file, name_larger_file(run.file)) if run.file else ():
         start, separator, _ = run.command.partition(f"{redirection} {file}")
         if separator:

@@ -72,8 +72,8 @@ def assess_exactness(
     return Exactness(
         exact=False,
         sentence=f"{low:,} to {high:,} minor faults in {len(counts)} {executions}: the count varies without a code "
-        f"change. {remedy} {_describe_next_step(is_server=is_server)} Otherwise comparisons need more {executions}."
-        f"{_describe_power(counts, seconds)}",
+        f"change. {remedy} {_describe_next_step(is_server=is_server)} While it varies, comparisons need more "
+        f"{executions}.{_describe_power(counts, seconds)}",
     )
 
 

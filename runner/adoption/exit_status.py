@@ -26,7 +26,7 @@ def accept_result_status(run: RunProposal, problem: str) -> RunProposal | None:
     match = _STATUS.search(problem)
     if not match or int(match[1]) not in _SOLVER_STATUSES or PurePosixPath(run.file).suffix not in _SOLVER_KINDS:
         return None
-    if "'" in run.command:
+    if "'" in run.command:  # It cannot be quoted below.
         return None
     command = f"sh -c '{run.command}; test $? -eq {match[1]}'"
     return replace(run, command=command, program=get_program(run))

@@ -160,6 +160,11 @@ def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[st
     """Return the first few files; if the best folders contain more, the largest of those and a spread of the others.
 
     Files are taken from the whole alphabet, because files with similar names are alike.
+
+    Parameters
+    ----------
+    ranked
+        Sorted pairs: the rank of the file's folder (the lowest is the best), and its path.
     """
     best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
     if len(best) <= _MAX_FILES_OF_KIND:
@@ -234,7 +239,7 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
         return True
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
-        return kind == "c" and program.endswith("cc")
+        return kind == "c" and program.endswith("cc")  # a C compiler, such as tcc
     names = (program, project)
     if kind == "py":
         # "py" at the beginning of a name only says that the project is written in Python.

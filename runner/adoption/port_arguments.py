@@ -24,7 +24,7 @@ _PLACEHOLDERS = (
 )
 """Names of a usage, in lower case, and what takes their place."""
 _OPTION = re.compile(r"(?<![\w-])(-{1,2}[a-zA-Z][\w-]{0,40})(?:(=|[ \t])\[?<?\[?([a-zA-Z:][\w:.-]{0,40}))?")
-"""An option, its separator, and the word after it, which may stand for its value."""
+"""An option, its separator, and the word after it, which may stand for its value, as three groups."""
 _OPTION_NAME = re.compile(r"-{1,2}[a-zA-Z][\w-]{0,40}")
 _PORT_OPTION = re.compile(rf"-{{1,2}}{_PORT_NAME}", re.IGNORECASE)
 _LISTENS = re.compile(
@@ -46,7 +46,7 @@ def list_port_arguments(text: str, port: int) -> list[str]:
     options = _list_port_options(lines)
     variants: list[str] = []
     for usage in usages:
-        arguments = _fill_in(usage)
+        arguments = _fill_in_usage(usage)
         if arguments is None:
             continue
         if "{port}" in arguments:
@@ -80,7 +80,7 @@ def _list_usages(lines: Sequence[str]) -> list[list[str]]:
     return usages
 
 
-def _fill_in(words: Sequence[str]) -> str | None:
+def _fill_in_usage(words: Sequence[str]) -> str | None:
     """Return the arguments that a usage requires, and an optional port, with ``{port}`` for the port.
 
     None if the meaning of a required argument is unknown.
@@ -94,6 +94,7 @@ def _fill_in(words: Sequence[str]) -> str | None:
             if option and "{port}" not in " ".join(arguments):
                 arguments.append(option)
             elif not word.startswith("[-"):
+                # Of the optional arguments, only the port is needed.
                 value = _fill_in_name(word)
                 arguments += [value] if value and "{port}" in value else []
             continue
@@ -136,7 +137,7 @@ def _is_option_line(line: str) -> bool:
 
 def _find_port_option(line: str, description: str) -> str:
     """Return the option of a line that sets the port, with ``{port}`` for the port; empty if there is none."""
-    matches = list(_OPTION.finditer(line))
+    matches = list(_OPTION.finditer(line))  # The groups are an option, its separator, and the name of its value.
     for match in matches:
         if _PORT_OPTION.fullmatch(match[1]):
             return f"{match[1]}{'=' if match[2] == '=' else ' '}{{port}}"
@@ -146,6 +147,7 @@ def _find_port_option(line: str, description: str) -> str:
             return f"{match[1]}{'=' if match[2] == '=' else ' '}{value}"
     if matches and _DEFAULT_ADDRESS.search(description):
         return f"{matches[0][1]} 127.0.0.1:{{port}}"
+    # The usual letter for a port may have another meaning, unless the description says that the server listens there.
     if matches and matches[0][1] in {"-p", "-P"} and _LISTENS.search(description):
         return f"{matches[0][1]} {{port}}"
     return ""

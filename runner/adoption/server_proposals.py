@@ -379,6 +379,7 @@ def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: S
     while words and PurePosixPath(words[0]).name in _WRAPPERS:
         del words[0]
     text = " ".join(words)
+    # The values of variables, which are marked by "$", are unknown.
     if not words or len(text) > _MAX_COMMAND_CHARACTERS or not text.isprintable() or "$" in text:
         return []
     name = PurePosixPath(words[0]).name

@@ -67,7 +67,7 @@ def _get_path(build: BuildProposal) -> str:
 
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better version than there; None if there is neither."""
-    if tool not in VERSION_ARGUMENT:
+    if tool not in VERSION_ARGUMENT:  # Its version is unknown, so no file is better than another.
         return find_tool_outside(tool, path)
     toolchain = choose_toolchain(list_toolchains(tool, path), build.min_versions.get(tool, ""))
     if toolchain is None:

@@ -70,7 +70,7 @@ def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list
     if not permissions.kernel:
         limits.append(
             "faults within system calls, the kernel's functions and waiting threads are not recorded, so the cost of "
-            "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or sudo"
+            "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or run the command with sudo"
         )
     if not permissions.tracepoints:
         remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if is_root else "run the command with sudo"

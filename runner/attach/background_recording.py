@@ -119,6 +119,15 @@ class LiveRecording:
         call_graph: CallGraph,
         permissions: RecordingPermissions,
     ) -> None:
+        """Prepare the recording.
+
+        Parameters
+        ----------
+        list_pids
+            Called repeatedly, because processes start and end meanwhile.
+        max_overhead
+            The largest share of the processes' time that recording may cost.
+        """
         self.stop = threading.Event()
         self.recordings = Recordings()
         self.cost_seconds = 0.0

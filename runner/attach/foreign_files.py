@@ -63,6 +63,7 @@ def make_file_view(program: LiveProgram) -> FileView:
             options=("--symfs", "/nonexistent", *_KERNEL_NAMES),
             are_files_missing=True,
         )
+    # The words after the root are the files to copy into the folder; those after "--" are the command to run then.
     copy_command = (
         "unshare",
         "--mount",
@@ -77,8 +78,8 @@ def make_file_view(program: LiveProgram) -> FileView:
     )
 
     def find_lines(module: str, offsets: Iterable[int]) -> Mapping[int, tuple[SourceLine, ...]]:
-        words = [*copy_command, module, "--", *sandbox_prefix]
-        return find_source_lines(f"{_FOLDER}{module}", offsets, words, program.get_outside_path(module))
+        prefix = [*copy_command, module, "--", *sandbox_prefix]
+        return find_source_lines(f"{_FOLDER}{module}", offsets, prefix, file=program.get_outside_path(module))
 
     return FileView(
         [*copy_command, *program.modules, "--", *sandbox_prefix], find_lines, ("--symfs", _FOLDER, *_KERNEL_NAMES)

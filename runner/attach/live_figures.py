@@ -148,7 +148,7 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
         user += numbers[10] + numbers[12]
         system += numbers[11] + numbers[13]
         if fields[0] in "ZX":
-            continue  # A zombie: its parent has not added its counts to its own yet.
+            continue  # A zombie has no threads and no memory, but its counts, which its parent does not have yet.
         threads += numbers[16]
         resident += numbers[20]
         processes += 1
@@ -166,7 +166,7 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
 
 
 def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
-    """Sample each thread once: whether it waits for the lock of its address space (``mmap_lock``), or for storage."""
+    """Sample each thread once: whether it waits for its process's mmap lock, or for storage."""
     samples = lock_waits = storage_waits = 0
     threads = (f"proc/{pid}/task/{name}/wchan" for pid in pids for name in list_threads(tree, pid))
     for file in islice(threads, _MAX_THREADS):
@@ -212,6 +212,6 @@ def _count_switches(tree: Tree, pid: int, threads: int) -> int:
     total = 0
     for name in names:
         fields = (tree.read_text(f"proc/{pid}/task/{name}/schedstat", 200) or "").split()
-        if len(fields) == 3 and fields[2].isdecimal():
+        if len(fields) == 3 and fields[2].isdecimal():  # the number of times that it was put on a processor
             total += int(fields[2])
     return total * threads // len(names) if names and threads > len(names) else total

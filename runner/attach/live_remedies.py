@@ -58,12 +58,14 @@ def is_in_heap(anatomy: Anatomy) -> bool:
 def can_have_effect(settings: Mapping[str, str], program: LiveProgram) -> bool:
     """Return whether settings can have an effect in a program with its allocator and runtime."""
     allocator = settings.get("allocator")
+    # Another allocator is a shared library that replaces the C library's heap.
     if allocator is not None and (
         program.runtime in RUNTIMES_WITH_OWN_HEAP
         or program.allocator in {"", allocator}
         or not program.uses_shared_libraries
     ):
         return False
+    # Only the allocator itself reads its variables and tunables.
     for pattern, variable_allocator in _VARIABLES_OF_ALLOCATORS.items():
         if program.allocator != variable_allocator and any(map(pattern.fullmatch, settings)):
             return False

@@ -131,6 +131,7 @@ def observe_processes(
                 time.sleep(poll_seconds)
                 poll_start = time.thread_time()
                 waits = waits.add(sample_waits(tree, processes.list_pids()))
+                # Sample the waits less often if that would take more than a small share of the time.
                 poll_cost = time.thread_time() - poll_start
                 poll_seconds = min(max(_MIN_POLL_SECONDS, poll_cost / _MAX_POLL_SHARE), _MAX_POLL_SECONDS)
                 now = time.monotonic()

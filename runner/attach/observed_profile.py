@@ -165,8 +165,8 @@ class ProfileBuilder(Struct):
         )
         tracing = TRACE_FIELDS if self.permissions.error_codes else ()
         events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))
-        # Earlier calls show which pages had been given back. But perf has read the mappings as they were after them, so
-        # calls that move memory, or the end of the heap, would be applied twice, and are left out.
+        # Earlier calls show which pages had been given back. But perf has read the mappings as these calls had left
+        # them, so calls that move memory, or the end of the heap, would be applied twice, and are left out.
         known_calls = (call for call in calls if call.time >= start or call.event not in _MOVING_CALLS)
         anatomy_builder.add_events(chain(timed_recording.guards, events), known_calls)
         # No total count is given (0), because the recorded faults are scaled later.
@@ -244,6 +244,7 @@ class ProfileBuilder(Struct):
         """Return an anatomy in which the path of the program itself is relative, as in the frames of the stacks."""
 
         def make_sites_relative(sites: Iterable[Site]) -> tuple[Site, ...]:
+            """Return sites with relative paths of their frames and files."""
             return tuple(
                 site.model_copy(
                     update={"frame": self._make_relative(site.frame), "file": self._make_file_relative(site.file)}
@@ -305,7 +306,7 @@ def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) ->
     except FaultwatchError as error:
         if not n_events:
             raise
-        add_remark(f"one recording was read up to its event {n_events:,} only: {error}")
+        add_remark(f"one recording could be read only up to event {n_events:,}: {error}")
 
 
 def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:
@@ -333,12 +334,12 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
         part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
     n_faults = f"{interval.used_figures.faults:,}"
-    return f"{part}; the memory, touch and place tables are scaled to the {n_faults} of the whole time"
+    return f"{part}; the memory, touch and place tables are scaled to the {n_faults} faults of the whole time"
 
 
 def _describe_calls(timed_recording: TimedRecording, interval: Interval) -> str:
     """Return for how long calls were recorded: unlike the faults, they are not scaled to the whole observation."""
-    return f"system calls are those of {timed_recording.seconds:.1f} of {interval.seconds:.1f} s"
+    return f"system calls were recorded for {timed_recording.seconds:.1f} of {interval.seconds:.1f} s"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:

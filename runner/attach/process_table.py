@@ -108,4 +108,5 @@ def _read_group(tree: Tree, pid: int) -> str:
         controllers, _, path = controllers_and_path.partition(":")
         groups[controllers] = path
     memory_group = next((path for controllers, path in groups.items() if "memory" in controllers.split(",")), "")
+    # The unified hierarchy lists no controllers.
     return groups.get("", "") or memory_group or groups.get("name=systemd", "")

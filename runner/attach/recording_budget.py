@@ -144,6 +144,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
         seconds - address_seconds - sampled_seconds - switch_seconds,
         max(_MIN_SECONDS, _divide(budgets["stacks-attached"], attached["stacks"])),
     )
+    # The CPU time between two sampled stacks, at most a second.
     clock_seconds = max(
         _divide(rates.cpu * stack_seconds * seconds_per_stack, budgets["clock"]),
         rates.cpu * stack_seconds / max_stacks,
@@ -164,10 +165,10 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     )
 
 
-def _choose_period(expected_events: float, max_stacks: int, affordable_stacks: float) -> int:
-    """Return the smallest N for which stacks of one in N expected events are neither too many nor too expensive."""
-    stack_count = min(float(max_stacks), max(1.0, affordable_stacks))
-    return max(1, math.ceil(expected_events / stack_count))
+def _choose_period(expected_events: float, max_records: int, affordable_records: float) -> int:
+    """Return the smallest N for which records of one in N expected events are neither too many nor too expensive."""
+    record_count = min(float(max_records), max(1.0, affordable_records))
+    return max(1, math.ceil(expected_events / record_count))
 
 
 def _divide(budget: float, price: float) -> float:

@@ -218,6 +218,7 @@ def _restrict_to_metric(
     """Restrict a decision function: its decisions request further measurements only if the given metric needs them."""
 
     def decide_by_metric(request: ComparisonRequest) -> Comparison:
+        """Compare all metrics, but let only the given one ask for more pairs, other builds or another place."""
         comparison = decide(request)
         verdicts = [verdict for verdict in comparison.metrics if verdict.metric == metric]
         is_undecided = any(verdict.verdict is Verdict.NEEDS_MORE_RUNS for verdict in verdicts)

@@ -80,6 +80,7 @@ class HistorySummary(Struct):
     """The results of the proofs; None if the command made none."""
 
     def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
+        """Return the summary of both; what describes the present state is that of ``other_summary``, the later one."""
         return HistorySummary(
             revisions=self.revisions + other_summary.revisions,
             n_stored=self.n_stored + other_summary.n_stored,
@@ -150,6 +151,7 @@ class HistoryMeasurement(Struct, frozen=True):
             self.service.send_revisions(self.repository.name, (), patches=patches)
 
         def measure_planned(planned_runs: Sequence[PlannedRun], n_stored: int) -> None:
+            """Measure these runs, send the report of each, and count its outcome in the summary."""
             observer.on_plan(planned_runs, n_stored, len(planned_runs) * executions_per_run)
             for report, executions in self._measure_all(planned_runs, revisions, levels_by_case, observer):
                 if self.store_report:
@@ -286,7 +288,8 @@ class HistoryMeasurement(Struct, frozen=True):
             planned_runs += partial_plan.runs
             n_stored += partial_plan.stored
             n_stored_failures += partial_plan.stored_failures
-        # Sort all plans by revision, because one build serves all cases. Anchors outside of the range come first.
+        # Sort all plans by revision, because one build serves all cases. An anchor, which links the range to runs in an
+        # earlier environment, may be outside of the range, and then comes first.
         position = {revision.commit: index for index, revision in enumerate(revisions)}
         planned_runs.sort(key=lambda run: position.get(run.revision, -1))
         return Plan(runs=tuple(planned_runs), stored=n_stored, stored_failures=n_stored_failures)

@@ -131,7 +131,8 @@ class Prover(Struct):
         while True:
             answer = list_nominations()
             for power in answer.powers:
-                # An estimate until a comparison is measured. A power without a number of pairs is for the maximum.
+                # A power is the number of pairs that would prove a small rise, None above the maximum, and their
+                # duration. It serves as an estimate until a comparison is measured.
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
             if self.at_least_one and not self.comparisons and open_nominations:
@@ -235,7 +236,7 @@ class Prover(Struct):
         if base_revision is None or head_revision is None:
             return None
         self.observer.on_proof_start(base, head, case, self._compute_seconds_left())
-        self.comparisons[key] = None
+        self.comparisons[key] = None  # If it fails, it is not tried again.
         request_update, started_at = {"worth_proving": min_percent}, time.monotonic()
         try:
             result = self.pairs.compare(
@@ -260,7 +261,8 @@ class Prover(Struct):
             self.observer.on_failed_proof(base, head, str(refusal))
             return None
         self.comparisons[key] = decision
-        self.pair_seconds[case.name] = (time.monotonic() - started_at) / (len(result.head.samples) + 1)
+        n_executed_pairs = len(result.head.samples) + 1  # with the pair that warms up
+        self.pair_seconds[case.name] = (time.monotonic() - started_at) / n_executed_pairs
         self._record_verdict(base, head, decision, len(result.head.samples))
         return decision
 

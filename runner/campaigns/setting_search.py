@@ -81,6 +81,7 @@ class ConfiguredCase(Struct, frozen=True):
         capture = self.bench.capture
 
         def capture_with_build(state: ProcessState) -> Environment:
+            """Return the captured environment with the changed variables of the build, which it does not contain."""
             environment = capture(state)
             return Environment(settings=environment.settings | build_settings) if build_settings else environment
 

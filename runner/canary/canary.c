@@ -21,11 +21,11 @@
 /* With pages of 64 KiB a huge page has 512 MiB. */
 #define LARGEST_HUGE_PAGE ((size_t)32 << 20)
 
-/* Prime numbers, so that a wrong sum does not look like a part left out. */
+/* The pages of each kind: prime numbers, so that a wrong sum does not look as if a kind had been left out. */
 enum { ANONYMOUS = 1009, ON_FILE = 211, COPIES = 503, HUGE = 3 };
 
 static size_t page, huge_page; /* bytes */
-static pid_t other = -1;
+static pid_t other = -1; /* The child that shares the pages to be copied; -1 if there is none. */
 
 static void *fail(const char *what)
 {
@@ -33,15 +33,17 @@ static void *fail(const char *what)
     exit(1);
 }
 
+/* Map memory that gets no huge pages, so that each of its pages can fault alone; NULL if the kernel refuses. */
 static char *map(size_t bytes, int flags, int file)
 {
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    madvise(memory, bytes, MADV_NOHUGEPAGE); /* refused where the kernel has none: then there is nothing to refuse */
+    madvise(memory, bytes, MADV_NOHUGEPAGE); /* May fail where the kernel has no huge pages; then it is not needed. */
     return memory;
 }
 
+/* Write one byte to each page. */
 static void touch(char *memory, size_t pages)
 {
     for (size_t i = 0; i < pages; i++)
@@ -87,7 +89,7 @@ static char *copied(void)
     if (other == 0)
         for (;;)
             raise(SIGSTOP);
-    /* Its own faults are counted too, and are not to be foretold: it has them all behind it once it has stopped. */
+    /* The child's own faults would be counted, and their number is unknown: once it has stopped, it takes no more. */
     if (other < 0 || waitpid(other, NULL, WUNTRACED) != other)
         fail("fork");
     return memory;
@@ -111,6 +113,7 @@ static char *huge(const char **missing)
     char *memory = mmap(NULL, (HUGE + 1) * huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         fail("huge");
+    /* Round up to a multiple of the size of a huge page, for which one more was mapped. */
     memory = (char *)(((size_t)memory + huge_page - 1) & ~(huge_page - 1));
     if (madvise(memory, HUGE * huge_page, MADV_HUGEPAGE) != 0)
         return NULL;
@@ -136,6 +139,7 @@ static size_t bytes_in_huge_pages(const char *memory)
     return kib << 10;
 }
 
+/* Return whether a kind is among the arguments. */
 static int asked(int count, char **names, const char *name)
 {
     for (int i = 1; i < count; i++)
@@ -144,6 +148,7 @@ static int asked(int count, char **names, const char *name)
     return 0;
 }
 
+/* Print the line of a kind: its faults, or why this host cannot have it. */
 static void tell(const char *kind, int faults, const char *missing)
 {
     if (missing)

@@ -15,6 +15,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
 
 
 def _choose_location(files: Collection[str]) -> FileLocation:
+    """Return where the workflow is written: in Gitea's folder if the project has one, otherwise in Forgejo's."""
     folder = ".gitea" if find_marked_file(files, ".gitea/") else ".forgejo"
     return FileLocation(f"{folder}/workflows/faultwatch.yml", "register a runner with the label faultwatch:host")
 

@@ -9,9 +9,10 @@ _WORKFLOW = ".github/workflows/faultwatch.yml"
 
 
 def _read_job(environment: Mapping[str, str]) -> CiJob | None:
-    return (
-        None if is_forgejo(environment) else read_actions_job(environment, "github", environment.get("GITHUB_RUN_ID"))
-    )
+    """Return the job of GitHub Actions that runs this command; None elsewhere."""
+    if is_forgejo(environment):  # It sets the same variables.
+        return None
+    return read_actions_job(environment, "github", environment.get("GITHUB_RUN_ID"))
 
 
 def _choose_hosted_location(_: Collection[str]) -> FileLocation:

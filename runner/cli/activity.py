@@ -141,6 +141,7 @@ def _show_bar(activity: Activity) -> Iterator[None]:
         task = progress.add_task(escape_text(activity.text), total=None, left="")
 
         def update() -> None:
+            """Draw the present state of the activity."""
             progress.update(
                 task,
                 description=escape_text(activity.text),

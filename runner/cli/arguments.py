@@ -147,6 +147,7 @@ def add_workload_argument(function: Any) -> Any:
     @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload)
     @functools.wraps(function)
     def wrapper(*, workload_name: str | None, **parameters: Any) -> Any:
+        """Call the command, unless its WORKLOAD is a range."""
         if workload_name and is_range(workload_name):
             raise click.UsageError(
                 f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."
@@ -174,6 +175,7 @@ def add_workload_and_range(*, required: bool = False, may_be_commit: bool = Fals
         @click.argument("commit_range", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
         def wrapper(*, workload_name: str | None, commit_range: str | None, **parameters: Any) -> Any:
+            """Call the command with its words sorted into the workload and the range."""
             # click assigns a single word to the first argument, even if the word is a range.
             words = [word for word in (workload_name, commit_range) if word is not None]
             target = parse_target(words, may_be_commit=may_be_commit)

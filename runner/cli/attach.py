@@ -164,6 +164,7 @@ def command(
     )
 
     def show() -> None:
+        """Print what was observed, and how to compare a later observation with it."""
         from rich.console import Console
 
         from runner.cli.formatting import escape_text
@@ -236,7 +237,10 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
     recordings = outcome.recordings
     has_recordings = bool(recordings.addresses or recordings.stacks)
     if not has_recordings and outcome.reason:
-        raise FaultwatchError(f"{outcome.reason} before anything was recorded", "perf takes a second or two to attach")
+        raise FaultwatchError(
+            f"{outcome.reason} before anything was recorded",
+            "observe the process for longer: perf takes a second or two to attach",
+        )
     if not has_recordings and recordings.problems:
         raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")
     with show_activity("reading what was recorded"):

@@ -55,7 +55,11 @@ _MAX_CANDIDATES = 20
         "--metric", "name", default="minor-faults", show_default=True, metavar="NAME", help="The metric that moved."
     ),
     click.option(
-        "--min-difference", default=0.0, type=FiniteRange(0), metavar="N", help="The smallest difference that matters."
+        "--min-difference",
+        default=0.0,
+        type=FiniteRange(0),
+        metavar="N",
+        help="The smallest change to search for, in the unit of the metric.",
     ),
     click.option(
         "--proof/--no-proof",
@@ -67,7 +71,7 @@ _MAX_CANDIDATES = 20
         "--settings",
         "environment_pair",
         metavar="BEFORE..AFTER",
-        help="Search the differences between two environments at one revision: files from `env --json`, saved reports, "
+        help="Search the settings that differ between two environments: files from `env --json`, saved reports, "
         "or run ids.",
     ),
     click.option(
@@ -356,7 +360,7 @@ class _ProgressLines:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._activity(f"proving {state.answer.commit[:10]}")
-            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]}, interleaved as a proof"
+            text = f"{state.answer.commit[:10]}  with its parent {state.answer.parent[:10]}, interleaved, as a proof"
             print_message(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(name="doctor")
 @apply_options(
     click.option(
-        "--fix", "action", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
+        "--fix", "action", flag_value="fix", help="First apply, as root, the fixes that are safe and can be undone."
     ),
     click.option("--undo", "action", flag_value="undo", help="First restore everything as it was before --fix."),
     json_option,

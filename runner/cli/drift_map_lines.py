@@ -53,7 +53,9 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
         marks = "".join(_SETTING_MARK if column in changed else _NO_MARK for column in range(n_columns))
         lines.append(f"{'settings':<{name_width}}{_GAP}{marks}")
     legend = "+ worse  - better  * both  ? suspected  | a setting changed"
-    lines.append(legend if commits_per_column == 1 else f"{legend}; a column is {commits_per_column:,} commits")
+    lines.append(
+        legend if commits_per_column == 1 else f"{legend}; each column stands for {commits_per_column:,} commits"
+    )
     n_hidden_cases = len(drifts_by_case) - len(shown_cases)
     if n_hidden_cases:
         lines.append(f"{n_hidden_cases:,} more case{'s' if n_hidden_cases != 1 else ''} moved less.")
@@ -69,7 +71,7 @@ def _draw_line(drifts: Sequence[Mapping[str, Any]], column_of: Mapping[str, int]
 
 
 def _choose_mark(drift: Mapping[str, Any]) -> str:
-    """Return the mark of a drift: suspected (it wants a rerun), worse or better."""
+    """Return the mark of a drift: suspected (further runs have to confirm it), worse or better."""
     if drift.get("evidence", {}).get("wants_rerun"):
         return "?"
     return "+" if drift["direction"] == "regression" else "-"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         "--diff",
         nargs=2,
         metavar="BEFORE AFTER",
-        help="Compare two environments: files from `env --json`, saved reports, or run ids.",
+        help="Compare two environments, each a file from `env --json`, a saved report, or a run id.",
     ),
     json_option,
 )
@@ -66,7 +66,7 @@ def _print_differences(before: str, after: str, *, as_json: bool) -> None:
             [(name, old_value or "–", new_value or "–") for name, old_value, new_value in settings],
         )
     else:
-        click.echo("No difference.")
+        click.echo("No setting differs.")
     sys.exit(1 if settings else 0)
 
 

@@ -121,6 +121,7 @@ def command(
     judged_document = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | document
 
     def show() -> None:
+        """Print the service's answer and the comparisons that it judged."""
         if answer.judge:
             click.echo(strip_escape_sequences(answer.judge))
         # The commit of a merge exists only until this command ends.

@@ -20,7 +20,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 
 _REASON_LABELS = {
     Reason.ANCHOR: "measured again because the environment changed",
-    Reason.CROSS_MEASUREMENT: "cross-measured to separate the effects of commit and environment",
+    Reason.CROSS_MEASUREMENT: "measured in the other environment to separate the effects of commit and environment",
     Reason.RERUN: "measured again to confirm a level change",
 }
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}

@@ -105,8 +105,8 @@ def describe_skipped_commits(commits: int) -> str:
     """Return a remark that commits of merged branches are left out, and how to include them."""
     verb = "is" if commits == 1 else "are"
     return (
-        f"{format_count(commits, 'commit')} of merged branches {verb} left out, because a history follows the "
-        "first parents. --all-parents measures them as well."
+        f"{format_count(commits, 'commit')} from merged branches {verb} left out, because a history follows only "
+        "first parents. Use --all-parents to measure them as well."
     )
 
 
@@ -133,7 +133,8 @@ def show_drifts(
     for nomination in suspected_drifts[:_MAX_SUSPECTED]:
         _show_suspected(console, nomination, target)
     if len(suspected_drifts) > _MAX_SUSPECTED:
-        console.print(f"{len(suspected_drifts) - _MAX_SUSPECTED} more are suspected.", highlight=False)
+        count = format_count(len(suspected_drifts) - _MAX_SUSPECTED, "more drift")
+        console.print(f"{count} suspected.", highlight=False)
     for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         standing_text = "  within its budget" if drift.get("within_budget") else ""
@@ -166,7 +167,7 @@ def _show_suspected(console: Console, nomination: Nomination, target: TypedTarge
     console.print(
         f"[yellow]? suspected {escape_text(name)}[/] {format_value(name, before)} → {format_value(name, after)} "
         f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(nomination.case.name)}  "
-        f"at {nomination.head[:10]}\n    `{escape_text(compare_command)}` settles it",
+        f"at {nomination.head[:10]}\n    `{escape_text(compare_command)}` proves or refutes it",
         highlight=False,
         soft_wrap=True,
     )
@@ -212,7 +213,7 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
     if n_compared:
         console.print(
             f"{format_count(n_compared, 'comparison')} of two commits in {format_time_spent(proofs.seconds)}: "
-            f"{proofs.n_proven} differ, {proofs.n_refuted} do not, {proofs.n_undecided} undecided.",
+            f"{proofs.n_proven} with a difference, {proofs.n_refuted} without one, {proofs.n_undecided} undecided.",
             highlight=False,
             soft_wrap=True,
         )

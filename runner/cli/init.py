@@ -353,12 +353,12 @@ def _refuse_incomplete_commit(
     kept_workload: "Workload | None",
     missing_submodules: tuple[str, ...],
 ) -> None:
-    """Refuse a commit if the clone lacks any part of it other than submodules that the build does not need."""
+    """Refuse a commit if the clone lacks a part of it that its build needs."""
     from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))
-    elif not missing_submodules:
+    elif not missing_submodules:  # Otherwise the new workload gets `incomplete = true`, so that it may lack any part.
         refuse_missing_parts(repository, (revision,))
 
 
@@ -439,7 +439,10 @@ def _describe_weakness(tried: "TriedCommand") -> str:
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
-    """Return remarks on commands that promise better work than the proposed one, but failed or took too long."""
+    """Return remarks on promising commands that failed or took too long; none if the chosen one is promising itself.
+
+    A promising command probably does the work that users wait for, as a benchmark does.
+    """
     chosen_command = choice.tried
     if chosen_command.did_work and chosen_command.run.is_promising:
         return []

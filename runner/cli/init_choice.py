@@ -127,6 +127,7 @@ def choose_build_and_run(
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
+    # Prefer a larger input, made from the small one, if the program does more work with it.
     for with_file in list_commands_with_files(chosen_command, tried):
         larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command)
         if larger:
@@ -410,6 +411,7 @@ def _build_project(
             return proposal, tree
         print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
+        # A build that makes less of the project has no program either.
         proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
     if missing_part:
         raise FaultwatchError(

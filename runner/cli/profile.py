@@ -121,6 +121,7 @@ def command(
     documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 
     def show() -> None:
+        """Print the diagnosis, and then the profile, with its difference from the earlier one if there is one."""
         from runner.cli.profile_difference_tables import show_causes, show_difference
         from runner.cli.profile_tables import show_diagnosis, show_profile
 

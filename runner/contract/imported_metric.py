@@ -25,6 +25,7 @@ def name_imported_metric(title: str, unit: str, better: Better) -> str:
 
 def find_imported_metric(name: str) -> Metric | None:
     """Return the metric that a name describes, or None if it is not the name of an imported metric."""
+    # After the prefix, the name consists of the better direction, the unit and the title.
     parts = name.removeprefix(IMPORT_PREFIX).split(":", 2)
     if not name.startswith(IMPORT_PREFIX) or len(parts) < 3 or not parts[2]:
         return None

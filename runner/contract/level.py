@@ -88,10 +88,11 @@ def find_largest_side(n: int, alpha: float) -> int | None:
     """
     cumulative = 1 << (n + 1)
     binomial = 1
-    max_gain = 2 / alpha
+    max_gain = 2 / alpha  # 1 / p for each side's share of alpha, by which a test may exceed its stake
     for k in range(n, n // 2, -1):
         # `cumulative` becomes Σ_{j≤k} C(n+1, j), and `binomial` is C(n, k). Both are integers, which never overflow.
         cumulative -= comb(n + 1, k + 1)
+        # The gain of the test with k samples on one side is cumulative / ((n + 1) · binomial).
         if cumulative < max_gain * (n + 1) * binomial:
             return None if k == n else k
         binomial = binomial * k // (n - k + 1)

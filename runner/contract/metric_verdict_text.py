@@ -63,6 +63,7 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
         return False
     if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
         return False
+    # By chance, every way to split the samples into two sides is equally likely, and few keep the sides apart.
     return is_apart(verdict) and comb(verdict.base.n + verdict.head.n, verdict.base.n) >= _MIN_SPLITS
 
 
@@ -127,7 +128,7 @@ def _describe_missing_sides(verdict: MetricVerdict) -> str:
 
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
-    """Return in words whether a regression exceeds its budget."""
+    """Return in words whether a regression exceeds its budget; for the parameters, see :func:`describe_verdict`."""
     if isinstance(verdict.budget, str):  # a percentage, or "none"
         budget = verdict.budget
     else:
@@ -136,6 +137,6 @@ def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str
         return f"worse, perhaps over the budget of {budget}"
     if verdict.over_budget:
         return f"worse, budget {budget}"
-    if crept:
+    if crept:  # Only the total change since the baseline exceeds the budget.
         return f"worse, {since}, budget {budget}"
     return f"worse, within {budget}; {since}" if since else f"worse, within {budget}"

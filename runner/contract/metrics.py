@@ -63,7 +63,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the kernel took the program off a CPU. Depends on the host's other work.",
+        "How often the kernel took the program off a CPU. Depends on the host's other work.",
     ),
     Metric(
         "rwsem-waits",
@@ -72,8 +72,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times a thread of a server slept in its windows because another one held a reader-writer semaphore of the "
-        "kernel. The address-space lock (`mmap_lock`) is one; file and directory locks are others.",
+        "How often a thread of a server slept in its windows because another one held a reader-writer semaphore of the "
+        "kernel. The mmap lock is one; file and directory locks are others.",
     ),
     Metric(
         "cpu-migrations",
@@ -82,7 +82,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the program continued on another CPU. Depends on the host's other work.",
+        "How often the program continued on another CPU. Depends on the host's other work.",
     ),
     Metric(
         "task-clock",
@@ -162,8 +162,8 @@ _METRICS = (
             Kind.TIME,
             "lower",
             False,
-            f"The time within which {share} of a window's operations were done, as the load generator reports it; the "
-            "median of the windows.",
+            f"The time within which {share} of a window's operations were completed, as the load generator reports it; "
+            "the median of the windows.",
             views=MetricView.COMPARISON,
         )
         for name, title, share in (

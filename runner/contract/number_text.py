@@ -189,7 +189,7 @@ def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -
 def _format_number(value: Number, digits: int, unit: str) -> str:
     """Return a number with digit groups, and without meaningless digits.
 
-    Whole numbers, and counts with more than ``digits`` digits before the point, are written without a fraction.
+    Whole numbers, and counts with at least ``digits`` digits before the point, are written without a fraction.
     """
     if isinstance(value, int) or (value.is_integer() and abs(value) < _MAX_EXACT_FLOAT):
         return f"{int(value):,}".replace("-", _MINUS)

@@ -21,6 +21,7 @@ def make_id_at(moment: datetime, random_bytes: bytes) -> uuid.UUID:
     """
     milliseconds = round(moment.timestamp() * 1000)
     number = int.from_bytes(milliseconds.to_bytes(6, "big") + random_bytes, "big")
+    # Bits 76 to 79 are the version, bits 62 and 63 the variant.
     version_mask, variant_mask = 0xF << 76, 3 << 62
     version, variant = 7 << 76, 2 << 62
     return uuid.UUID(int=number & ~(version_mask | variant_mask) | version | variant)

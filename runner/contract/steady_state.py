@@ -112,11 +112,14 @@ def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
     rates = [window.rate for window in windows]
     directions = {later > earlier for earlier, later in pairwise(rates)}
     middle = len(rates) // 2
+    # A decline that is small enough for a steady server does not count as lower.
     return len(directions) > 1 and sum(rates[middle:]) >= (1 - MAX_STEADY_CHANGE) * sum(rates[:middle])
 
 
 def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
     """Return the unexplained faults per operation of the last window if the server still faults, otherwise None.
+
+    Faults are unexplained if there are more of them than pages by which the memory has grown.
 
     Both of the last two windows must show it: a single window may contain a rehash or a garbage collection.
     """
@@ -131,6 +134,8 @@ def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
 
 def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
     """Return the growth of memory per operation in the last window, in bytes, if it is as fast as before; else None.
+
+    It is also None if there are clearly more faults than pages by which the memory has grown.
 
     All of the last windows must show it. A store that is being filled grows more slowly from window to window, because
     its load finds more and more keys that exist already.

@@ -122,6 +122,13 @@ class _AnswerReader:
     """Looks paths up as the kernel does, component by component, and records the answer for each link on the way."""
 
     def __init__(self, program_tree: ProgramTree, made_paths: Iterable[str]) -> None:
+        """Prepare the caches.
+
+        Parameters
+        ----------
+        made_paths
+            Files that the program made. In a fresh tree, they do not exist yet.
+        """
         self._program_tree = program_tree
         self._tree = str(program_tree.tree)
         made_paths = [os.path.normpath(path) for path in made_paths]
@@ -306,7 +313,7 @@ def _list_attributes(path: str) -> Answer:
 
 def _find_data_extents(path: str, size: int) -> Answer:
     """Return the offsets at which the data extents of a file begin and end, as ``SEEK_DATA`` shows them."""
-    edges: list[int] = []
+    edges: list[int] = []  # the beginning and the end of each extent in turn
     with open_regular(path, may_be_link=False) as file:
         while not edges or edges[-1] < size:
             try:

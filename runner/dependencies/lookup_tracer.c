@@ -1,7 +1,7 @@
 /*
  * Run a command, and write down what it asks the kernel about files.
  *
- *     watch FILTER FILE FROM WHEN MOST COMMAND ARGUMENT...
+ *     lookup_tracer FILTER FILE FROM WHEN MOST COMMAND ARGUMENT...
  *
  * FILTER is a descriptor with the filter of system calls, which makes the kernel stop a process at those calls that ask
  * about a name, and only at those. FROM is "launch" where a launcher comes first: it asks for an empty name right before
@@ -59,10 +59,10 @@ enum action {
     OPEN = 1, STATE, NAME_STATE, LIST, DESCRIPTOR, MAKE, CHANGE, RENAME, LINK, EXECUTE, UNFOLLOWED, CONNECT, CLONE,
     CLONE3, ATTRIBUTES,
 };
-#define NONE 7 /* For a place among the arguments. */
+#define NONE 7 /* Instead of the index of an argument that the call does not have. */
 #define MOST_QUESTIONS 400000
 #define MOST_PROCESSES (1 << 22) /* The kernel's own limit. */
-#define LOOKING 100000L /* Nanoseconds. */
+#define LOOKING 100000L /* Nanoseconds for which the next stop is polled for before this process sleeps. */
 #define MOST_FILTER 8192 /* Instructions. */
 
 /* What PTRACE_GET_SYSCALL_INFO says; the headers of libraries call it differently. */
@@ -114,6 +114,7 @@ static int begun, early; /* Early: names are read before a call where that is en
 static unsigned long stops, most_stops;
 static pid_t first;
 
+/* Note why the program cannot be followed, unless a reason is known already: the first one is reported. */
 static void object(const char *why)
 {
     if (*objection == 0) {
@@ -124,6 +125,7 @@ static void object(const char *why)
 
 /* ---- What was asked ---- */
 
+/* Return a text's hash, much as FNV-1a does: each byte is mixed in by an exclusive or, then multiplied by a prime. */
 static uint64_t hash_of(const char *text)
 {
     uint64_t hash = 1469598103934665603ULL;
@@ -132,6 +134,7 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
+/* Double the hash table of questions. Its size is a power of two, and a question takes the next free place. */
 static void grow(void)
 {
     size_t room = question_room ? 2 * question_room : 1 << 14;
@@ -152,11 +155,12 @@ static void grow(void)
     question_room = room;
 }
 
+/* Add a question, of a kind as in the results, to the hash table, unless it is there already. */
 static void ask(char kind, const char *path)
 {
     char text[2 * PATH_MAX + 16];
     snprintf(text, sizeof text, "%c %s", kind, path);
-    if (2 * question_count >= question_room)
+    if (2 * question_count >= question_room) /* At least half of the places stay free, so a search is short. */
         grow();
     if (question_count >= MOST_QUESTIONS || question_room == 0) {
         object("it asks about too many files");
@@ -183,15 +187,15 @@ static int is_touched(struct process *process, uint64_t address)
         process->pages = open(place, O_RDONLY | O_CLOEXEC);
     }
     off_t offset = (off_t)(address / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof page);
-    return pread(process->pages, &page, sizeof page, offset) == sizeof page && page >> 63;
+    return pread(process->pages, &page, sizeof page, offset) == sizeof page && page >> 63; /* Bit 63: in memory. */
 }
 
-/* Read a name; return its length, or -1 if it cannot be read. */
+/* Read a name from a process's memory; return its length, or -1 if it cannot be read. */
 static ssize_t read_name(pid_t pid, uint64_t address, char *name)
 {
     size_t done = 0;
     while (done < PATH_MAX) {
-        size_t rest = 4096 - (address + done) % 4096;
+        size_t rest = 4096 - (address + done) % 4096; /* To the end of a page: the next one may not be mapped. */
         if (rest > PATH_MAX - done)
             rest = PATH_MAX - done;
         struct iovec here = {name + done, rest}, there = {(void *)(uintptr_t)(address + done), rest};
@@ -217,6 +221,7 @@ static void read_link(pid_t pid, const char *link, char *path)
         path[0] = 0;
 }
 
+/* The path of a file that a process has opened, or of its current folder for AT_FDCWD; empty as of read_link(). */
 static void read_descriptor(pid_t pid, int descriptor, char *path)
 {
     char link[32];
@@ -228,7 +233,7 @@ static void read_descriptor(pid_t pid, int descriptor, char *path)
     read_link(pid, link, path);
 }
 
-/* Make a name absolute: DESCRIPTOR is the folder to which it is relative. */
+/* Make a name absolute: DESCRIPTOR is the folder to which it is relative. Return whether that folder has a path. */
 static int make_absolute(pid_t pid, int descriptor, const char *name, char *path)
 {
     if (name[0] == '/') {
@@ -270,7 +275,7 @@ static int starts(const char *text, const char *with) { return strncmp(text, wit
 
 /*
  * Replace a name by which a process reaches its own files through the kernel's, as /proc/self/cwd/data, by what it leads
- * to. Return 0 for the kernel's own files, which are part of the environment, and 2 if the name was replaced.
+ * to. Return 0 for the kernel's own files, which are part of the environment, 2 if the name was replaced, otherwise 1.
  */
 static int leave_kernel(pid_t pid, char *path)
 {
@@ -286,8 +291,9 @@ static int leave_kernel(pid_t pid, char *path)
         if (!starts(path, own[i]) || (path[length] && path[length] != '/'))
             continue;
         snprintf(rest, sizeof rest, "%s%s", link[i], path + length);
-        if (starts(rest, "/task/"))
+        if (starts(rest, "/task/")) /* Another thread, perhaps: judged below as another process is. */
             break;
+        /* USED is the length of the part that is a link of the kernel, as "/cwd" or "/fd/3". */
         if (starts(rest, "/cwd") || starts(rest, "/exe"))
             used = 4;
         else if (starts(rest, "/root"))
@@ -310,7 +316,7 @@ static int leave_kernel(pid_t pid, char *path)
     return 0;
 }
 
-/* Open a name as a process sees it, without reading anything. */
+/* Open a name as a process sees it, without reading anything; return the descriptor, or -1 with errno set. */
 static int open_as(pid_t pid, const char *path, int options)
 {
     static int root = -1; /* That of all processes of the program: one that changes its root is not followed. */
@@ -378,17 +384,19 @@ static int exists(pid_t pid, const char *path)
     if (file >= 0)
         close(file);
     else if (errno != ENOENT && errno != ENOTDIR)
-        object("it cannot be seen whether a file that it makes was there before");
+        object("whether a file that it makes existed before is unknown");
     return file >= 0;
 }
 
 /* ---- Calls ---- */
 
+/* The filter's number for a call, from the lowest bit on: 4 bits for the action, 3 for the index of each argument. */
 static unsigned action_of(const struct call *call) { return call->what & 15; }
 static unsigned folder_of(const struct call *call) { return call->what >> 4 & 7; }
 static unsigned name_of(const struct call *call) { return call->what >> 7 & 7; }
 static unsigned flags_of(const struct call *call) { return call->what >> 10 & 7; }
 
+/* Return the flags that a call was given; 0 if it takes none. */
 static uint64_t flags(const struct call *call)
 {
     return flags_of(call) == NONE ? 0 : call->arguments[flags_of(call)];
@@ -418,7 +426,7 @@ static int is_of_host(pid_t pid, const struct call *call)
            (starts(address.sun_path, "/var/run/") || starts(address.sun_path, "/run/"));
 }
 
-/* After a call that returned a result. */
+/* Ask what a call asked, after it has returned a result, or as if it had. */
 static void after(pid_t pid, const struct call *call, int64_t result)
 {
     char path[2 * PATH_MAX], real[PATH_MAX];
@@ -475,7 +483,7 @@ static int is_readable(struct process *process, const struct call *call)
     uint64_t address = name == NONE ? 0 : call->arguments[name];
     if (early || address == 0)
         return 1;
-    /* A name at the end of a page may go on in the next one. */
+    /* A name at the end of a page may go on in the next one; this covers names of up to 256 bytes. */
     return is_touched(process, address) && is_touched(process, address + 255);
 }
 
@@ -503,7 +511,7 @@ static const char *interpreter_of(char *text, size_t length)
     return NULL;
 }
 
-/* Ask about a program, and about its interpreter. */
+/* Ask about a program, and about its interpreter, which may have one too: the kernel follows at most five. */
 static void ask_about_program(pid_t pid, const char *path, int depth)
 {
     char text[4097], place[64], absolute[2 * PATH_MAX];
@@ -525,7 +533,7 @@ static void ask_about_program(pid_t pid, const char *path, int depth)
         ask_about_program(pid, absolute, depth + 1);
 }
 
-/* Before a call. Return whether its end is awaited. */
+/* Ask what a call is going to ask, as far as that is known before it. Return whether its end has to be awaited. */
 static int before(struct process *process, const struct call *call)
 {
     char path[2 * PATH_MAX];
@@ -555,6 +563,7 @@ static int before(struct process *process, const struct call *call)
         return 0;
     case RENAME:
     case LINK: {
+        /* The old name comes first and the new one after it; where folders are given, each stands before its name. */
         unsigned step = folder == NONE ? 1 : 2, other = folder == NONE ? NONE : folder + 2;
         if (action_of(call) == RENAME && path_of(pid, call, folder, name, path))
             ask('m', path);
@@ -571,17 +580,17 @@ static int before(struct process *process, const struct call *call)
             ask_about_program(pid, path, 0);
         return 0;
     case UNFOLLOWED:
-        object("it uses a system call whose questions cannot be followed");
+        object("it uses a system call that the tracer does not follow");
         return 0;
     case CLONE:
         if (flags(call) & CLONE_UNTRACED)
-            object("it starts a process that nobody may follow");
+            object("it starts a process that must not be traced");
         return 0;
     case CLONE3: {
-        uint64_t first_word = 0;
+        uint64_t first_word = 0; /* The flags come first in the structure to which the argument points. */
         struct iovec here = {&first_word, 8}, there = {(void *)(uintptr_t)call->arguments[0], 8};
         if (process_vm_readv(pid, &here, 1, &there, 1, 0) != 8 || (first_word & CLONE_UNTRACED))
-            object("it starts a process that nobody may follow");
+            object("it starts a process that must not be traced");
         return 0;
     }
     }
@@ -590,6 +599,7 @@ static int before(struct process *process, const struct call *call)
 
 /* ---- Processes ---- */
 
+/* Let a stopped process go on, with a signal for it or 0; REQUEST says at which call it stops next. */
 static void resume(pid_t pid, int request, int signal)
 {
     ptrace(request, pid, 0, (long)signal);
@@ -634,6 +644,7 @@ static void stay_near(pid_t pid)
     sched_setaffinity(0, sizeof near, &near);
 }
 
+/* Handle a process that the filter has stopped before a call. */
 static void stopped_at_call(struct process *process)
 {
     pid_t pid = process->pid;
@@ -652,7 +663,7 @@ static void stopped_at_call(struct process *process)
         return;
     }
     if (begun && most_stops && ++stops > most_stops) {
-        objection = ""; /* Whoever reads the results has to know why the program was killed. */
+        objection = ""; /* This reason replaces an earlier one: it says why the program was killed. */
         object("it looks up files too often");
         /* Not the first alone: a server outlives its launcher, and would be followed for ever. */
         for (struct process *each = all; each; each = each->next)
@@ -663,6 +674,7 @@ static void stopped_at_call(struct process *process)
     resume(pid, process->is_waiting ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
 
+/* Handle a process that has stopped at the end of a call, for which before() wanted to wait. */
 static void stopped_after_call(struct process *process)
 {
     struct stop stop;
@@ -679,6 +691,7 @@ static void close_pages(struct process *process)
     process->pages = -1;
 }
 
+/* Return what is known of a process; a new entry if it is seen for the first time. */
 static struct process *process_of(pid_t pid)
 {
     struct process *process = processes[pid];
@@ -694,6 +707,7 @@ static struct process *process_of(pid_t pid)
     return process;
 }
 
+/* Remove the entry of a process that has ended. */
 static void forget(pid_t pid)
 {
     struct process *process = processes[pid];
@@ -709,9 +723,10 @@ static void forget(pid_t pid)
     processes[pid] = NULL;
 }
 
+/* Handle a stopped process by the reason for which it stopped, and let it go on. */
 static void handle(pid_t pid, int status)
 {
-    int signal = WSTOPSIG(status), event = status >> 16;
+    int signal = WSTOPSIG(status), event = status >> 16; /* As ptrace(2) defines the status of a traced process. */
     struct process *process = process_of(pid);
     if (begun && (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK))
         is_alone = 0;
@@ -719,7 +734,7 @@ static void handle(pid_t pid, int status)
         close_pages(process); /* They are those of the program before. */
     if (event == PTRACE_EVENT_SECCOMP)
         stopped_at_call(process);
-    else if (signal == (SIGTRAP | 0x80))
+    else if (signal == (SIGTRAP | 0x80)) /* PTRACE_O_TRACESYSGOOD sets this bit at a call. */
         stopped_after_call(process);
     else if (event == PTRACE_EVENT_STOP && (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
         resume(pid, PTRACE_LISTEN, 0);
@@ -768,6 +783,7 @@ static int follow(void)
 
 /* ---- Start and end ---- */
 
+/* Read the filter of system calls; return whether there is one. */
 static int read_filter(int descriptor, struct sock_fprog *filter)
 {
     static struct sock_filter instructions[MOST_FILTER];
@@ -776,6 +792,7 @@ static int read_filter(int descriptor, struct sock_fprog *filter)
     return filter->len > 0;
 }
 
+/* Become the command, in the child: with the filter if the parent writes 'f' (followed) to the gate. */
 static void become(int gate, const struct sock_fprog *filter, char **command)
 {
     char go = 0;
@@ -789,9 +806,10 @@ static void become(int gate, const struct sock_fprog *filter, char **command)
     close(gate);
     execvp(command[0], command);
     dprintf(STDERR_FILENO, "%s: %s\n", command[0], strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
+    _exit(errno == ENOENT ? 127 : 126); /* As a shell ends: the command was not found, or cannot be executed. */
 }
 
+/* Write the objection and all questions, as the head of this file says. */
 static void write_results(const char *file)
 {
     FILE *stream = fopen(file, "we");
@@ -832,8 +850,8 @@ int main(int count, char **words)
                    PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
     char go = 'f';
     if (!filtered || ptrace(PTRACE_SEIZE, first, 0, options) != 0) {
-        object("this host lets nobody follow it");
-        go = 'u';
+        object("this host does not let it be traced");
+        go = 'u'; /* unfollowed */
     }
     if (write(gate[1], &go, 1) != 1)
         return 2;

@@ -37,6 +37,7 @@ class LookupTracer:
     """
 
     def __init__(self, *, is_launched: bool, is_counted: bool) -> None:
+        """Prepare the tracer, which is set up when the context is entered."""
         self._start_mode = "launch" if is_launched else "start"
         self._is_counted = is_counted
         self._stack = ExitStack()
@@ -47,6 +48,7 @@ class LookupTracer:
         """Descriptors for the command to inherit."""
 
     def __enter__(self) -> Self:
+        """Build the prefix of the traced command. If tracing is impossible, the command runs without a prefix."""
         with ExitStack() as stack:
             try:
                 program = compile_program(_SOURCE, load_settings().programs)
@@ -60,7 +62,7 @@ class LookupTracer:
             options = (self._start_mode, filter_moment, str(max_calls))
             self._prefix = [str(program), str(descriptor), str(self._lookups_file), *options]
             self.inherited_descriptors = (descriptor,)
-            self._stack = stack.pop_all()
+            self._stack = stack.pop_all()  # Keep the descriptor and the folder until this context ends.
         return self
 
     def __exit__(

@@ -137,8 +137,11 @@ def _build_filter(includes_open_files: bool) -> bytes:
             if code & _ACTION_MASK == Action.DESCRIPTOR and not includes_open_files:
                 continue  # The file was opened by a call that is followed.
             add_rule(seccomp, context, name, _TRACE | code)
+        # A filter of the program itself could hide calls from this one.
         add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))
+        # A message with a destination address (argument 4) may look up the path of a socket.
         add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))
+        # In a mount namespace of its own, the program may see other files under the same paths.
         add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _CLONE_NEWNS, _CLONE_NEWNS))
         return export_filter(seccomp, context)
     finally:

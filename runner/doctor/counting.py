@@ -67,6 +67,7 @@ def try_counting(host: HostProbe) -> CountingResult:
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )
+    # perf appends the modifier u to the name if it could count only in user space.
     if line and line[1].strip().isdecimal():
         return CountingResult(scope="user" if line[2] else "user+kernel")
     return _diagnose_failure(host, answer)
@@ -91,7 +92,7 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if re.search(r"permission|permitted|paranoid|Access to performance", answer.text, re.IGNORECASE):
         return CountingResult(
             what="the kernel does not allow this process to count",
-            remedy="in a container: docker run --cap-add PERFMON, and if that is not enough "
+            remedy="in a container: docker run --cap-add PERFMON; if that is not enough, add "
             "--security-opt seccomp=unconfined",
         )
     if "<not supported>" in answer.text:

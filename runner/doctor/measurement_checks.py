@@ -70,7 +70,7 @@ def check_canary(host: HostProbe) -> CheckResult:
 def check_address_layout(host: HostProbe) -> CheckResult:
     """Check that address randomisation can be switched off for a process."""
     if host.tree.read_text("proc/sys/kernel/randomize_va_space") == "0":
-        return make_ok("switched off on this host")
+        return make_ok("randomisation is switched off on this host")
     if host.can_fix_layout():
         return make_ok("randomisation is switched off for measured processes")
     return make_warning(
@@ -83,9 +83,9 @@ def check_address_layout(host: HostProbe) -> CheckResult:
 def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
     """Check that a process can refuse transparent huge pages."""
     if host.can_refuse_huge_pages():
-        return make_ok("a process can refuse them")
+        return make_ok("a process can refuse huge pages")
     return make_warning(
-        'a process cannot refuse them: huge_pages = "never" in a workload has no effect',
+        'a process cannot refuse huge pages: `huge_pages = "never"` in a workload has no effect',
         "use kernel 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
     )
 

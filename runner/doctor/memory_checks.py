@@ -33,13 +33,13 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
     ]
     if not sizes_always_used and setting != "always":
         return make_ok(setting)
-    host_remedy = f"write never to all files with the name enabled below /{_THP_FOLDER}"
+    host_remedy = f"write `never` to all files named `enabled` below /{_THP_FOLDER}"
     if setting == "always":
         host_remedy = f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
     return make_warning(
         f"every program gets huge pages ({', '.join(sizes_always_used) or 'all sizes'}): "
         "counts depend on memory fragmentation",
-        f'set huge_pages = "never" in [run] of the workload file; or for the whole host: {host_remedy}',
+        f'set `huge_pages = "never"` in [run] of the workload file; or for the whole host: {host_remedy}',
     )
 
 
@@ -66,7 +66,7 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
     """Check that the kernel does not reclaim idle memory."""
     actions = _describe_damon_actions(host.tree)
     if actions in {None, "none"}:
-        return make_ok("is not reclaimed")
+        return make_ok("the kernel does not reclaim idle memory")
     return make_warning(
         f"DAMON applies {actions}; pages that it reclaims or splits fault again when they are used",
         "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state; "
@@ -141,7 +141,7 @@ def check_limits(host: HostProbe) -> CheckResult:
         if name.endswith((".max", ".high")) and value != "max"
     ]
     if not limits:
-        return make_ok("no control group limits")
+        return make_ok("no control group sets a limit")
     return make_warning(
         f"control group: {', '.join(limits)}; at the limit, pages are dropped and fault again",
         "remove the limit, or use a dedicated host; each run records the limit",

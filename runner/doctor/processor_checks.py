@@ -21,7 +21,7 @@ def check_governor(host: HostProbe) -> CheckResult:
     if value == "performance":
         return make_ok(value)
     return make_warning(
-        f"{value}: the clock follows the load, so times depend on what ran before",
+        f"{value}: the frequency follows the load, so times depend on what ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 
@@ -30,7 +30,7 @@ def check_turbo(host: HostProbe) -> CheckResult:
     """Check that turbo is off, because its frequency depends on the temperature."""
     value = cpu.read_turbo(host.tree)
     if value != "on":
-        return make_ok(value or "this system has no setting for it")
+        return make_ok(value or "this system has no setting for turbo")
     if host.tree.read_text(f"{_CPU}/intel_pstate/no_turbo") is not None:
         fix = f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
     else:
@@ -54,9 +54,9 @@ def check_clock(host: HostProbe) -> CheckResult:
 def check_watchdog(host: HostProbe) -> CheckResult:
     """Check that the watchdog does not use a hardware counter."""
     if host.tree.read_text("proc/sys/kernel/nmi_watchdog") != "1":
-        return make_ok("uses no hardware counter")
+        return make_ok("the watchdog uses no hardware counter")
     return make_warning(
-        "uses one hardware counter, so others may be multiplexed", "sudo sysctl -w kernel.nmi_watchdog=0"
+        "the watchdog uses one hardware counter, so others may be multiplexed", "sudo sysctl -w kernel.nmi_watchdog=0"
     )
 
 
@@ -67,7 +67,7 @@ def check_timers(host: HostProbe) -> CheckResult:
     enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
     noisy_timers = [name for name in _NOISY_TIMERS if name in enabled]
     if not noisy_timers:
-        return make_ok("no known periodic maintenance")
+        return make_ok("no known periodic maintenance is active")
     return make_warning(
         f"periodic maintenance ({', '.join(noisy_timers)}) disturbs times and the page cache",
         f"on a dedicated host: sudo systemctl disable --now {' '.join(f'{name}.timer' for name in noisy_timers)}",

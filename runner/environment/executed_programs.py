@@ -101,7 +101,7 @@ def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], b
         if not word.startswith("-"):
             yield word if "/" in word else f"./{word}"  # With a slash, it is a file, never a program of the host.
             return
-        if "c" in word and not word.startswith("--"):
+        if "c" in word and not word.startswith("--"):  # such as -c or -ec
             yield from _list_script_programs(next(remaining_arguments, ""), is_program)
             return
 

@@ -22,6 +22,7 @@ class BackgroundProgram:
     """
 
     def __init__(self, program: Program, directory: Path) -> None:
+        """Start the program in a folder."""
         self._started_at = time.monotonic()
         self._running = RunningProgram.start(program, directory, merge_streams=False)
         self._ended_by_companion = False
@@ -105,5 +106,6 @@ class BackgroundProgram:
             A companion wants the program to be ended.
         """
         for key, _ in self._selector.select(seconds):
+            # The registered function reads the stream or serves the companion; it returns whether more can come.
             if not key.data():
                 self._selector.unregister(key.fileobj)

@@ -42,6 +42,15 @@ class TreeGuard:
     """
 
     def __init__(self, tree: Path, max_bytes: int, period: float = _CHECK_PERIOD_SECONDS) -> None:
+        """Note the resources at the start, with which those of every later check are compared.
+
+        Parameters
+        ----------
+        max_bytes
+            The number of bytes by which the tree may grow.
+        period
+            Seconds between two checks.
+        """
         self.problem = ""
         self._tree = tree
         self._max_bytes = max_bytes
@@ -85,7 +94,8 @@ class TreeGuard:
         while not self._ended.wait(self._period):
             free_resources = FreeResources.measure(self._tree)
             self._reason = describe_shortage(self._resources_at_start, free_resources)
-            # An open file that was unlinked takes space, but is not found in the tree. The free space shows it.
+            # Walking the tree takes long, so do it only if the disk has lost as much space as the tree may grow by. The
+            # tree lacks files that were removed while open: only the shortage of free space, above, limits these.
             if not self._reason and self._resources_at_start.bytes - free_resources.bytes >= self._max_bytes:
                 used_bytes = count_used_bytes(self._tree)
                 if used_bytes is None or used_bytes - self._used_bytes_at_start > self._max_bytes:

@@ -1,5 +1,5 @@
 /*
- * Start a program at a given moment, and say what became of it.
+ * Start a program at a given moment, and say how it ended.
  *
  *     launch CHANNEL ORDERS PERSONALITY LIMITS USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
  *            [COPY FILE]... PATH ARGUMENT...
@@ -53,12 +53,12 @@
 #include <unistd.h>
 
 #define PATIENCE 250 /* Milliseconds that processes may go on after the program that left them behind. */
-#define ORDER_BYTES 200000
+#define ORDER_BYTES 200000 /* The longest order: a command with its variables. */
 #define MANY 1000 /* Children that are looked at in one round. */
 
-static int channel;
+static int channel; /* The runner reads it: how the program ended, or what was refused. */
 
-/* Say what cannot be done, and end. */
+/* Report to the runner what cannot be done, and end. */
 static void refuse(const char *what)
 {
     dprintf(channel, "refused %s: %s\n", what, strerror(errno));
@@ -92,6 +92,7 @@ static void set_limits(const char *triples)
     }
 }
 
+/* Write a text to a file of the kernel, or end. */
 static void put(const char *path, const char *text)
 {
     int file = open(path, O_WRONLY | O_CLOEXEC);
@@ -100,7 +101,7 @@ static void put(const char *path, const char *text)
     close(file);
 }
 
-/* Become a user without privileges, in a user namespace that has no other: processes are counted apart in it. */
+/* Become a user without privileges, in a new user namespace: there, its processes are counted apart from the host's. */
 static void become_user(long user, long group)
 {
     char map[100];
@@ -116,7 +117,7 @@ static void become_user(long user, long group)
     put("/proc/self/uid_map", map);
 }
 
-/* Be scheduled as any other process, whatever started this one: a stranger must not run before all of the host. */
+/* Be scheduled as any other process: a stranger's program must not inherit the runner's real-time priority. */
 static void become_ordinary(void)
 {
     struct sched_param none = {0};
@@ -133,12 +134,12 @@ struct confinement {
     rlim_t processes, file_bytes, data_bytes;
 };
 
-/* Give up what can be given up. */
+/* Set the limits; give up the privileges too if the program is to be confined. */
 static void confine(const struct confinement *most)
 {
     set_limits(most->limits);
     if (most->processes == 0)
-        return;
+        return; /* It is not to be confined. */
     become_ordinary();
     if (most->user >= 0)
         become_user(most->user, most->group);
@@ -161,6 +162,7 @@ static void lay_over(char **pairs, int count)
             refuse(pairs[i + 1]);
 }
 
+/* Return a time in microseconds. */
 static long long microseconds(struct timeval time)
 {
     return time.tv_sec * 1000000LL + time.tv_usec;
@@ -177,6 +179,7 @@ static void ask(void)
         _exit(125);
 }
 
+/* Execute the program when the runner allows it. The first round fails, and touches the pages that the second needs. */
 static void become(const char *path, char **arguments, char **variables)
 {
     const char *paths[] = {"", path};
@@ -292,14 +295,14 @@ static int wait_for_others(pid_t program)
 /* Wait until nothing of the program is left, after some milliseconds of waiting. */
 static void settle(int waited)
 {
-    while (waited < 4 * PATIENCE) {
+    while (waited < 4 * PATIENCE) { /* What SIGKILL has not ended by then is left. */
         end_loads();
         pid_t ended = take_in(-1);
-        if (ended < 0 && errno == ECHILD)
+        if (ended < 0 && errno == ECHILD) /* No child is left. */
             return;
         if (ended != 0)
             continue;
-        if (waited >= PATIENCE)
+        if (waited >= PATIENCE) /* Say only once what the program left behind. */
             end_children(waited == PATIENCE);
         usleep(1000);
         waited++;
@@ -309,6 +312,7 @@ static void settle(int waited)
 static pid_t load; /* The command beside the program; 0 if none runs. */
 static long long load_started; /* Nanoseconds. */
 
+/* Return the time of the monotonic clock. */
 static long long nanoseconds(void)
 {
     struct timespec now;
@@ -345,7 +349,7 @@ static void start_load(char *fields, char *end, const int *descriptors, const st
         sessions[session_count++ % MANY] = load;
     if (load != 0)
         return;
-    channel = STDERR_FILENO;
+    channel = STDERR_FILENO; /* The child reports a refusal in the errors of the command. */
     setsid();
     if (dup2(descriptors[0], STDOUT_FILENO) < 0 || dup2(descriptors[1], STDERR_FILENO) < 0)
         _exit(126);
@@ -361,7 +365,7 @@ static void start_load(char *fields, char *end, const int *descriptors, const st
     refuse("executing the command");
 }
 
-/* Take the end of the load, if it has ended or is to be awaited, and say how it ended. */
+/* Report how the load ended, if it has; without WNOHANG in OPTIONS, wait for its end. A load below 0 did not start. */
 static void finish_load(int orders, int options)
 {
     int status = 0;
@@ -371,6 +375,7 @@ static void finish_load(int orders, int options)
     load = 0;
 }
 
+/* Kill the load with its process group, and alone too: it may not have made its group yet. */
 static void kill_load(void)
 {
     if (load > 0) {

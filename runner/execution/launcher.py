@@ -85,7 +85,7 @@ class SimultaneousStart(Struct):
 
     def cancel(self) -> None:
         """Cancel the start of all programs, because one of them cannot be started."""
-        self.launch_count = 0
+        self.launch_count = 0  # so that no later call of :meth:`wait` starts a program
         for waiting_launch in self._waiting:
             waiting_launch.close()
 
@@ -202,7 +202,9 @@ class Launch:
             return False
         fields = message.decode(errors="replace").split()
         if fields[:1] == ["ready"] and self._started_at == 0 and not self._is_finishing:
-            program, _, _ = CREDENTIALS.unpack(control[0][2])  # The sender is the process that becomes the program.
+            # The only control message consists of a level, a type, and the credentials of the sender, which is the
+            # process that becomes the program.
+            program, _, _ = CREDENTIALS.unpack(control[0][2])
             self._answer_ready_message(program, fields[1:])
         elif fields[:1] == ["ended"]:
             self._store_account(fields[1:])

@@ -21,6 +21,8 @@ from runner.execution.launcher import CREDENTIALS, GO_ON
 
 _MAX_ORDER_BYTES = 190_000
 """The largest number of bytes of a command with its variables; the buffer in ``launcher.c`` is slightly larger."""
+_MAX_ANSWER_BYTES = 200
+"""More than the launcher's answer has, which is "done", an exit status, and a number of nanoseconds."""
 _MAX_KILL_SECONDS = 5
 """Seconds to wait for the end of a command that was killed."""
 _LAST_OUTPUT_SECONDS = 0.2
@@ -76,7 +78,7 @@ class LoadCommands:
     def serve(self, _pid: int) -> bool:
         """Read how a command has ended; return whether the launcher can send more."""
         try:
-            fields = self._channel.recv(200).decode(errors="replace").split()
+            fields = self._channel.recv(_MAX_ANSWER_BYTES).decode(errors="replace").split()
         except BlockingIOError:
             return True
         except OSError:
@@ -113,6 +115,7 @@ class LoadCommands:
         self._end_status = None
         started_at = time.monotonic()
         with _Streams(seal) as streams:
+            # An order consists of "start", the processors, the number of variables, these, the file, and the command.
             fields = [",".join(map(str, sorted(cpus))), str(len(variables))]
             fields += [f"{name}={value}" for name, value in variables.items()]
             order = b"".join(os.fsencode(field) + b"\0" for field in ("start", *fields, path, *command))
@@ -127,8 +130,8 @@ class LoadCommands:
             for stream in streams.companions:
                 program.add_companion(stream)
             try:
-                has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
-                if not has_ended:
+                command_has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
+                if not command_has_ended:
                     self._kill_command(program)
                 # Read what the command printed last.
                 program.wait_until(
@@ -139,7 +142,7 @@ class LoadCommands:
                 for stream in streams.companions:
                     program.remove_companion(stream)
             output, error = (stream.text for stream in streams.outputs)
-        if not has_ended or self._end_status is None:
+        if not command_has_ended or self._end_status is None:
             limit_seconds = deadline - started_at
             problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit_seconds:.0f} s"
             return CommandResult(problem, output, error, time.monotonic() - started_at, timed_out=not program.has_ended)
@@ -214,8 +217,10 @@ class _Seal:
 
     def serve(self, _pid: int) -> bool:
         """Seal the sender of the message, which becomes the command, and let it continue; no more messages can come."""
+        # The text of the message is short, and does not matter.
         message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
+            # The only control message consists of a level, a type, and the sender's credentials.
             command, _, _ = CREDENTIALS.unpack(control[0][2])
             self._seal(command)
             self._runner_end.send(GO_ON)
@@ -244,6 +249,7 @@ class _Streams:
         return [*self._unsent_descriptors, self._seal.command_end.fileno()]
 
     def close_sent(self) -> None:
+        """Close the descriptors that were sent, of which the launcher has its own copies."""
         while self._unsent_descriptors:
             os.close(self._unsent_descriptors.pop())
         self._seal.command_end.close()

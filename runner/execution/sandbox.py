@@ -256,7 +256,7 @@ def create_sandbox() -> Sandbox:
         except KeyError:
             raise FaultwatchError(f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}") from None
         if user.pw_uid == 0:
-            raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user")
+            raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user", "name another user")
         sandbox = Sandbox(user.pw_uid, user.pw_gid, readable_folders)
     _check_sandbox(sandbox)
     return sandbox

@@ -38,7 +38,7 @@ static void end_all(void)
         pid_t ended;
         while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
             ;
-        if (ended < 0 && errno == ECHILD)
+        if (ended < 0 && errno == ECHILD) /* No child is left. */
             return;
         int file = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t length = file < 0 ? 0 : read(file, list, sizeof list - 1);
@@ -62,7 +62,7 @@ static void end_all(void)
 static void reset_signals(void)
 {
     static const unsigned long default_action[8], no_signals; /* zeros, whatever the order of the action's fields */
-    for (int number = 1; number <= 64; number++)
+    for (int number = 1; number <= 64; number++) /* All signals that the kernel knows. */
         syscall(SYS_rt_sigaction, number, default_action, NULL, sizeof no_signals);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, sizeof no_signals);
 }

@@ -51,7 +51,7 @@ class Holder(Struct, frozen=True):
     def describe(self) -> str:
         """Return the user, the command and the start time of the process, and whether it is stopped."""
         if has_ended(self.process):
-            return f"a process that the ended process {self.process} left behind"
+            return f"a process left behind by process {self.process}, which has ended"
         started_at = read_start_time(self.process)
         owner = _get_user(self.process) + (
             f", running since {started_at.astimezone():%Y-%m-%d %H:%M:%S}" if started_at else ""

@@ -100,6 +100,7 @@ class _ProgressReporter:
         self._job.announce_runs()
 
     def on_run_stored(self, state: Search, report: Report) -> None:
+        """Report a run as progress."""
         runs_left = state.answer.runs_left - 1 if isinstance(state.answer, Measure) else None
         self._job.report_measured(_describe_run(report, self._metric), runs_left)
 
@@ -113,6 +114,7 @@ class _ProgressReporter:
         )
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
+        """Report the two runs of a proof as progress."""
         assert isinstance(state.answer, Prove)
         text = "; ".join(_describe_run(report, self._metric) for report in reports)
         self._job.report_measured(text, _RUNS_PER_PROOF * (state.answer.culprits_left - 1))

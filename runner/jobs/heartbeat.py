@@ -16,6 +16,8 @@ from runner.reporting.service_retries import RETRY_SECONDS
 
 _MAX_SENTENCE_CHARACTERS = 2000
 """The longest sentence that the contract accepts."""
+_MAX_REPORTED_RUNS = 1000
+"""The most runs that the contract accepts in one report of progress."""
 
 
 class JobStopped(Exception):
@@ -34,6 +36,15 @@ class Heartbeat:
         *,
         verbose: bool = False,
     ) -> None:
+        """Take over a job.
+
+        Parameters
+        ----------
+        lease
+            The job, and the service's permission to work on it, which every heartbeat extends.
+        claim
+            The request for the job, which is repeated if the service has declared the job lost.
+        """
         self._verbose = verbose
         self.job: Job = lease.job
         self._service, self._claim, self._print_message = service, claim, print_message
@@ -134,7 +145,8 @@ class Heartbeat:
 
     def _send_progress(self) -> None:
         """Report the progress of the job, and take the service's orders."""
-        progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
+        measured = tuple(self._unreported[:_MAX_REPORTED_RUNS])
+        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured})
         try:
             self._orders = self._service.report_progress(self.job.id, progress)
         except RequestRefused as error:
@@ -142,7 +154,7 @@ class Heartbeat:
         except FaultwatchError:
             return  # A later heartbeat reports it; until then, new runs are safe on disk.
         else:
-            del self._unreported[: len(progress.measured)]
+            del self._unreported[: len(measured)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
         """Claim the job again, because the service declared it lost when no heartbeat arrived."""

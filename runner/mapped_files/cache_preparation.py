@@ -93,7 +93,7 @@ class CachePreparer(Struct):
         return Preparation(CacheState.UNPREPARED, reason, lock=lock)
 
     def _is_prepared(self, descriptor: int, identity: tuple[int, ...]) -> bool:
-        """Return whether a file is in the prepared state already."""
+        """Return whether a file is in the prepared state already: each folio (a block of cached pages) is one page."""
         has_expected_folios = has_prepared_folios(descriptor)
         if has_expected_folios:
             self._prepared.add(identity)

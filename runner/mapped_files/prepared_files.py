@@ -111,7 +111,7 @@ class TrialFiles:
     def prepare_expected(self, program: Path) -> None:
         """Prepare the program's own file, and the files that the case mapped in earlier sessions.
 
-        If the first watched execution maps no further files, all were prepared already, and it need not be repeated.
+        If the first traced execution maps no further files, all were prepared already, and it need not be repeated.
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
@@ -119,7 +119,7 @@ class TrialFiles:
                 self._prepare_file(path)
 
     def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
-        """Prepare the files that a watched execution mapped.
+        """Prepare the files that an execution mapped whose faults and file lookups were recorded.
 
         Parameters
         ----------
@@ -215,7 +215,10 @@ class TrialFiles:
     def list_remarks(self) -> tuple[str, ...]:
         """Return one line for each problem, for people to read."""
         if self.faults is None:
-            return ("no execution could be watched, so the files that the program maps are unknown and unprepared",)
+            return (
+                "no execution could be traced, so the files that the program maps are unknown and their page-cache "
+                "state was not prepared",
+            )
         loss_message = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
         paths_by_reason: dict[str, list[str]] = {}
         for path, preparation in sorted(self._preparations.items()):

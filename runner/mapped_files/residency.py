@@ -56,6 +56,7 @@ class FileMapping:
         self.pages = -(-self._length // mmap.PAGESIZE)
 
     def __enter__(self) -> Self:
+        """Map the file; an empty file cannot be mapped."""
         if self._length:
             address = _load_libc().mmap(None, self._length, _PROT_READ, _MAP_SHARED, self._descriptor, 0)
             if address == _MAP_FAILED:

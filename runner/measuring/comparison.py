@@ -151,6 +151,7 @@ def compare_interleaved(
             base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
         )
         if result.comparison and result.comparison.needs_cache_renewal:
+            # Files whose page-cache state could not be prepared may make the difference: renew it, and measure again.
             try:
                 for prepared_trial in (base, head):
                     prepared_trial.renew_page_cache()

@@ -62,6 +62,7 @@ class CountReuse:
     """
 
     def __init__(self, workload: Workload, bench: Bench) -> None:
+        """Begin without a run whose counts can be reused."""
         self._workload = workload
         self._bench = bench
         # Noisy metrics, and counts of processes that run at the same time, can differ at each measurement.

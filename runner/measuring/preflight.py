@@ -70,8 +70,8 @@ def set_up_workbench(
     variables
         Variables to add to the environment of the measured process.
     examine_host
-        Whether to count the canary and read the declared settings: needed before a session, but not to show the
-        environment.
+        Whether to count the canary, a program with a known number of faults, and to read the declared settings: needed
+        before a session, but not to show the environment.
     sandboxed
         Whether to build and run in a sandbox.
     origin

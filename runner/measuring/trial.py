@@ -160,6 +160,15 @@ class Trial:
     """
 
     def __init__(self, workload: Workload, subject: Subject, bench: Bench, tree: Path = Path()) -> None:
+        """Prepare to execute a case of a workload; nothing is executed yet.
+
+        Parameters
+        ----------
+        subject
+            What is measured: the case, and the revision with its build.
+        tree
+            The folder in which the revision was built.
+        """
         self.workload = workload
         self.subject = subject
         self._bench = bench
@@ -289,7 +298,7 @@ class Trial:
         return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
-        """Execute the case once, after preparing the files that it mapped in earlier watched executions.
+        """Execute the case once without tracing it, after preparing the files that it mapped in earlier executions.
 
         Raises
         ------

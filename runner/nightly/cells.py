@@ -122,7 +122,7 @@ def apply_configuration(
             continue
         if key == "processes" and workload.server:
             raise FaultwatchError(
-                f"the configuration {name} sets processes, and {workload.name} is a server, which is started once",
+                f"the configuration {name} sets `processes`, but {workload.name} is a server, which is started once",
                 f"add `configurations` without {name} to its [[workloads]]",
             )
         if key in workload.matrix:

@@ -155,6 +155,13 @@ class AttachedPerf(ControlledPerf):
     def __init__(
         self, processes: Sequence[int], events: Sequence[str], filters: Mapping[str, str] = MappingProxyType({})
     ) -> None:
+        """Attach perf stat.
+
+        Parameters
+        ----------
+        filters
+            Further events, of which only those that match an expression are counted: the expression by event.
+        """
         self._events = (*events, *filters)
         self._output = os.memfd_create("perf-stat")
         arguments = ["stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events)]

@@ -80,6 +80,7 @@ class Recorder(ControlledPerf):
         before_execution: Callable[[], None] | None = None,
         are_threads: bool = False,
     ) -> None:
+        """Start perf record with the options of a plan; for the other parameters, see :class:`ControlledPerf`."""
         # -N and -B: no build ids and no cache of them, for which perf would read every binary again at the end.
         command = ["record", "-q", "-N", "-B", "--max-size", _MAX_RECORDING_SIZE]
         # perf otherwise watches which BPF programs are loaded, in a thread that notices the end after up to a second.

@@ -60,6 +60,17 @@ class CountedProgram:
     """
 
     def __init__(self, order: CountingOrder, start: SimultaneousStart, group: MemoryGroup, stack: ExitStack) -> None:
+        """Prepare to start and count a program.
+
+        Parameters
+        ----------
+        start
+            Lets several programs start at the same time.
+        group
+            The control group that the program joins.
+        stack
+            Closes what this object opens.
+        """
         self._order = order
         self._group = group
         self._stack = stack

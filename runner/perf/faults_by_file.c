@@ -38,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_NAMES 20000
+#define MOST_NAMES 20000 /* More names count as lost records. */
 #define MOST_BYTES ((size_t)64 << 20) /* Of all buffers together, unless each would be smaller than the least. */
 #define LEAST_RING ((size_t)256 << 10)
 #define LARGEST_RING ((size_t)4 << 20)
@@ -94,7 +94,7 @@ static size_t process_count;
 static struct hidden *hidden;
 static size_t hidden_count;
 static uint64_t lost, total, in_kernel;
-static int kernel = 1;
+static int kernel = 1; /* Whether the faults that the kernel takes are counted. */
 
 static void fail(const char *what)
 {
@@ -112,6 +112,7 @@ static void *grow(void *memory, size_t count, size_t size)
 
 /* ---- Events and buffers ---- */
 
+/* Open an event on a CPU; without the kernel's own faults, from now on, if this user may not count those. */
 static int open_event(struct perf_event_attr *attributes, pid_t pid, int cpu)
 {
     for (;;) {
@@ -140,6 +141,7 @@ static void map_ring(int event, size_t bytes)
     fail("a buffer");
 }
 
+/* Record the faults and mappings of a process and its later children: one event and one buffer for each CPU. */
 static void attach(pid_t pid, int cpus)
 {
     struct perf_event_attr faults = {
@@ -165,6 +167,7 @@ static void attach(pid_t pid, int cpus)
 
 /* ---- From records to entries ---- */
 
+/* Return the index of a mapped file's name, which is added if it is new; -1 if there are too many. */
 static int name_of(uint32_t major, uint32_t minor, uint64_t inode, const char *text)
 {
     for (size_t i = name_count; i-- > 0;)
@@ -182,6 +185,7 @@ static int name_of(uint32_t major, uint32_t minor, uint64_t inode, const char *t
     return (int)name_count++;
 }
 
+/* Add an entry to those that wait to be applied. */
 static void add(struct entry entry)
 {
     if (entry_count == entry_room) {
@@ -192,7 +196,7 @@ static void add(struct entry entry)
     entries[entry_count++] = entry;
 }
 
-/* Add a record of a buffer whose record before has a time, and note its own. */
+/* Add a record of a buffer. NEWEST is the time of the buffer's record before, and becomes the time of this one. */
 static void add_record(const struct perf_event_header *header, uint64_t *newest)
 {
     const char *body = (const char *)(header + 1);
@@ -244,6 +248,7 @@ static void add_record(const struct perf_event_header *header, uint64_t *newest)
     *newest = time;
 }
 
+/* Add all records that a buffer has now, and give their room back to the kernel. */
 static void read_ring(struct ring *ring)
 {
     static _Alignas(8) char joined[1 << 16];
@@ -266,6 +271,7 @@ static void read_ring(struct ring *ring)
 
 /* ---- From entries to counts ---- */
 
+/* Return what is known of a process; a new entry, without mappings, if it is seen for the first time. */
 static struct process *process_of(uint32_t pid)
 {
     for (size_t i = process_count; i-- > 0;)
@@ -306,7 +312,7 @@ static void replace(struct process *process, size_t index, size_t removed, const
 /* Add a mapping. It replaces the parts of older ones that it overlaps. */
 static void map(struct process *process, struct mapping new)
 {
-    struct mapping parts[3];
+    struct mapping parts[3]; /* The rest of an older one before the new one, the new one, and the rest behind it. */
     size_t first = mapping_of(process, new.start), last = first, count = 0;
     while (last < process->count && process->mappings[last].start < new.end)
         last++;
@@ -318,7 +324,7 @@ static void map(struct process *process, struct mapping new)
     replace(process, first, last - first, parts, count);
 }
 
-/* Take no program for hidden that ran while records were lost, since some time. */
+/* Records were lost since some time: take no program for hidden that ran then, as its mapping may be among them. */
 static void doubt(uint64_t since)
 {
     size_t sure = 0;
@@ -330,6 +336,7 @@ static void doubt(uint64_t since)
     hidden_count = sure;
 }
 
+/* Update what is known of a process by an entry; count a fault for the name of the mapping in which it is. */
 static void apply(const struct entry *entry)
 {
     if (entry->kind == LOSS) {
@@ -372,6 +379,7 @@ static void apply(const struct entry *entry)
     }
 }
 
+/* Compare two entries for qsort(): by time, then by the order in which they were read. */
 static int earlier(const void *left, const void *right)
 {
     const struct entry *first = left, *second = right;

@@ -77,6 +77,7 @@ static void *grow(void *memory, size_t count, size_t size)
     return more;
 }
 
+/* Append an entry to a list. */
 static void add(struct list *list, struct entry entry)
 {
     if (list->count == list->room) {
@@ -103,6 +104,7 @@ static void map_ring(int event, size_t bytes)
     fail("a buffer");
 }
 
+/* Record what a process and its later children execute and map: one event, which counts nothing, for each CPU. */
 static void attach(pid_t process, int cpus)
 {
     struct perf_event_attr programs = {
@@ -111,7 +113,7 @@ static void attach(pid_t process, int cpus)
         .inherit = 1, .exclude_kernel = 1, .exclude_hv = 1, .watermark = 1, .wakeup_watermark = 1 << 14,
         .mmap = 1, .comm = 1, .comm_exec = 1, .task = 1,
     };
-    size_t size = LEAST_BYTES;
+    size_t size = LEAST_BYTES; /* Doubled as long as all buffers together stay within their limit. */
     while (size * 2 * (size_t)cpus <= ALL_BYTES && size < MOST_BYTES)
         size *= 2;
     for (int cpu = 0; cpu < cpus; cpu++) {
@@ -124,6 +126,7 @@ static void attach(pid_t process, int cpus)
     }
 }
 
+/* Add a record to those that wait, if it says that a process began, executed a program, mapped a file or ended. */
 static void read_record(const struct perf_event_header *header)
 {
     static uint32_t order;
@@ -161,6 +164,7 @@ static void read_record(const struct perf_event_header *header)
     add(&waiting, entry);
 }
 
+/* Read all records that a buffer has now, and give their room back to the kernel. */
 static void read_ring(struct ring *ring)
 {
     static _Alignas(8) char joined[1 << 16];
@@ -181,7 +185,7 @@ static void read_ring(struct ring *ring)
     __atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-/* A process has mapped something or ended, or another has its number: what it executed was seen, or was lost. */
+/* Decide about the programs that a process executed: perf lost them, unless it was SEEN to map a file since. */
 static void conclude(uint32_t process, int seen)
 {
     for (size_t i = unmapped.count; i-- > 0;) {
@@ -193,6 +197,7 @@ static void conclude(uint32_t process, int seen)
     }
 }
 
+/* Compare two entries for qsort(): by time, then by the order in which they were read. */
 static int earlier(const void *left, const void *right)
 {
     const struct entry *first = left, *second = right;

@@ -39,6 +39,7 @@ class LostProgramsWatch:
     """Watches a process from before its program's start to its end; the program must not start before :meth:`wait`."""
 
     def __init__(self, process: int) -> None:
+        """Start the watch of a process and its descendants. Without a compiler, nothing is watched."""
         self._watch: subprocess.Popen[bytes] | None = None
         try:
             program = compile_program(_SOURCE, load_settings().programs, options=["-static"])

@@ -157,6 +157,7 @@ def count_processes(
         counted_programs: list[CountedProgram] = []
 
         def create_programs(group: MemoryGroup) -> Iterator[Program]:
+            """Yield one counted program for each process; only the first is recorded."""
             # Create each one after the previous one has started, because they use the same descriptors for the region.
             start = SimultaneousStart(processes)
             order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
@@ -195,7 +196,7 @@ def _execute_programs(
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",
-            "reduce processes in [run]; each process needs twelve of the open files that `ulimit -n` allows",
+            "reduce `processes` in [run]; each process needs twelve of the open files that `ulimit -n` allows",
         ) from None
 
 

@@ -140,6 +140,7 @@ class Region:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Stop counting, and close all ends of the two pipes."""
         if self._perf is not None:
             self._perf.close()
         pipe_ends = (self._commands, self._program_control, self._program_ack, self._acks)
@@ -159,4 +160,4 @@ def _require_descriptors() -> None:
     """Raise if the limit of open files excludes the descriptors of the program."""
     max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if max_files != resource.RLIM_INFINITY and max_files <= max(CONTROL_FD, ACK_FD):
-        raise FaultwatchError(f"this host allows only {max_files} open files at once", "run `ulimit -n 1024` before")
+        raise FaultwatchError(f"this host allows only {max_files} open files at once", "run `ulimit -n 1024` first")

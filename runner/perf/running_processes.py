@@ -86,7 +86,7 @@ def _stop_children(list_processes: Callable[[], Sequence[int]]) -> Iterator[list
     stopped_children: list[int] = []
     try:
         processes = list(list_processes())
-        # A child can start others until it is stopped.
+        # The first process is the program itself. A child can start others until it is stopped.
         while new_children := [child for child in processes[1:] if child not in stopped_children]:
             for child in new_children:
                 with suppress(OSError):

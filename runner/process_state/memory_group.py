@@ -39,7 +39,7 @@ class MemoryGroup:
     remedy = "limits need root, or a control group that was delegated to this user with its memory controller"
 
     def __init__(self, limit: int | None, tree: Tree | None = None) -> None:
-        self._limit = None if limit is None else limit - limit % mmap.PAGESIZE
+        self._limit = None if limit is None else limit - limit % mmap.PAGESIZE  # The kernel limits whole pages.
         self._tree = tree or Tree()
         self.folder: Path | None = None
         self._pids_folder: Path | None = None

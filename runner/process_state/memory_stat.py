@@ -37,9 +37,8 @@ def read_memory_readings(folder: Path | None, min_faults: int = 0) -> dict[str, 
     else:
         readings = {GROUP_PREFIX + name: _make_reading(counts.get(name)) for name in GROUP_COUNTERS}
     for kind, total in _TOTAL.findall(_read_text(folder / "memory.pressure")):
-        readings[GROUP_PREFIX + _STALL_METRICS[kind]] = Reading(
-            value=int(total) / 1e6
-        )  # The kernel counts microseconds.
+        # The kernel counts microseconds.
+        readings[GROUP_PREFIX + _STALL_METRICS[kind]] = Reading(value=int(total) / 1e6)
     return readings
 
 

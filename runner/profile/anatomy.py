@@ -166,7 +166,7 @@ class AnatomyBuilder(Struct):
                     if mapping.end == self._heap_ends.get(image) and mapping.memory is Memory.ANONYMOUS:
                         mapping = mapping.with_memory(Memory.HEAP)
                     mappings.add(mapping)
-                case Forked() if event.pid != event.parent:
+                case Forked() if event.pid != event.parent:  # a process, not a thread
                     parent, image = self._get_image(event.parent), self._begin_image(event.pid)
                     self._maps[image] = self._get_mappings(parent).copy()
                     self._pages[image] = self._get_pages(parent).fork()
@@ -295,7 +295,8 @@ class AnatomyBuilder(Struct):
         if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
             # The page is older than the recording, and the fault is a copy on write.
             touch_kind = _AFTER_FORK if image in self._forked else _REPEATED_TOUCH
-        key = image, ip, place_text, error_code, address == ip, memory_kind, touch_kind, file
+        is_fetch = address == ip  # The instruction itself could not be read.
+        key = image, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
         self._time_range = (self._time_range[0] or time, time)
@@ -422,7 +423,8 @@ class AnatomyBuilder(Struct):
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
         """Return the places with the most faults as sites; places with the same frame and kind are merged."""
-        # Look up more places than are returned, because several can have the same source line.
+        # Look up more places than are returned, because several can have the same source line. ``image`` identifies the
+        # process's memory between two executions of programs, and ``ip`` is the address of the instruction.
         leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (image, ip, place_text, *_), _ in leading_places:
@@ -451,6 +453,7 @@ class AnatomyBuilder(Struct):
 
     def _build_area(self, image: int, thread_faults: list[_ThreadFaults]) -> Area:
         """Return one memory area, with the faults of all its threads."""
+        # The mapping may have grown between the faults of two threads.
         mapping = max((of_thread.mapping for of_thread in thread_faults), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,

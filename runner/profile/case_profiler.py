@@ -136,7 +136,7 @@ class Collector(Struct):
         if calls_file:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
             self.remarks.append(
-                f"one fault in {period} was recorded, so it is unknown which pages had already been touched"
+                f"only one fault in {period} was recorded, so it is unknown which pages had already been touched"
             )
         strace = None if permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         compiled_code = self._follow_compiled_code()
@@ -146,6 +146,7 @@ class Collector(Struct):
         sample = self._execute_recorded(plans, *tracers)
 
         def read() -> tuple[Anatomy, Census]:
+            """Read the recording; return the anatomy of its faults and the census of its calls."""
             anatomy_builder = self._collect_events(period, faults_file, calls_file, strace, compiled_code)
             census = anatomy_builder.build_census("strace" if strace else "tracepoints")
             anatomy = anatomy_builder.build_anatomy(_count_faults(sample), partial(locate_places, self.frame_table))
@@ -194,6 +195,7 @@ class Collector(Struct):
         self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
 
         def read() -> StackProfile:
+            """Read the recording; return the profile of its stacks, with weights that add up to the counted faults."""
             weighted_stacks = count_stacks(compiled_code.name_functions(self._read_events(stacks_file, *STACK_FIELDS)))
             return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, counted)
 
@@ -219,6 +221,7 @@ class Collector(Struct):
         self._execute_recorded(plans, compiled_code)
 
         def read() -> tuple[StackProfile, StackProfile]:
+            """Return the profiles of CPU time and of waiting time, both in nanoseconds."""
             running_stacks = count_stacks(compiled_code.name_functions(self._read_events(on_cpu_file, *STACK_FIELDS)))
             waiting_stacks = sum_blocked_time(
                 compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS))

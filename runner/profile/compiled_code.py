@@ -52,6 +52,7 @@ class CodeMap:
     """The functions of one map. If an address was reused, it belongs to the latest function."""
 
     def __init__(self, content: bytes) -> None:
+        """Parse a map, whose lines have the form ``START SIZE NAME`` with hexadecimal numbers."""
         entries: list[tuple[int, int, str]] = []
         for match in _ENTRY.finditer(content):
             start, size = int(match[1], 16), int(match[2], 16)
@@ -161,6 +162,7 @@ def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
                 file=cut_label(file),
                 line=int(parts.get("line") or 0),
             )
+    # A name of another form is that of a helper that the runtime has generated for itself.
     module = COMPILED_MODULE if frame.function == UNKNOWN_FUNCTION else RUNTIME_MODULE
     return contract.Frame(function=cut_label(frame.function), module=module)
 
@@ -191,14 +193,14 @@ def _resolve_overlaps(entries: Sequence[tuple[int, int, str]]) -> tuple[list[int
     indices_by_start = sorted(range(len(entries)), key=lambda index: entries[index][0])
     addresses = sorted({address for start, end, _ in entries for address in (start, end)})
     names: list[str] = []
-    latest_first: list[tuple[int, int]] = []  # A heap of negated indices and ends: of functions that have begun.
+    latest_first: list[tuple[int, int]] = []  # A heap of pairs (negated index, end) of the functions that have begun.
     n_begun = 0
     for address in addresses:
         while n_begun < len(entries) and entries[indices_by_start[n_begun]][0] == address:
             index = indices_by_start[n_begun]
             heappush(latest_first, (-index, entries[index][1]))
             n_begun += 1
-        while latest_first and latest_first[0][1] <= address:
+        while latest_first and latest_first[0][1] <= address:  # the latest function has ended
             heappop(latest_first)
         names.append(entries[-latest_first[0][0]][2] if latest_first else "")
     return addresses, names

@@ -101,7 +101,7 @@ class ProcessMappings(Struct):
         """Return a mapping that is about to be added, marked as a thread's stack or arena if it is one.
 
         A stack has a guard directly below, and is mapped together with it. An arena is the accessible beginning of a
-        range that malloc has reserved.
+        range that malloc has reserved, at a multiple of its largest size.
         """
         if mapping.memory is not Memory.ANONYMOUS or mapping.reserved:
             return mapping

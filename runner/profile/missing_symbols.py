@@ -69,7 +69,7 @@ def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[st
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if with_unread_lines:
         names = _list_files(with_unread_lines)
-        yield f"{names}: has source lines, but none could be read; if `llvm-addr2line` is installed, it is tried too"
+        yield f"{names}: has source lines, but none could be read; `llvm-addr2line` was tried too if it is installed"
     if without_lines:
         yield f"{_list_files(without_lines)}: has no source lines; build with `-g`"
 

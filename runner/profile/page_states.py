@@ -116,6 +116,7 @@ class PageStates(Struct):
 
     def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
         """Mark the pages of a range that have faulted as given back to the kernel; ``touch`` says how."""
+        # Like the kernel, round both ends up: a page that is still used in part is not given back.
         first_page, end_page = -(-start // self.page_size), -(-(start + size) // self.page_size)
         for page in _select_pages(self._shared, first_page, end_page):
             self._shared.discard(page)
@@ -143,6 +144,7 @@ class LateAttachPageStates(PageStates):
     def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
         PageStates._mark_returned(self, start, size, touch)
         if size > 0:
+            # These mappings serve only as ranges: their kind is the kind of touch, and nothing else of them is used.
             self._returned.add(MemoryMapping(start, start + size, 0, Memory.OTHER, touch.value, ""))
 
 

@@ -55,7 +55,7 @@ def detect_recording_permissions(
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
-    # Find out what the kernel lets this user record.
+    # Find out what the kernel lets this user record: its own functions below level 2, tracepoints below level 0.
     level = tree.read_integer(_PARANOID_SETTING)
     paranoid = _DEFAULT_PARANOID_LEVEL if level is None else level
     remarks = []

@@ -72,6 +72,7 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
 def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, ...]:
     """Return the options to record the address of one in ``period`` faults of a running process, without calls."""
     faults = f"page-faults/period={period},name=page-faults/"
+    # Record the other events only if every fault is recorded: otherwise most of them belong to faults that are not.
     exact = ("major-faults", *(EXCEPTION_TRACEPOINTS if error_codes else ())) if period == 1 else ()
     return ("-d", "-c", "1", *(word for event in (faults, *exact) for word in ("-e", event)))
 
@@ -83,7 +84,7 @@ def build_calls_options() -> tuple[str, ...]:
 
 def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
     """Return the options to record an event with its stack."""
-    graph = "dwarf,8192" if call_graph == "dwarf" else call_graph
+    graph = "dwarf,8192" if call_graph == "dwarf" else call_graph  # with 8 KiB of the stack, from which perf unwinds it
     return ("-e", event, "-c", str(period), "--call-graph", graph)
 
 

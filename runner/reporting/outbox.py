@@ -26,6 +26,13 @@ class Outbox:
     def __init__(
         self, spool: Spool, send: Callable[[SpooledDocument], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
+        """Prepare to deliver documents.
+
+        Parameters
+        ----------
+        send
+            Sends a document to the service, or raises a :class:`FaultwatchError`.
+        """
         self.spool = spool
         self.error: FaultwatchError | None = None
         self.refused: dict[Path, str] = {}
@@ -94,7 +101,7 @@ class Outbox:
                 try:
                     self._send_document(document)
                 except FaultwatchError:
-                    raise storage_error from None
+                    raise storage_error from None  # The user can mend the disk more easily than the service.
 
     def _send_document(self, document: SpooledDocument) -> None:
         """Send a document; if the service refuses it, remember the reason."""

@@ -106,6 +106,7 @@ class ServerExecution:
     def __init__(
         self, order: ServerOrder, bound_server: BoundServer, resources: ServerResources, running: RunningServer
     ) -> None:
+        """Keep what was started, and divide the workload's events into those that perf knows and unknown ones."""
         server, load = order.workload.server, order.workload.load
         assert server is not None
         assert load is not None
@@ -120,7 +121,7 @@ class ServerExecution:
         self._group = running.group
         self._recorders: list[Recorder] | None = None
         self._stop_deadline: float | None = None  # in monotonic time; None until the server is asked to stop
-        self._events, self._unknown = split_known_events(order.workload.metrics.events)
+        self._events, self._unknown_events = split_known_events(order.workload.metrics.events)
         # Waits for reader-writer semaphores are counted by a filter on the event for waits for all locks. perf prints
         # the same name for both, so they are not counted if the workload asks for waits for all locks.
         self._filters: dict[str, str] = {}
@@ -244,8 +245,8 @@ class ServerExecution:
                 attached_perf.send_command("disable")
             after = read_process_figures(self._counted_program.list_processes())
             perf.end()
-            readings = _fill_idle_counts(perf.read_readings()) | make_unsupported_readings(self._unknown)
-            if self._filters:
+            readings = _fill_idle_counts(perf.read_readings()) | make_unsupported_readings(self._unknown_events)
+            if self._filters:  # perf counts the waits for locks of the type rwsem, such as the mmap lock.
                 waits = readings.pop(LOCK_WAIT_EVENT)
                 if waits.value is not None:  # Where they cannot be counted, the metric is absent.
                     readings["rwsem-waits"] = waits
@@ -321,6 +322,7 @@ class ServerExecution:
         problem = self._counted_program.conclude(launcher_result)
         launch = self._counted_program.launch
         if launch.ending is not None:
+            # Processes that outlive the server are a problem even if it exited as expected.
             outlived = launch.describe_outlived()
             if outlived:
                 problem = outlived
@@ -391,6 +393,7 @@ class ServerExecution:
         if not may_end_server:
             # A load often fails because the server does.
             self._require_alive(f"during {purpose}", _END_SECONDS if result.problem else 0)
+        # A command that may end the server may also end with it.
         if result.problem and not (may_end_server and self._program.has_ended):
             log = "\n".join(
                 f"--- {title} of the load\n{text[-MAX_OUTPUT_CHARACTERS:].rstrip()}"
@@ -496,9 +499,9 @@ class ServerExecution:
         whole_life, _ = self._counted_program.read_readings()
         ending = self._counted_program.launch.ending
         assert ending is not None
+        # A server that was ended by a signal has not waited for its children, so its account may lack their faults.
         kernel_faults = max(ending.faults, count_group_faults(self._group.folder))
         faults = sum(whole_life[name].value or 0 for name in ("minor-faults", "major-faults"))
-        # A server that was ended by a signal has not waited for its children, so its account may lack their faults.
         if problem := explain_miscount(faults, kernel_faults, self._counted_program.lost):
             raise ExecutionFailure(f"`{shlex.join(self._bound_server.command)}` {problem}", stage=Stage.MEASURE)
         readings = combine_windows([window for window in self.windows if not window.is_warm_up])
@@ -509,7 +512,7 @@ class ServerExecution:
 def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     """Return the readings with 0 for what perf did not count because the server did not run in the window at all.
 
-    The clock of the software is counted whenever a program runs: unlike counters of the hardware, it is always free.
+    perf counts the software event ``task-clock`` whenever a program runs: unlike a hardware counter, it is always free.
     """
     if readings["task-clock"].status is not Status.NOT_COUNTED:
         return dict(readings)

@@ -114,6 +114,7 @@ class BuildAhead:
             self._next_commits.remove(commit)
         if not self._builds_all and not self._last_built_commit:
             self._last_built_commit = self._find_earlier_built_commit(commit)
+        # The last build, if it has read none of the files that have changed since.
         same_build = self._find_same_build(commit)
         if same_build:
             return same_build
@@ -133,7 +134,7 @@ class BuildAhead:
         # If this build took long enough, workers are worthwhile.
         if not self._workers and self._jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
-        self._assign_next()
+        self._collect_and_assign()
         return tree, build
 
     def _mark_own_build(self, build: Build, commit: str) -> Build:
@@ -141,7 +142,7 @@ class BuildAhead:
         return build.model_copy(update={"cached": False}) if commit in self._ordered_commits else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
-        """Return the last build if that of ``commit`` would be the same and is not in the cache; otherwise None."""
+        """Return the last build if building ``commit`` would only repeat it; None if the cache has its own build."""
         if self._builds_all or not self._last_built_commit or is_built_anyway(commit):
             return None
         if self._builder.has_build(self._repository, commit, self._workload):
@@ -149,7 +150,7 @@ class BuildAhead:
         return self._builder.reuse(self._repository, self._last_built_commit, commit, self._workload)
 
     def _find_earlier_built_commit(self, commit: str) -> str:
-        """Return the nearest earlier commit whose build is in the cache; empty if none is near."""
+        """Return the nearest earlier commit whose build is in the cache; empty if none of the last 20 has one."""
         with suppress(GitError):  # The first commit of a history has no earlier one.
             earlier_commits = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
@@ -197,13 +198,14 @@ class BuildAhead:
             worker = next((worker for worker in self._workers if worker.commit is None), None)
             if worker is not None:
                 self._assign_commit(worker, commit)
-        self._assign_next()
+        self._collect_and_assign()
         if worker is None or worker.commit != commit:
             return
+        # While waiting, let other commands measure; the workers are stopped only while they do.
         with self._builder.turn.pause([worker.supervisor for worker in self._workers], self._clock):
             while worker.commit == commit:
                 select.select([busy for busy in self._workers if busy.commit is not None], [], [])
-                self._assign_next()
+                self._collect_and_assign()
 
     def pause_builds(self) -> AbstractContextManager[None]:
         """Return a context manager in whose context no worker builds."""
@@ -214,10 +216,10 @@ class BuildAhead:
         """Stop the builds of all workers within the context."""
         with pause_descendants((worker.supervisor for worker in self._workers), self._clock):
             yield
-        self._assign_next()
+        self._collect_and_assign()
 
-    def _assign_next(self) -> None:
-        """Give the idle workers the next commits that are not built yet."""
+    def _collect_and_assign(self) -> None:
+        """Note the builds that workers have finished, and give idle workers the next commits that need a build."""
         for worker in self._workers:
             if worker.has_finished_build():
                 self._finished_commits.add(worker.take_finished_commit())
@@ -265,6 +267,15 @@ class _Worker:
     """
 
     def __init__(self, program: Path, order: str, clock: BuildClock) -> None:
+        """Start the process under a supervisor.
+
+        Parameters
+        ----------
+        program
+            The executable of the supervisor.
+        order
+            The line from :func:`encode_order`, which says what to build.
+        """
         self.commit: str | None = None
         self._is_alive = True
         self._channel, worker_end = socket.socketpair()

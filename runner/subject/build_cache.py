@@ -89,6 +89,7 @@ class BuildPlaces(Struct, frozen=True):
         now = time.time()
         total_bytes = 0
         self.remove_unfinished()
+        # Each build is its folder, the time of its last use, and its size.
         newest_first = sorted(self._list_builds(), key=lambda build: build[1], reverse=True)
         for build_folder, last_use, size in newest_first:
             total_bytes += size

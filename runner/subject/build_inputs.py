@@ -42,6 +42,7 @@ class Inputs:
     """The files of the checkout that a build looked up; all files if its lookups are unknown."""
 
     def __init__(self, build_folder: Path) -> None:
+        """Read the lists that were kept with a build: two lists of paths, with an empty path in between."""
         self._looked_up: frozenset[str] | None = None
         """The files that the build looked up; None if they are unknown."""
         self._changed: frozenset[str] = frozenset()

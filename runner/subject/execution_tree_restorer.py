@@ -36,6 +36,7 @@ class TreeRestorer:
     """
 
     def __init__(self, tree: Path, rules: KeepRules) -> None:
+        """Begin a session in which nothing has been executed yet; ``rules`` say which changes stay."""
         self.changes: Sequence[Change] = ()
         self._tree = tree
         self._keep_rules = rules
@@ -162,6 +163,7 @@ class TreeRestorer:
         for start in range(0, len(files), _FILES_PER_COPY):
             _copy_files(self._kept_copy.folder, self._tree, files[start : start + _FILES_PER_COPY])
         self._replace_by_later_files(files)
+        # Inner folders come first, because the permissions of a parent may forbid access to them.
         for path in sorted({*folders, *new_folders}, reverse=True):
             if path in self._built_states:
                 self._put_folder_state_back(path, has_new_owner=path in new_folders)
@@ -202,7 +204,7 @@ def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
     """Return the paths and all built paths below them."""
     selected_paths = set(paths)
     for path in sorted(built_paths):  # In this order, a folder precedes its content.
-        if path.rpartition("/")[0] in selected_paths and path:
+        if path and path.rpartition("/")[0] in selected_paths:  # The empty path is the tree itself.
             selected_paths.add(path)
     return sorted(selected_paths)
 

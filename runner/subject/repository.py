@@ -363,7 +363,7 @@ def _convert_date(seconds: str) -> datetime:
     Parameters
     ----------
     seconds
-        Seconds since 1970. They are not printed as a date by git, which aborts if a time zone moves it beyond 64 bits.
+        Seconds since 1970. git is not asked for a date, because it aborts if a time zone moves the date beyond 64 bits.
     """
     try:
         return max(datetime.fromtimestamp(int(seconds), UTC), _EPOCH)

@@ -78,6 +78,7 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
         shipped_repository = prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home)
         if shipped_repository:
             return shipped_repository
+        # In a clone of Faultwatch, the shipped workloads are files of that clone.
     return open_repository(str(workload.path.parent), settings.clones, explicit=False)
 
 

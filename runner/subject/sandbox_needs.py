@@ -200,8 +200,9 @@ def _find_installation(folder: Path) -> Path:
     """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home directory."""
     home = Path.home()
     shared = {home, home / ".local", home / ".cargo"}
-    is_whole_folder = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
-    return folder if is_whole_folder else folder.parent
+    # The folder above rustup's programs is Cargo's home, which may contain credentials.
+    must_not_show_parent = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
+    return folder if must_not_show_parent else folder.parent
 
 
 def _join_folders(needs: Iterable[Need]) -> str:

@@ -23,6 +23,7 @@ def find_named_workload(name: str, repository: Repository | None, settings: Sett
         if workload.name == name:
             return workload
         names.add(workload.name)
+    # A repository without workloads has no names to suggest, so the shipped ones are looked up, or suggested.
     if not names or name in list_shipped_names():
         return find_workload(name)
     similar_names = get_close_matches(name, names, n=1)

@@ -31,7 +31,7 @@ def pause_descendants(processes: Iterable[int], clock: Clock | None = None) -> I
     roots = list(processes)
     stopped_processes: set[int] = set()
     try:
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(_MAX_ROUNDS):  # A process may start others before it is stopped.
             new_processes = list_descendants(roots) - stopped_processes
             if not new_processes:
                 break

@@ -37,9 +37,8 @@ class _Benchmark(Struct):
 def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
     """Read the output of redis-benchmark: its report, its lines with ``-q``, or its table with ``--csv``."""
     operations: float | None = None
-    benchmark = _Benchmark(
-        operations=None, rate=1.0, latencies={}
-    )  # Takes the latencies of a table without a summary, and is not yielded.
+    # This one takes the latencies of a table without a summary, and is not yielded.
+    benchmark = _Benchmark(operations=None, rate=1.0, latencies={})
     columns: list[str] = ["test", "rps"]
     is_table_next = False
     # Progress messages are overwritten by carriage returns, so one line may contain many messages.
@@ -73,7 +72,7 @@ def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_memtier(text: str) -> Iterator[_Benchmark]:
-    """Read the output of memtier_benchmark: its table, or its JSON."""
+    """Read the output of memtier_benchmark, whose times are milliseconds: its table, or its JSON."""
     if text.lstrip().startswith("{"):
         document = json.loads(text)["ALL STATS"]
         totals = document["Totals"]
@@ -147,6 +146,7 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
         latencies: dict[str, float] = {}
         for line in summary.splitlines():
             words = line.split()
+            # The lines are "Total: 1.25 secs", "[200] 5000 responses", and "99% in 0.0021 secs".
             if words[:1] == ["Total:"]:
                 seconds = _parse_positive(words[1])
             elif words[2:] == ["responses"]:
@@ -159,9 +159,8 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
 def _read_ab(text: str) -> Iterator[_Benchmark]:
     """Read the output of ApacheBench, whose latencies are whole milliseconds."""
     operations: float | None = None
-    benchmark = _Benchmark(
-        operations=None, rate=1.0, latencies={}
-    )  # Takes percentiles that follow no rate, and is not yielded.
+    # This one takes percentiles that follow no rate, and is not yielded.
+    benchmark = _Benchmark(operations=None, rate=1.0, latencies={})
     for line in text.splitlines():
         words = line.split()
         if words[:2] == ["Complete", "requests:"]:
@@ -176,14 +175,14 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_sysbench(text: str) -> Iterator[_Benchmark]:
-    """Read the output of sysbench, which has one percentile, by default the 95th. An operation is an event.
+    """Read the output of sysbench, which has one percentile, by default the 95th, in milliseconds.
 
-    If no time precedes the number of events, the text cannot be read: it would cause a division by 0.
+    An operation is an event. If no time precedes the number of events, the text cannot be read: it would cause a
+    division by 0.
     """
     seconds = 0.0
-    benchmark = _Benchmark(
-        operations=None, rate=1.0, latencies={}
-    )  # Takes a percentile without a number of events, and is not yielded.
+    # This one takes a percentile without a number of events, and is not yielded.
+    benchmark = _Benchmark(operations=None, rate=1.0, latencies={})
     for line in text.splitlines():
         if match := re.fullmatch(r"\s*total time: +([0-9.]+)s\s*", line):
             seconds = _parse_positive(match[1])

@@ -189,7 +189,7 @@ def _is_cold(workload: Workload, case: Case) -> bool:
     """Return whether a case starts with its files evicted from the page cache."""
     state = fill_placeholders(workload.run.page_cache, case.parameters)
     if state not in PAGE_CACHE_STATES:
-        raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
+        raise FaultwatchError(f'{workload.path}: [run] page_cache: {state!r} is neither "host" nor "cold"')
     return state == "cold"
 
 

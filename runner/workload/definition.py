@@ -65,11 +65,15 @@ def _check_events(events: tuple[str, ...]) -> tuple[str, ...]:
     """Check that a workload is allowed to count its events."""
     for event in events:
         if not is_allowed(event):
-            raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
+            raise ValueError(
+                f"{event[:100]!r} is not an event that a workload may count: allowed are the names and raw codes of "
+                "hardware and software events, and the kernel's tracepoints"
+            )
         name, separator, _ = event.partition(":")
         if separator and name in STANDARD_EVENTS:
             raise ValueError(
-                f"{event!r} cannot be counted, because {name} is: perf's output does not tell the two apart"
+                f"{event!r} cannot be counted, because {name} is always counted, and perf's output does not tell the "
+                "two apart"
             )
     return events
 
@@ -78,7 +82,7 @@ def _require_windows_or_steady(value: object) -> object:
     """Return a valid value; reject others with one sentence (the type's own error lists each type of the union)."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100
     if not is_number and value != "steady":
-        raise ValueError('neither a number of windows from 0 to 100 nor "steady"')
+        raise ValueError('must be a number of windows from 0 to 100, or "steady"')
     return value
 
 
@@ -288,7 +292,8 @@ class Metrics(Table):
         for name in self.judge:
             if name not in metric_names:
                 similar_names = get_close_matches(name, metric_names, n=1)
-                hint = f"did you mean {similar_names[0]!r}?" if similar_names else "list the event in events too"
+                new_event_hint = "if it is an event, list it in `events` too"
+                hint = f"did you mean {similar_names[0]!r}?" if similar_names else new_event_hint
                 raise ValueError(f"judge: {name!r} is not a metric; {hint}")
         return self
 
@@ -298,7 +303,8 @@ class Metrics(Table):
         for name, budget in self.budget.items():
             if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision lists it too"
+                    f"budget: {name} is noisy, so nothing is decided about it unless `judge` or `precision` lists it "
+                    "too"
                 )
         return self
 
@@ -361,7 +367,7 @@ class Workload(Table):
             )
         if self.server is None:
             if not self.run.command:
-                raise ValueError("[run] command: required")
+                raise ValueError("[run] command: this key is required")
             return self
         forbidden_keys = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
         if forbidden_keys:
@@ -480,7 +486,7 @@ def _check_matrix(workload: Workload, file: Path) -> None:
     """Raise if a parameter has no values or repeats one, or if a point does not fit the matrix."""
     empty_parameters = [name for name, values in workload.matrix.items() if not values]
     if empty_parameters:
-        raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]}: no values")
+        raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]} has no values", "add one, or remove the key")
     for name, values in workload.matrix.items():
         occurrences = Counter(map(format_parameter, values))
         repeated_text = next((text for text, number in occurrences.items() if number > 1), None)

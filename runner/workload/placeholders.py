@@ -29,11 +29,14 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
         A name has no value, or a brace is neither doubled nor part of a placeholder.
     """
 
-    def replace_placeholder(match: re.Match[str]) -> str:
+    def get_replacement(match: re.Match[str]) -> str:
+        """Return a single brace for a doubled one, or the value of the parameter that a placeholder names."""
         if match[0] in {"{{", "}}"}:
             return match[0][0]
         if match[1] is None:  # The match is a single brace.
-            raise FaultwatchError(f"{location}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
+            raise FaultwatchError(
+                f"{location}: {text!r} contains a single {match[0]!r}", "write {{ and }} for literal braces"
+            )
         if match[1] not in parameters:
             parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
             raise FaultwatchError(
@@ -42,7 +45,7 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
             )
         return format_parameter(parameters[match[1]])
 
-    return _PLACEHOLDER.sub(replace_placeholder, text)
+    return _PLACEHOLDER.sub(get_replacement, text)
 
 
 def replace_placeholder(text: str, name: str, value: str) -> str:

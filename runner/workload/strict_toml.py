@@ -51,7 +51,7 @@ def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
     location = next(_find_null_bytes(content), None)
     if location is not None:
         raise FaultwatchError(
-            f"{file}: {_format_location(location)}: contains a null byte, which no program, variable or path can"
+            f"{file}: {_format_location(location)}: contains a null byte, which is not allowed in any value"
         )
     return content
 

@@ -40,11 +40,13 @@ def propose(sources: Sources) -> list[BuildProposal]:
     all_programs = ["-DBUILD_TESTING=ON", *programs]
     variants = [benchmarks, [], without_extras, *([without_tests] if untested_programs else []), all_programs]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
+    enlarged = [without_tests, *([all_programs] if programs else [])]
     return [
         replace(
             _propose_build(folder, sources.build_folder, options, text),
             builds_tests=options is all_programs and bool(programs),
-            is_reduced=number > 0 and not (options is without_tests or (options is all_programs and bool(programs))),
+            # The first variant builds most, except for the variants with more programs.
+            is_reduced=number > 0 and not any(options is variant for variant in enlarged),
         )
         for number, options in enumerate(distinct)
     ]

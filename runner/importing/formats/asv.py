@@ -87,7 +87,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
     # asv leaves out the empty columns at the end of a row.
     columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), location, "an asv result")
     benchmark = check_document(_Benchmark, description or {}, location, "an asv benchmark")
-    kind = name.rpartition(".")[2].partition("_")[0]
+    kind = name.rpartition(".")[2].partition("_")[0]  # such as "time" of "module.Suite.time_sort"
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
     values = columns.result or []
@@ -99,10 +99,11 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
     settings = {
         f"asv.{key}": str(value) for key, value in list(file.params.items())[:_MAX_SETTINGS] if key != "machine"
     }
-    started_at = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
+    started_at = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)  # from milliseconds
     for value, point, samples in zip_longest(values, points, (columns.samples or ())[: len(points)]):
         if value is None or not abs(value) < MAX_VALUE:  # None means failed, and NaN means skipped.
             continue
+        # The numbered names are for parameters without a name.
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
             case=make_case(

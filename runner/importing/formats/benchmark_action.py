@@ -110,6 +110,6 @@ def _make_result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Resu
         better=DIRECTION_BY_CUSTOM_FORMAT.get(entry.tool) or find_direction(bench.unit) or "lower",
         values=(bench.value * factor,),
         revision=entry.commit.id,
-        time=datetime.fromtimestamp(entry.date / 1000, UTC),
+        time=datetime.fromtimestamp(entry.date / 1000, UTC),  # from milliseconds
         subject=subject,
     )

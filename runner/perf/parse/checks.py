@@ -61,7 +61,7 @@ def check_rates(rows: Sequence[Row]) -> None:
     if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
         return  # With several clocks, or a clock other than task-clock, perf divides by something else.
     shortest, longest = _compute_clock_bounds(clocks[0])
-    for row in rows:
+    for row in rows:  # Their ``metric`` is the rate and its unit, such as M/sec.
         match = _RATE.fullmatch(row.metric[1])
         if not match or _NOT_A_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
             continue

@@ -42,7 +42,7 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
     count = read_count(line, value, unit, name.metric, places=2)  # -x prints times with two decimal places.
     running_percent = parse_percent(line, share)
     scaled_percent = running_percent if running_percent < 100 else None
-    metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")
+    metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")  # the derived number and its unit
     return Row(line, event, name, count, scaled_percent, parse_whole(line, runtime), metric)
 
 

@@ -77,6 +77,7 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
     running_percent = parse_percent(line, fields["pcnt-running"])
     scaled_percent = running_percent if running_percent < 100 else None
     metric = (fields.get("metric-value", ""), fields.get("metric-unit", ""))
+    # A derived number of 0 may lack its unit.
     if metric[1] in {"", "(null)"} and re.search("[1-9]", metric[0]):
         raise line.make_error("there is a derived number without a unit")
     return Row(line, fields["event"], name, count, scaled_percent, parse_whole(line, fields["event-runtime"]), metric)

@@ -66,6 +66,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     if not unit and metric in CPU_CLOCKS and is_decimal(text):
         unit, places = "msec", 6
     if unit == "msec":
+        # perf rounds, so the exact time may differ by half a unit of the last decimal place.
         return Count(parse_decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
     value = Decimal(parse_whole(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):

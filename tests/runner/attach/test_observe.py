@@ -61,7 +61,8 @@ def test_a_planted_trouble_is_named_with_its_line(
     assert (site["function"], site["line"], site["module"]) == ("touch_pages", LINE, "live")
     assert shown.count("faults/s") >= 3
     assert any(
-        re.fullmatch(r"system calls are those of \d\.\d of \d\.\d s", line) for line in result["profile"]["remarks"]
+        re.fullmatch(r"system calls were recorded for \d\.\d of \d\.\d s", line)
+        for line in result["profile"]["remarks"]
     )
 
 
@@ -70,7 +71,7 @@ def test_a_planted_trouble_is_named_with_its_line(
 def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_path: Path) -> None:
     with run_program([program, "calling"]), run_program([program, "returned"]) as process:
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
-    assert not any("was read up to" in remark for remark in result["profile"]["remarks"])
+    assert not any("read only up to" in remark for remark in result["profile"]["remarks"])
     assert result["profile"]["faults"]["stacks"]
 
 
@@ -88,7 +89,7 @@ def test_somebody_else_may_record_the_same_faults(program: Path, tmp_path: Path)
             other.terminate()
             other.wait()
     assert result["profile"]["anatomy"]["counted"] > 0
-    assert any("was read up to" in remark for remark in result["profile"]["remarks"])
+    assert any("read only up to" in remark for remark in result["profile"]["remarks"])
 
 
 def test_a_healthy_program_has_no_diagnosis(program: Path, tmp_path: Path) -> None:

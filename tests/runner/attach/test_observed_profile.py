@@ -101,7 +101,7 @@ def read_until(*events: Event) -> Iterator[Event]:
 def test_what_perf_read_before_a_bad_record_counts() -> None:
     remarks: list[str] = []
     assert list(keep_readable(read_until(make_call(1), make_call(2)), remarks.append)) == [make_call(1), make_call(2)]
-    assert remarks == ["one recording was read up to its event 2 only: perf script failed: bad record"]
+    assert remarks == ["one recording could be read only up to event 2: perf script failed: bad record"]
 
 
 def test_a_recording_of_which_perf_reads_nothing_is_an_error() -> None:

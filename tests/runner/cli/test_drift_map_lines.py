@@ -56,7 +56,7 @@ def test_many_commits_share_columns_and_many_cases_are_counted() -> None:
     drifts = [drift(f"case {number}", 0, 200 + number, revision=commits[number * 30]) for number in range(25)]
     lines = draw_drift_map(drifts, commits, 60)
     assert all(len(line) <= 60 for line in lines[:20])
-    assert lines[20].endswith("; a column is 20 commits")
+    assert lines[20].endswith("; each column stands for 20 commits")
     assert lines[21] == "5 more cases moved less."
     assert "case 24" in lines[0]
 

@@ -64,8 +64,8 @@ def test_the_bisect_that_is_suggested_is_of_the_case_and_the_metric_that_drifted
 
 def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     show_history(HistorySummary(revisions=3, n_left_out=2), [], TARGET)
-    assert "2 commits of merged branches are left out" in (text := capsys.readouterr().out)
-    assert "--all-parents measures them as well" in text
+    assert "2 commits from merged branches are left out" in (text := capsys.readouterr().out)
+    assert "Use --all-parents to measure them as well" in text
     show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET)
     assert "left out" not in capsys.readouterr().out
 
@@ -159,5 +159,5 @@ def test_a_likely_change_that_was_not_proven_is_never_no_drift(capsys: pytest.Ca
     assert "No drift is certain." in text
     assert "? suspected minor-faults 563 → 819 (+256, +45.5" in text
     assert "aaaaaaaaaa..bbbbbbbbbb" in text
-    assert "2 more are suspected." in text
+    assert "2 more drifts suspected." in text
     assert "12 likely changes were neither proven nor refuted: --prove-for 30m" in text

@@ -44,7 +44,7 @@ def test_a_server_takes_the_settings_of_a_configuration_but_no_number_of_process
     configured, _ = apply_configuration(server, "c", Configuration(allocator="jemalloc", threads=2))
     assert configured.run.environment == {"OMP_NUM_THREADS": "{threads}"}
     assert [case.name for case in list_cases(configured)] == ["w[allocator=jemalloc,threads=2]"]
-    with pytest.raises(FaultwatchError, match="the configuration c sets processes, and w is a server"):
+    with pytest.raises(FaultwatchError, match="the configuration c sets `processes`, but w is a server"):
         apply_configuration(server, "c", Configuration(processes=2))
 
 

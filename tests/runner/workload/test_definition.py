@@ -92,7 +92,7 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ('name = "copy"', "", r"\[workload\] name: this key is required"),
         ("{mib}", "{size}", r"uses the parameter 'size', which the matrix does not have \(its parameters: mib, mode\)"),
         ("{mib}", "{mib", "a single '{'"),
-        ("[1, 64]", "[]", r"\[matrix\] mib: no values"),
+        ("[1, 64]", "[]", r"\[matrix\] mib has no values"),
         ("[1, 64]", "[1, 2, 1]", r"\[matrix\] mib: 1 occurs twice"),
         ("[1, 64]", '[1, "1"]', r"\[matrix\] mib: 1 occurs twice"),
         ("make -j2 'a target'", "", r"\[build\] command: the command is empty"),
@@ -205,7 +205,7 @@ def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: i
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("trhoughput", "did you mean 'throughput'"), ("my:event", "list the event in events too")],
+    [("trhoughput", "did you mean 'throughput'"), ("my:event", "list it in `events` too")],
 )
 def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FaultwatchError, match=hint):

@@ -67,11 +67,11 @@ MISTAKES = [
     ("[server]", "[server]\nstop_command = []", r"\[server\] stop_command: the command is empty", False),
     ("[load]", "[load]\nwindows = 0", r"\[load\] windows: Input should be greater than or equal to 1", True),
     ("[load]", "[load]\nwindows = 101", r"\[load\] windows: Input should be less than or equal to 100", True),
-    ("[load]", "[load]\nwarm_up = -1", r"\[load\] warm_up: neither a number of windows from 0 to 100 nor", True),
+    ("[load]", "[load]\nwarm_up = -1", r"\[load\] warm_up: must be a number of windows from 0 to 100, or", True),
     (
         "[load]",
         '[load]\nwarm_up = "stable"',
-        r"\[load\] warm_up: neither a number of windows from 0 to 100 nor \"steady\"",
+        r"\[load\] warm_up: must be a number of windows from 0 to 100, or \"steady\"",
         True,
     ),
     ("[load]", "[load]\noperations = 0", r"\[load\] operations: Input should be greater than", True),
@@ -138,8 +138,8 @@ def test_a_mistake_is_one_line_with_its_place(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (PLAIN, r"workload.toml: \[run\] command: required"),
-        (PLAIN + "[run]\nhuge_pages = 'never'\n", r"workload.toml: \[run\] command: required"),
+        (PLAIN, r"workload.toml: \[run\] command: this key is required"),
+        (PLAIN + "[run]\nhuge_pages = 'never'\n", r"workload.toml: \[run\] command: this key is required"),
         (
             PLAIN + "[server]\ncommand = 'w {port}'\n",
             r"workload.toml: \[server\] and \[load\] belong together: add \[load\]",
