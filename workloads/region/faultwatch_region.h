@@ -52,7 +52,7 @@ static inline void faultwatch_region_begin(void)
     int ack = faultwatch_region_descriptor("FAULTWATCH_ACK_FD");
     if (control < 0 || ack < 0)
         return;
-    /* The counters are closed already: this one walks the whole way once, so that its pages are there when it counts. */
+    /* Counting is off already. This command touches all pages that a command needs, so none faults while counting. */
     faultwatch_region_command(control, ack, "disable\n");
     faultwatch_region_command(control, ack, "enable\n");
 }
