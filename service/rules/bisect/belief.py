@@ -43,7 +43,10 @@ class Data:
 
     @classmethod
     def from_pairs(cls, n_tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
-        """Return the data of (test, value) pairs."""
+        """Return the data of (test, value) pairs, with the values taken relative to their mean.
+
+        A test is the number of what was measured: a commit, or a mixture of settings.
+        """
         test_of = np.array([test for test, _ in measurements], dtype=np.intp)
         values = np.array([value for _, value in measurements], dtype=np.float64)
         if len(values):
@@ -108,6 +111,8 @@ class Belief:
 
         Parameters
         ----------
+        after_step
+            ``after_step[test, hypothesis]``: whether the test lies after the step.
         success_probability
             The probability of each test that it can be measured.
 
@@ -139,7 +144,8 @@ class Belief:
         sums = after @ np.stack([*moments, *(weighted_step * before)]).T
         mean = (before @ probabilities + self.no_step_probability * self.no_step_levels)[groups] + sums[:, 0]
         square = (before**2 @ probabilities + self.no_step_probability * self.no_step_levels**2)[groups] + sums[:, 1]
-        # Variance of the expected level between the hypotheses, and of a measurement around it.
+        # Variance of the expected level between the hypotheses, and of a measurement around it. The level after the
+        # step is the level before it plus the step, so its square contains their product twice.
         step_products = sums[np.arange(len(groups)), first_group_column + groups]
         level_variance = np.clip(square + 2 * step_products - mean**2, 0, None)
         relative_variance = 1 + sums[:, 2] + level_variances[0] @ probabilities
@@ -270,6 +276,8 @@ def compute_beliefs(
     ]
     levels = group_total / group_n
     side_counts = np.stack([n.sum() - n @ after, n @ after])
+    # A level is known from the measurements on its side, and from the prior for the step between the two levels.
+    relative_level_variances = 1 / (side_counts + 1 / STEP_PRIOR_SIGMA**2)
     return [
         Belief(
             probabilities=probabilities[row],
@@ -280,7 +288,7 @@ def compute_beliefs(
             expected_steps=step[row],
             step_errors=np.sqrt(noise_variance[row] * shrinkage[row] / np.maximum(xx[row], _MIN_SQUARE_SUM)),
             expected_square_steps=square[row],
-            level_variances=1 / (side_counts + 1 / STEP_PRIOR_SIGMA**2),
+            level_variances=relative_level_variances,
             noise_variance=float(noise_variance[row]),
             log_evidence=float(evidence[row]),
         )
@@ -315,7 +323,7 @@ def _compute_posterior(log_factor: Floats, no_step_prior: float) -> tuple[Floats
     n_rows, n_hypotheses = log_factor.shape
     prior_each = (1 - no_step_prior) / n_hypotheses
     weights = np.column_stack((np.full(n_rows, np.log(no_step_prior)), np.log(prior_each) + log_factor))
-    largest_weight = weights.max(axis=1, keepdims=True)
+    largest_weight = weights.max(axis=1, keepdims=True)  # subtracted, so that no exponential overflows
     weights = np.exp(weights - largest_weight)
     evidence = (largest_weight + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
     weights /= weights.sum(axis=1, keepdims=True)

@@ -90,7 +90,7 @@ def find_interleaved_runs(
                 parents[observation.session] = observation
             elif observation.commit == culprit.commit:
                 commits[observation.session] = observation
-    sessions = [session for session in commits if session in parents]
+    sessions = [session for session in commits if session in parents]  # in order of time, like the observations
     return (parents[sessions[-1]], commits[sessions[-1]]) if sessions else None
 
 
@@ -164,7 +164,7 @@ def end_if_proofs_fail(
         return None
     if proven_culprits:
         return Found(culprits=tuple(proven_culprits))
-    reason = f"interleaved measurements did not show {n_failed} differences that single runs showed"
+    reason = f"interleaved measurements did not confirm {n_failed} differences that single runs showed"
     return refuse_variation(question, observations, reason)
 
 

@@ -67,6 +67,7 @@ class DistinctLevels:
         del self.changes[n_kept:]
         for i in range(first_changed, len(proposals)):
             begin = self.changes[-1].position if self.changes else 0
+            # The next proposals may be spurious, so the level after this one may end at any of these positions.
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
             if are_distinct(values, begin, proposals[i], ends, self._noise_factor) or is_unprecedented(
                 values, begin, proposals[i], ends[0], self._noise
@@ -107,7 +108,8 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
         split = position - start
         if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
-        # The largest shift near the proposal, unless a position further away explains much more.
+        # The largest shift near the proposal, unless a position further away explains much more. The first shift is
+        # the one of a split after MIN_CHANGE_RUNS runs.
         shifts = _compute_shifts(runs) / noise_factor
         first_near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
         best_split = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
@@ -170,6 +172,7 @@ def compute_shift_shortfall(values: Floats, split: int, noise_factor: float = 1.
 def _compute_shortfall(values: Floats, split: int, shift: float) -> float:
     """Return by how much a shift is too small to be certain; 0 if chance rarely gives this order of the values."""
     shortfall = find_needed_shift(min(split, len(values) - split)) - shift
+    # Shifts are too cautious if one side is short, so a near miss gets a second test.
     if 0 < shortfall <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
     return max(0.0, shortfall)

@@ -17,7 +17,7 @@ _NETWORK = (
 
 def _build_exchange_network() -> list[tuple[int, int, bool, bool]]:
     """Return the exchanges of the network, and which of the two results of each are needed for the median."""
-    needed, exchanges = {4}, []
+    needed, exchanges = {4}, []  # the network leaves the median at index 4
     for a, b in reversed(_NETWORK):
         exchanges.append((a, b, a in needed, b in needed))
         if a in needed or b in needed:

@@ -119,6 +119,7 @@ class NoisySeries:
         n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - 1))
         changes = self._distinct_levels.changes
         if n_unchanged == len(changes) == len(self._measured_changes):
+            # No change differs, but the newest level has grown and may be a slow ramp now.
             self._find_slow_ramps(len(self._measured_changes))
             return
 
@@ -177,9 +178,10 @@ class NoisySeries:
         self._open_changes = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
-        """Return a change if it explains the runs around it better than a wandering host; None if it does not.
+        """Return a change if it explains the runs around it better than wander does; None if it does not.
 
-        If that is likely, but not certain, the change is returned as a suspicion.
+        Wander is the slow movement of a host's level. If a change is likely, but not certain, it is returned as a
+        suspicion.
 
         Parameters
         ----------
@@ -205,7 +207,8 @@ class NoisySeries:
                 if margin >= find_needed_margin(size, min_runs, self.noise, small_steps):
                     return change
             largest_margin = max(largest_margin, margin)
-        if is_suspicion(largest_margin, self._n_partitioned - shape.high):
+        n_runs_after = self._n_partitioned - shape.high
+        if is_suspicion(largest_margin, n_runs_after):
             return replace(change, wants_rerun=True)
         return None
 
@@ -251,7 +254,7 @@ class NoisySeries:
         return not change.in_doubt and is_jump(abs(change.after - change.before), self.noise)
 
     def _compute_margin(self, shape: Shape, span: tuple[int, int], start: int, stop: int) -> float:
-        """Return by how much a change explains the runs in [start, stop) better than wander.
+        """Return by how much a change explains the runs in [start, stop) better than slow movements of the host do.
 
         ``span`` contains the start of the level before the change and the end of the level after it. Only changes at or
         outside these two positions count as other changes.
@@ -302,7 +305,7 @@ class NoisySeries:
         return change
 
     def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
-        """Return whether a change among the newest points explains the runs around it better than a wandering host.
+        """Return whether a change among the newest points explains the runs better than slow movements of the host do.
 
         ``reruns`` are all measurements of the newest point if it was measured again.
         """

@@ -59,6 +59,9 @@ class Partition:
         *_, best_node = self._candidates[best_index]
         self.previous.append(best_node)
         self.position.append(position)
+        # Drop each candidate that can no longer be the best, because a change here is cheaper than a segment that goes
+        # on from it. A segment that is still too short has an infinite cost, and says nothing. Of too many candidates,
+        # the oldest quarter is dropped as well.
         if len(costs) > MAX_UNPRUNED:
             first_kept = MAX_CANDIDATES // 4 if len(costs) >= MAX_CANDIDATES else 0
             self._candidates = [

@@ -118,8 +118,8 @@ def _compute_trimmed_mean(values: Floats) -> tuple[float, float, int]:
     n_trimmed = int(TRIMMED_SHARE * n)
     sorted_values = np.sort(values)
     mean = float(sorted_values[n_trimmed : n - n_trimmed].mean())
-    bounded = sorted_values.clip(sorted_values[n_trimmed], sorted_values[n - n_trimmed - 1])
-    error = math.sqrt(float(bounded.var(ddof=1)) / n) / (1 - 2 * TRIMMED_SHARE)
+    winsorised_values = sorted_values.clip(sorted_values[n_trimmed], sorted_values[n - n_trimmed - 1])
+    error = math.sqrt(float(winsorised_values.var(ddof=1)) / n) / (1 - 2 * TRIMMED_SHARE)
     return mean, error, n - 2 * n_trimmed - 1
 
 

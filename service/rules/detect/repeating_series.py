@@ -141,7 +141,10 @@ class RepeatingSeries:
         self.n_points = end
 
     def _add_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
-        """Add a run to the runs at the level or to the pending runs, and decide whether the latter are a change."""
+        """Add a run to the runs at the level, or to the pending runs after them, and decide whether these are a change.
+
+        Pending are the runs off the level since the last run on it.
+        """
         # A run on the level, or with a sample on it: the pending runs were outliers.
         has_sample_on_level = value != self._level and self._level in samples
         if value == self._level or has_sample_on_level:
@@ -193,7 +196,7 @@ class RepeatingSeries:
         if n_outliers > MAX_OUTLIER_SHARE * n_comparable:
             plateau = self._find_new_plateau()
             farther_runs = self._find_farther_runs()
-            if _is_change(plateau, self._level, n_comparable, 0, exact=False):
+            if _is_change(plateau, self._level, n_comparable, n_outliers=0, exact=False):  # no outlier had its value
                 self._confirm_newest(len(plateau))
             elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
                 self._confirm_newest(len(farther_runs))
@@ -204,7 +207,7 @@ class RepeatingSeries:
             self._level,
             n_comparable,
             n_outliers,
-            exact=n_outliers == 0 and self._goes_beyond(self._pending_values),
+            exact=n_outliers == 0 and self._can_exclude_outliers(self._pending_values),
             n_far_outliers=self._count_far_outliers(),
         ):
             self._confirm_pending()
@@ -244,7 +247,7 @@ class RepeatingSeries:
         """Return whether so few runs of the series were outliers that it counts as exact."""
         return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.n_points
 
-    def _goes_beyond(self, runs: Sequence[Number]) -> bool:
+    def _can_exclude_outliers(self, runs: Sequence[Number]) -> bool:
         """Return whether the series is exact, and ``runs`` lie farther off the level than any samples of runs on it.
 
         If the samples of a count differ by two, its runs can be off by one for a while, which proves no change. If only
@@ -286,7 +289,11 @@ class RepeatingSeries:
         return self._n_outliers + max(self._n_runs_with_sample[value] for value in self._pending_values)
 
     def _find_new_plateau(self) -> list[Number]:
-        """Return the newest pending runs that agree; none if an earlier run at this level had their value."""
+        """Return the newest pending runs that agree in a value new to this level; an empty list if there are none.
+
+        The value is not new if an earlier run or a sample of one had it. With too many outlier values, which are no
+        longer recorded, nobody can tell.
+        """
         value = self._pending_values[-1]
         if (
             value in self._outlier_values
@@ -326,7 +333,10 @@ class RepeatingSeries:
         self._confirm_pending()
 
     def _confirm_pending(self) -> None:
-        """Turn the pending runs into a change; the runs after their first repeated value are then added again."""
+        """Turn the pending runs, all runs since the last one on the level, into a change.
+
+        The first value that repeats among them is the new level; the runs after it are then added again.
+        """
         n_outliers = self._count_outliers()
         if n_outliers:
             n_before = self.n_points - len(self._pending_values) - self._level_start
@@ -345,7 +355,7 @@ class RepeatingSeries:
     def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
         repeats = _is_mostly_repeated(runs)
-        return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
+        return "exact" if repeats and self._count_outliers() == 0 and self._can_exclude_outliers(runs) else "repeat"
 
     def _start_at(self, first_index: int) -> None:
         """Start a new level with the value of the pending run ``first_index``, and add the later pending runs again."""
@@ -413,6 +423,7 @@ class RepeatingSeries:
         if not self._pending_values:
             return earlier_changes
         measurements = self.list_newest_measurements()
+        # The newest point was an outlier if at least half of its reruns are back at the level.
         if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
             return earlier_changes
         n_outliers = self._count_outliers()
@@ -425,7 +436,7 @@ class RepeatingSeries:
             # If the newest point was measured again, its measurements replace its value.
             measured_runs = [*runs[:-1], *measurements] if measurements else runs
             n_points = self._count_comparable() + len(measured_runs) - len(runs)
-            is_exact = runs is self._pending_values and self._goes_beyond(runs)
+            is_exact = runs is self._pending_values and self._can_exclude_outliers(runs)
             if self._level not in measurements and _is_change(
                 measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
             ):
