@@ -93,9 +93,8 @@ def _list_clear_steps(level: Points) -> list[tuple[int, int]]:
         spread = max(max(point.samples) - min(point.samples) for point in (before, after))
         gap = max(min(after.samples) - max(before.samples), min(before.samples) - max(after.samples))
         if gap > spread:
-            steps.append((abs(after.value - before.value), index))
-    steps.sort(key=lambda step: (-step[0], step[1]))
-    return [(index, index + 1) for _, index in steps[:MAX_CLEAR_STEPS]]
+            steps.append((-abs(after.value - before.value), index))  # negative, so that the largest step sorts first
+    return [(index, index + 1) for _, index in sorted(steps)[:MAX_CLEAR_STEPS]]
 
 
 def _build_case(head: SeriesHead) -> Case:

@@ -59,7 +59,8 @@ class BisectPreview:
     @property
     def is_futile(self) -> bool:
         """Whether both ends were measured and have the same level."""
-        return self.levels[0] is not None and self.levels[0] == self.levels[1]
+        good_level, bad_level = self.levels
+        return good_level is not None and good_level == bad_level
 
 
 def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPreview | None:

@@ -100,6 +100,7 @@ class _Measurements:
                 values.setdefault(commit, []).append(value)
                 test_values.append((graph.index_of[commit], float(value)))
         failed_tests = frozenset(graph.index_of[name] for name in failed_commits - values.keys())
+        # Test 0 is the good end, so hypothesis i is about test i + 1.
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
         return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
@@ -321,7 +322,11 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
 
 
 def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
-    """Return why no commit can be named once the search has used up its runs; empty if it may take more."""
+    """Return why no commit can be named once the search has used up its runs; empty if it may take more.
+
+    There are two limits: ``question.patience`` runs of each end while it is in doubt whether they differ, and
+    ``MAX_RUNS`` runs in total.
+    """
     good, bad, n_runs = 0, question.graph.index_of[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.counts[good], measurements.data.counts[bad])
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
@@ -335,7 +340,7 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
             return _describe_doubt(question, measurements, good, bad, belief.no_step_probability)
     if n_runs < MAX_RUNS:
         return ""
-    best = int(belief.probabilities.argmax())
+    best = int(belief.probabilities.argmax())  # hypothesis i is about test i + 1, because test 0 is the good end
     probability = format_number(float(belief.probabilities[best]))
     return (
         f"after {n_runs} runs, no commit is certain to be the culprit; the most probable one is "
@@ -377,6 +382,7 @@ def _build_culprit(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
     """Return a culprit with its parent, their levels, and the commits that no run can distinguish from it."""
+    # Hypothesis i is about test i + 1, because test 0 is the good end.
     indistinguishable_indices = np.flatnonzero(representatives == representatives[culprit])
     candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable_indices]
     tests = [
@@ -384,6 +390,7 @@ def _build_culprit(
         for hypothesis in indistinguishable_indices
         if int(hypothesis) + 1 not in measurements.failed_tests
     ]
+    # Of the commits that cannot be distinguished, the newest is named, if possible one that can be measured.
     commit = tests[-1] if tests else int(indistinguishable_indices[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     is_after = measurements.after_step[:, list(culprits)]
@@ -432,4 +439,4 @@ def _describe_doubt(
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
     probability = format_number(no_step_probability)
-    return f"it is not certain that the ends differ: {levels}. The probability that both are the same is {probability}"
+    return f"it is not certain that the ends differ: {levels}. The probability that they do not is {probability}"

@@ -29,12 +29,12 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
     Their number decides if the kernel counted them; otherwise the policy, the program's advice, the CPU time in faults
     on huge pages, or the faults in an area that is as large as before: the first of these that differs.
     """
-    counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
-    if counts[0] is not None and counts[1] is not None:
-        return _compute_sign(counts[1] - counts[0])
-    policies = before.huge_page_policy, after.huge_page_policy
-    if policies[0] and policies[1] and policies[0] != policies[1]:
-        return _compute_sign(HUGE_PAGE_POLICIES.index(policies[1]) - HUGE_PAGE_POLICIES.index(policies[0]))
+    count_before, count_after = (facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after))
+    if count_before is not None and count_after is not None:
+        return _compute_sign(count_after - count_before)
+    old_policy, new_policy = before.huge_page_policy, after.huge_page_policy
+    if old_policy and new_policy and old_policy != new_policy:
+        return _compute_sign(HUGE_PAGE_POLICIES.index(new_policy) - HUGE_PAGE_POLICIES.index(old_policy))
     was_advised, is_advised = (
         _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0 for facts in (before, after)
     )
@@ -58,10 +58,12 @@ def _compare_huge_fault_time(before: Facts, after: Facts) -> int:
 
     The advice is not enough to decide, because it has no effect in a region that is too small or not aligned.
     """
-    seconds = [compute_cpu_share(facts.profile, _HUGE_FAULT) * facts.cpu_seconds for facts in (before, after)]
-    if _has_huge_fault_stacks(before) and seconds[0] >= _MIN_FAULTS_FACTOR * seconds[1]:
+    seconds_before, seconds_after = (
+        compute_cpu_share(facts.profile, _HUGE_FAULT) * facts.cpu_seconds for facts in (before, after)
+    )
+    if _has_huge_fault_stacks(before) and seconds_before >= _MIN_FAULTS_FACTOR * seconds_after:
         return -1
-    return 1 if _has_huge_fault_stacks(after) and seconds[1] >= _MIN_FAULTS_FACTOR * seconds[0] else 0
+    return 1 if _has_huge_fault_stacks(after) and seconds_after >= _MIN_FAULTS_FACTOR * seconds_before else 0
 
 
 def _has_huge_fault_stacks(facts: Facts) -> bool:
@@ -81,8 +83,8 @@ def _compare_area_faults(before: Facts, after: Facts) -> int:
         if area is None or area.memory not in OWN_MEMORY or not _may_have_huge_pages(few_faults):
             continue
         for other_area in few_faults.anatomy.areas:
-            sizes = sorted((other_area.size, area.size))
-            is_same_size = other_area.memory is area.memory and sizes[1] <= _MAX_AREA_GROWTH * sizes[0]
+            smaller_size, larger_size = sorted((other_area.size, area.size))
+            is_same_size = other_area.memory is area.memory and larger_size <= _MAX_AREA_GROWTH * smaller_size
             if is_same_size and 0 < _MIN_AREA_FACTOR * other_area.faults <= area.faults:
                 return sign
     return 0

@@ -225,7 +225,8 @@ def _sum_side(
     for kind in facts.anatomy.kinds:
         group = _find_group(kind, facts)
         sums[group] += kind.faults
-        if group[0] is FaultCause.IMAGE:
+        cause, _ = group
+        if cause is FaultCause.IMAGE:
             image_files[kind.file] += kind.faults
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     shares_of_lines, shares_of_copying_lines = _find_lines_in_runtime(facts)
@@ -477,15 +478,15 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
         FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
-        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages again that madvise gave back",
-        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages again where memory was unmapped",
-        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again that the shrinking heap gave back",
+        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages again after madvise gave them back",
+        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages again after the memory there was unmapped",
+        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again after the shrinking heap gave them back",
         FaultCause.COPIED: f"copies {more_or_fewer} pages that it shares with a forked process",
         FaultCause.FILE_PAGES: f"touches {more_or_fewer} pages of {file.rpartition('/')[2] or 'mapped files'}",
-        FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had read before it wrote to them",
-        FaultCause.AGAIN: f"touches {more_or_fewer} pages again that it had not given back",
+        FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had only read before",
+        FaultCause.AGAIN: f"touches {more_or_fewer} pages again although it had not given them back",
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
-        FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings, or that could not be placed",
+        FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings or at unknown places",
     }
     # The side with more of these faults shows which line gave the memory back.
     side = facts if growth > 0 else facts.before
@@ -520,7 +521,7 @@ def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
             cause=FaultCause.OTHER,
             before=sum(part.before for part in smaller_parts),
             after=sum(part.after for part in smaller_parts),
-            sentence="differs in smaller parts",
+            sentence="has smaller differences",
             seconds=None if None in seconds else sum(part for part in seconds if part is not None),
         ),
     )

@@ -21,7 +21,7 @@ _MAX_VALUE_CHARACTERS = 1000
 
 
 def fit_remedies(facts: Facts, remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
-    """Return remedies whose settings can have an effect in the process; those of other remedies are left out.
+    """Return the remedies without those whose settings have no effect in the process.
 
     A variable with several options also gets those that the process has already, which the remedy must not remove.
     """

@@ -264,7 +264,8 @@ class Facts:
         weights: Counter[str] = Counter()
         for stack in _list_stacks(on_cpu, call_frames):
             weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
-        if on_cpu.samples * weights.total() / on_cpu.total < _MIN_CALLING_SAMPLES:
+        n_samples = on_cpu.samples * weights.total() / on_cpu.total  # weights are times
+        if n_samples < _MIN_CALLING_SAMPLES:
             return ""
         ((line, weight),) = weights.most_common(1)
         return line if 2 * weight >= weights.total() else ""
@@ -414,8 +415,8 @@ def _is_mapped_by_program(profile: Profile) -> bool:
     mapping_stacks = [stack for stack in on_cpu.stacks if not mapping_frames.isdisjoint(stack.frames)]
     weight = sum(stack.weight for stack in mapping_stacks)
     malloc_weight = sum(stack.weight for stack in mapping_stacks if not malloc_frames.isdisjoint(stack.frames))
-    samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0
-    return samples >= _MIN_CALLING_SAMPLES and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
+    n_samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0  # weights are times
+    return n_samples >= _MIN_CALLING_SAMPLES and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:

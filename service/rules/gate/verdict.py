@@ -164,10 +164,10 @@ class CaseOutcome:
         """Return whether a metric that counts and is not the same has a value in a smaller share of head's samples."""
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
-        shares = [
+        base_share, head_share = (
             len(side.values(verdict.metric)) / max(1, len(side.samples)) for side in (self.case.base, self.case.head)
-        ]
-        return shares[1] < shares[0]
+        )
+        return head_share < base_share
 
     @property
     def name(self) -> str:

@@ -37,12 +37,16 @@ def explain_objection(name: str, value: str | None) -> str:
         return (
             ""
             if value == NO_LIMIT or (value or "").isdecimal()
-            else "a memory limit must be a number of bytes, or none"
+            else f"a memory limit must be a number of bytes, or `{NO_LIMIT}`"
         )
     if name.startswith(PARAMETER):
         is_plain = value is not None and _PLAIN_VALUE.fullmatch(value)
-        return "" if is_plain else f"{name.removeprefix(PARAMETER)} has a value that no job may set"
+        allowed_values = "1 to 200 letters, digits or the characters _ . , : + -"
+        return "" if is_plain else f"the value of {name.removeprefix(PARAMETER)} must be {allowed_values}"
     variable = name.removeprefix(VARIABLE)
     if value is None or may_be_set(variable, value):
         return ""
-    return f"{variable} is not a tunable of an allocator or a runtime, or its value is a path: order it through the API"
+    return (
+        f"{variable} is not a tuning variable of an allocator or a runtime, or its value is a path: order the job "
+        "through the API instead"
+    )

@@ -84,7 +84,7 @@ class Branches:
         best_parents = self._choose_best_parents(living_commits, measured)
 
         def follow(tip: str, known_commits: Collection[str], n_known: int | None) -> Iterator[str]:
-            """Yield the measured commits that lead to a tip, newest first, among them at most so many known ones."""
+            """Yield the measured commits that lead to a tip, newest first, at most ``n_known`` of them known ones."""
             commit: str | None = tip
             while commit is not None and n_known != 0:
                 if commit in measured:

@@ -116,7 +116,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     first_new = next(index for index, point in enumerate(after) if point.run_id == drift.run_after)
     old_points, new_points = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained_by_unprepared_files(drift, old_points, new_points):
-        return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
+        return "The change may come from faults in files whose state in the page cache was not prepared."
     # Reason 4: later runs contradict the drift, after its new level or between its two sides.
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
