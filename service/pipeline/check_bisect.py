@@ -113,7 +113,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
         if host and host not in hosts:
             objections["host"] = _describe_unknown_name("host", host, hosts, f" that has measured {case}")
         elif _has_only_imported_runs(session, subject, case, host):
-            objections["case"] = f"The results of {case} were imported: no host can measure it again."
+            objections["case"] = f"The results of {case} were imported, so no host can measure the case again."
     # Check both ends: the bad end has to descend from the good end.
     good = _check_commit(session, subject, values.get("good", ""), "good", objections)
     bad = _check_commit(session, subject, values.get("bad", ""), "bad", objections)

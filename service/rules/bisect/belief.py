@@ -126,11 +126,8 @@ class Belief:
         # Only hypotheses that are still plausible are considered.
         plausible = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
         after = after_step[:, plausible].astype(np.float64)
-        probabilities, before, level_variances = (
-            self.probabilities[plausible],
-            self.levels_before[:, plausible],
-            self.level_variances[:, plausible],
-        )
+        probabilities, before = self.probabilities[plausible], self.levels_before[:, plausible]
+        variance_before, variance_after = self.level_variances[:, plausible]
         step, square_step = self.expected_steps[plausible], self.expected_square_steps[plausible]
         groups = self.groups
         # Moments of the expected level of each test, over all hypotheses and the case of no step.
@@ -138,7 +135,7 @@ class Belief:
         moments = [
             weighted_step,
             probabilities * square_step,
-            probabilities * (level_variances[1] - level_variances[0]),
+            probabilities * (variance_after - variance_before),
         ]
         first_group_column = len(moments)
         sums = after @ np.stack([*moments, *(weighted_step * before)]).T
@@ -148,7 +145,7 @@ class Belief:
         # step is the level before it plus the step, so its square contains their product twice.
         step_products = sums[np.arange(len(groups)), first_group_column + groups]
         level_variance = np.clip(square + 2 * step_products - mean**2, 0, None)
-        relative_variance = 1 + sums[:, 2] + level_variances[0] @ probabilities
+        relative_variance = 1 + sums[:, 2] + variance_before @ probabilities
         measurement_variance = self.noise_variance * relative_variance + _SMALLEST_DIVISOR
         return int(np.argmax(success_probability * np.log1p(level_variance / measurement_variance)))
 
@@ -228,7 +225,7 @@ def compute_beliefs(
 
         (1 + (d² Sxx − 2 d Sxy) ∕ Syy)^(−(n − g)∕2)
     """
-    # Only measured tests carry information; each belongs to one group.
+    # Only measured tests carry information; each belongs to one group. The groups are numbered from 0.
     measured_tests = np.flatnonzero(data.counts)
     groups = np.zeros(len(after_step), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
     membership = (groups[measured_tests, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
@@ -363,12 +360,12 @@ def _subtract_waves(
 
     # For each number of waves, the sums that they explain.
     wave_sums = (regressor_products**2, value_products * regressor_products, value_products**2, is_free)
-    explained_by_waves = [
+    explained_xx, explained_xy, explained_yy, n_free_waves = (
         np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in wave_sums
-    ]
+    )
     return (
-        (sums.xx - explained_by_waves[0]).clip(0, None),
-        sums.xy - explained_by_waves[1],
-        (sums.yy - explained_by_waves[2]).clip(0, None),
-        np.maximum(1.0, sums.degrees_of_freedom - explained_by_waves[3]),
+        (sums.xx - explained_xx).clip(0, None),
+        sums.xy - explained_xy,
+        (sums.yy - explained_yy).clip(0, None),
+        np.maximum(1.0, sums.degrees_of_freedom - n_free_waves),
     )

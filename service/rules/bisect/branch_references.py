@@ -103,7 +103,7 @@ class BranchReferences:
         take too many measurements. None is also returned once a few parts are opened; the limit grows with the
         logarithm of the number of suspects.
         """
-        # A part is opened if one of its commits is measured, although nothing can be compared with this commit yet.
+        # A part is opened if one of its commits is measured, although this commit cannot be compared with any yet.
         n_opened_parts = sum(
             self.find_reference(commit) is None for group in self._measured_by_base.values() for commit in group
         )

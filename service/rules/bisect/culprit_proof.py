@@ -197,9 +197,9 @@ def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observat
     for value_by_commit in sessions.values():
         if len(value_by_commit) != 2:
             continue  # only one of the two commits could be measured, or belongs to the range
-        single_values = [values_of_single_runs.get(commit, set()) for commit in value_by_commit]
-        all_values = set.union(*single_values)
-        have_differed = single_values[0] != single_values[1] and (
+        first_values, second_values = (values_of_single_runs.get(commit, set()) for commit in value_by_commit)
+        all_values = first_values | second_values
+        have_differed = first_values != second_values and (
             max(all_values) - min(all_values) >= question.min_difference
         )
         has_equal_values = len(set(value_by_commit.values())) == 1

@@ -243,7 +243,7 @@ class _ExactSearch:
                 halves = [(old_end, dividing_commit), (dividing_commit, new_end)]
                 # If no half differs by what matters, the culprit is more likely in the half that differs more.
                 halves = [half for half in halves if self._do_levels_differ(*half)] or [
-                    max(halves, key=lambda half: abs(self._get_level_of_gap(half[1]) - self._get_level_of_gap(half[0])))
+                    max(halves, key=lambda half: abs(self._compute_gap_change(*half)))
                 ]
                 # Search both halves, even if the first is not complete, so that the gaps of both are opened.
                 results = [self.find_culprits_between(older, newer) for older, newer in halves]
@@ -351,6 +351,9 @@ class _ExactSearch:
     def _do_levels_differ(self, old_end: str, new_end: str) -> bool:
         """Return whether the levels of the two ends of a gap differ by at least the smallest relevant difference."""
         return self.do_differ(self._get_level_of_gap(old_end), self._get_level_of_gap(new_end))
+
+    def _compute_gap_change(self, old_end: str, new_end: str) -> Number:
+        return self._get_level_of_gap(new_end) - self._get_level_of_gap(old_end)
 
     def _get_level_of_gap(self, commit: str) -> Number:
         """Return the level of an end of a gap; if culprits found since have put it in doubt, its last known level."""

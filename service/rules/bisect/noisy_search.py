@@ -209,7 +209,8 @@ class _Measurements:
         """Return the hypotheses that no run can test: no group has tests on both sides of their step."""
         tests = self.measurable_tests
         is_after = self.after_step[tests]
-        has_both_sides = np.zeros(is_after.shape[1], dtype=bool)
+        _, n_hypotheses = is_after.shape
+        has_both_sides = np.zeros(n_hypotheses, dtype=bool)
         for group in np.unique(groups[tests]):
             is_after_in_group = is_after[groups[tests] == group]
             has_both_sides |= is_after_in_group.any(axis=0) & ~is_after_in_group.all(axis=0)
@@ -217,8 +218,10 @@ class _Measurements:
 
     def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
         """Return, for each hypothesis, the first hypothesis that no measurable test can distinguish from it."""
-        if not self.failed_tests:
-            return np.arange(self.after_step.shape[1])
+        if not self.failed_tests:  # each hypothesis can be distinguished from all others
+            _, n_hypotheses = self.after_step.shape
+            return np.arange(n_hypotheses)
+        # Hypotheses are indistinguishable if their columns are equal; packed into bytes, they can be keys of a dict.
         columns = np.packbits(self.after_step[self.measurable_tests], axis=0).T
         first_of_column: dict[bytes, int] = {}
         return np.array([first_of_column.setdefault(column.tobytes(), index) for index, column in enumerate(columns)])
@@ -373,7 +376,8 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     square_sum = float(data.square_sums.sum() - (counts * means**2).sum())
     variance = max(1e-300, square_sum / max(1.0, float(counts.sum()) - 2))  # not zero, for the division below
     # If two levels are d standard deviations apart, a run gains d² ∕ 8 nats for small d, and never more than one bit.
-    step = float(means[1] - means[0])
+    mean_before, mean_after = means
+    step = float(mean_after - mean_before)
     bits_per_run = min(1.0, max(MIN_BITS_PER_RUN, step**2 / variance / 8 / log(2)))
     return max(1, ceil(bits / bits_per_run))
 

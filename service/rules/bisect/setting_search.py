@@ -259,14 +259,14 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     best = int(belief.probabilities.argmax())
     if float(belief.probabilities[best]) >= question.confidence:
         is_after_step = after_step[:, best]
-        levels = [
+        before, after = (
             compute_median([value for test, value in measurements if is_after_step[test] == is_after]) or 0
             for is_after in (False, True)
-        ]
+        )
         return FoundSettings(
             settings=tuple(setting for setting in question.settings if setting in hypotheses[best]),
-            before=levels[0],
-            after=levels[1],
+            before=before,
+            after=after,
             values_without={},
             probability=float(belief.probabilities[best]),
         )

@@ -32,7 +32,8 @@ def have_same_answers(request: ComparisonRequest) -> bool:
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
     """Return the verdict with base's counts in head's folder taken into account, or a verdict that asks for them.
 
-    Base is measured there only if all file lookups of both programs had the same answers: both should count the same.
+    Base is measured there only if all file lookups of both programs had the same answers, so that they should have the
+    same count.
     """
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict

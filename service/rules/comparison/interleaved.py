@@ -173,7 +173,7 @@ def _apply_budget(
         return result._replace(verdict=verdict.model_copy(update={"budget": budget}))
     state = compare_with_budget(pairs, decision, budget, alpha)
     remaining_pairs = (
-        max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else result.remaining_pairs
+        rules.count_further_pairs(len(pairs)) if state is BudgetState.OPEN else result.remaining_pairs
     )
     budget_sentences = {
         BudgetState.WITHIN: f" The change is within its budget of {budget}.",

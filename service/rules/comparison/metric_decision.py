@@ -248,7 +248,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]
     interval = compute_median_bounds(differences, alpha)
     median_change = compute_median(differences) or 0
-    remaining_pairs = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
+    remaining_pairs = count_further_pairs(len(pairs))
     if interval is None:
         pair_count = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
         sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
@@ -297,4 +297,9 @@ def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
                 extrapolated_signs
             ):
                 return n_further
-    return max(MIN_FURTHER_PAIRS, signs.n // 4)
+    return count_further_pairs(signs.n)
+
+
+def count_further_pairs(n_pairs: int) -> int:
+    """Return how many pairs to measure before a metric is judged again: a quarter more, but not too few."""
+    return max(MIN_FURTHER_PAIRS, n_pairs // 4)

@@ -137,15 +137,15 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     runs_after = values[position : min(end, position + MAX_POINTS_PER_SIDE)]
     if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(runs_before), len(runs_after)) < MIN_AGREEING_RUNS:
         return False
-    levels = float(np.median(runs_before)), float(np.median(runs_after))
-    step = abs(levels[1] - levels[0])
+    level_before, level_after = float(np.median(runs_before)), float(np.median(runs_after))
+    step = abs(level_after - level_before)
     if step < MIN_UNPRECEDENTED_SIGMA * noise.sigma:
         return False
     agreeing_shares = (
         np.mean(np.abs(side - level) <= MAX_AGREEING_SIGMA * noise.sigma)
-        for side, level in zip((runs_before, runs_after), levels, strict=True)
+        for side, level in ((runs_before, level_before), (runs_after, level_after))
     )
-    distances = np.abs(values[max(0, position - UNPRECEDENTED_POINTS) : position] - levels[1])
+    distances = np.abs(values[max(0, position - UNPRECEDENTED_POINTS) : position] - level_after)
     return bool(min(agreeing_shares) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
 
 

@@ -106,6 +106,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
     # The positions that are nearly as likely: by the log-likelihood of normal noise of unknown variance.
     likelihoods = (len(runs) + PRIOR_DEGREES) / 2 * np.log1p(statistics / degrees)
     likely_positions = np.flatnonzero(likelihoods >= likelihoods[best_split] - MAX_LIKELIHOOD_LOSS)
+    # Split i lies after run i, so the new level begins with run i + 1.
     return Nomination(
         index=begin + best_split + 1,
         low=begin + int(likely_positions[0]) + 1,

@@ -24,6 +24,7 @@ class Partition:
         self.penalty = penalty
         self.position = [0]  # for each node, the position at which its segment begins
         self.previous = [0]  # for each node, the node of the segment before it in the best partition up to its position
+        # The first segment begins without a change, so its cost makes up for the penalty.
         self._candidates: list[_Candidate] = [(-penalty, 0.0, 0.0, 0, 0)]
 
     def _compute_costs(self, position: int, total: float, squares: float) -> list[float]:

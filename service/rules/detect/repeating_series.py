@@ -45,7 +45,10 @@ MIN_RATIO_OF_LEVEL = 4
 
 def has_no_majority(samples: Sequence[Number]) -> bool:
     """Return whether there are enough samples, and no value that most of them share."""
-    return len(samples) >= MIN_SAMPLES_TO_VARY and 2 * Counter(samples).most_common(1)[0][1] <= len(samples)
+    if len(samples) < MIN_SAMPLES_TO_VARY:
+        return False
+    ((_, n_most_frequent),) = Counter(samples).most_common(1)
+    return 2 * n_most_frequent <= len(samples)
 
 
 class RepeatingSeries:
@@ -113,7 +116,7 @@ class RepeatingSeries:
             return
         n_needed = max(MIN_REPEATS_OF_LEVEL, MIN_RATIO_OF_LEVEL * self._n_at_level)
         if n_needed <= len(self._early_runs):  # cheaper to check than how often each value occurs
-            level, n_repeats = Counter(run_value for run_value, _ in self._early_runs).most_common(1)[0]
+            ((level, n_repeats),) = Counter(run_value for run_value, _ in self._early_runs).most_common(1)
             if n_needed <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
 
@@ -479,7 +482,8 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
     for index, (value, following) in enumerate(pairwise(values)):
         if value == following:
             return index
-    return values.index(Counter(values).most_common(1)[0][0])
+    ((most_frequent, _),) = Counter(values).most_common(1)
+    return values.index(most_frequent)
 
 
 def _compute_log_probability(n_newest: int, n_points: int, n_outliers: int, n_far_outliers: int | None) -> float:

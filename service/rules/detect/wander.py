@@ -187,7 +187,7 @@ class Explanations:
 
         Noise that wanders although there are changes explains more than white noise, so it costs an extra margin.
         """
-        likelihoods = self._compute_likelihoods(explained_squares)
+        likelihoods = self._compute_likelihoods(explained_squares)  # the first row is that of white noise
         advantages: Floats = (
             np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._best_without_changes
         )
@@ -209,8 +209,8 @@ class Explanations:
         products = self._products_with_runs.copy()
         min_square = self._min_square
         explained_squares = np.zeros((len(products), 1))
-        count = len(products[0])
-        remaining_indices = list(range(count))
+        _, n_changes = products.shape
+        remaining_indices = list(range(n_changes))
         margin = math.inf
         previous_advantage = advantage = 0.0
         while remaining_indices:
@@ -230,7 +230,7 @@ class Explanations:
             projection = gram[:, selected_index] / np.maximum(gram[:, selected_index, selected_index, None], min_square)
             products -= projection * products[:, selected_index, None]
             gram -= projection[:, :, None] * gram[:, selected_index, None, :]
-        return max(margin, advantage - MARGIN_PER_CHANGE * (count - 1))
+        return max(margin, advantage - MARGIN_PER_CHANGE * (n_changes - 1))
 
 
 def compute_margin_over_wander(

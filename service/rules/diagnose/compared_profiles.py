@@ -199,9 +199,11 @@ def _has_different_start(facts: Facts) -> bool:
     if facts.before is None:
         return False
     sides = (facts.before.profile, facts.profile)
-    region = [side.value("region:page-faults") for side in sides]
-    counts = [side.value("page-faults") for side in sides]
-    return None not in {*region, *counts} and region[0] == region[1] and counts[0] != counts[1]
+    region_before, region_after = (side.value("region:page-faults") for side in sides)
+    process_before, process_after = (side.value("page-faults") for side in sides)
+    if None in {region_before, region_after, process_before, process_after}:
+        return False
+    return region_before == region_after and process_before != process_after
 
 
 def _estimate_startup_saving(facts: Facts) -> float | None:
@@ -211,17 +213,17 @@ def _estimate_startup_saving(facts: Facts) -> float | None:
     cpu_seconds = facts.profile.value("task-clock")
     if seconds_per_fault is None or not cpu_seconds:
         return None
-    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
-    return abs(counts[1] - counts[0]) * seconds_per_fault / cpu_seconds
+    count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
+    return abs(count_after - count_before) * seconds_per_fault / cpu_seconds
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults of the region and of the whole process, before and after."""
     assert facts.before is not None
-    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
     return (
         f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region before and after",
-        f"{counts[0]:,.0f} → {counts[1]:,.0f} faults in the whole process",
+        f"{count_before:,.0f} → {count_after:,.0f} faults in the whole process",
     )
 
 
@@ -233,7 +235,7 @@ LOADER = Rule(
     evidence=_describe_different_start,
     remedies=lambda _: (
         Remedy(text="check what is linked into the program: libraries, relocations and static data"),
-        Remedy(text="if the start-up does not matter, judge only the region of this workload"),
+        Remedy(text="if the start-up does not matter, judge only the region of interest of this workload"),
     ),
     report="a program that only starts: 303 faults with -O3, 265 with -Os",
     is_comparison=True,

@@ -139,7 +139,7 @@ FIRST_TOUCH_STORM = Rule(
         Remedy(text="allocate the memory once, before the loop or statically, and keep it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
         Remedy(text="pre-fault with MAP_POPULATE or MADV_POPULATE_WRITE, outside the parallel part"),
-        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the problem in a similar report"),
+        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the problem in a similar case"),
     ),
     report="a molecular-dynamics program: under 1 s alone, 18 s with four in parallel, all of it system time",
 )

@@ -162,7 +162,8 @@ def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth:
                 growth_of_place[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
     if not growth_of_place:
         return None
-    place, faults = max(growth_of_place.items(), key=lambda entry: (entry[1], entry[0]))
+    place = max(growth_of_place, key=lambda place: (growth_of_place[place], place))
+    faults = growth_of_place[place]
     if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
         return None
     return ChangedPlace(

@@ -354,8 +354,11 @@ def _may_show_kernel(profile: Profile) -> bool:
 
 def compute_system_share(profile: Profile) -> float:
     """Return the share of the CPU time that was spent in the kernel: an upper bound of the cost of faults."""
-    times = [_find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
-    return times[0] / sum(times) if sum(times) else 0.0
+    system_time, user_time = (
+        _find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")
+    )
+    cpu_time = system_time + user_time
+    return system_time / cpu_time if cpu_time else 0.0
 
 
 def compute_cpu_share(profile: Profile, functions: re.Pattern[str]) -> float:

@@ -189,7 +189,7 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
-    ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading_drifts))
+    ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(*entry, leading_drifts))
     # Only the rows that can be shown are filled with cells: they contain few of ten thousand drifts.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)
@@ -216,7 +216,7 @@ def compute_move(before: float, after: float) -> float:
 
 def compute_factor(drift: MapDrift) -> float:
     """Return the factor between both levels of a drift, at least 1."""
-    return round(math.exp(drift.move), 4)
+    return round(math.exp(drift.move), 4)  # rounded, because the exponential of a logarithm is not exact
 
 
 def choose_step(drift: MapDrift) -> int:

@@ -64,8 +64,8 @@ def decide_automatically(
             # The event is still fixed, but another change has fixed it: log this fix.
             if _get_key(transitions[-1]) not in logged_transitions:
                 new_entries.append(_build_entry(transitions[-1], units))
-        # No change fixes the event any more: reopen it. If the logged fix is still among the transitions, only a logged
-        # return can follow it, and the decisions since then stay.
+        # No change fixes the event any more: reopen it. If the logged fix is still among the transitions, the return
+        # after it is logged too, and the decisions since then stay.
         elif (Action.FIX, standing_fix.commit) not in {_get_key(transition) for transition in transitions}:
             reason = "It is no longer certain that the event was fixed."
             new_entries.append(LogEntry(Action.REOPEN, by_service=True, reason=reason))

@@ -66,7 +66,7 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     costs = FaultCosts(
         before=Facts.from_profile(before).seconds_per_fault, after=Facts.from_profile(after).seconds_per_fault
     )
-    price = price_change(metric, sides[0], sides[1], costs)
+    price = price_change(metric, *sides, costs)
     return price.sentence if price else ""
 
 

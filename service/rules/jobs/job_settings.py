@@ -30,7 +30,7 @@ def explain_objection(name: str, value: str | None) -> str:
     """
     has_fixed_name = name in {HUGE_PAGES, MEMORY_LIMIT}
     if not is_per_run(name) or not (has_fixed_name or _NAME.fullmatch(name)):
-        return f"{name} belongs to the host: only its administrator can set it"
+        return f"{name} belongs to the host: only the host's administrator can set it"
     if name == HUGE_PAGES:
         return "" if value in POLICIES else f"the huge page policy must be one of {', '.join(POLICIES)}"
     if name == MEMORY_LIMIT:

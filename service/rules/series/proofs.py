@@ -453,7 +453,8 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
 def _make_drift(proof_range: _ProofRange) -> SeriesDrift | None:
     """Return a drift for pairs that differ where the runs show no change; None if a side has no runs."""
     proof = proof_range.proof
-    old, new = _split_points(proof_range.sequences[0].points, proof_range)
+    any_sequence, *_ = proof_range.sequences  # each of them contains both commits
+    old, new = _split_points(any_sequence.points, proof_range)
     if not old or not new:
         return None
     evidence = _describe_pairs(proof)

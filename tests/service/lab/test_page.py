@@ -101,7 +101,7 @@ def test_a_person_chooses_the_axes_and_adds_values(read_only: FlaskClient) -> No
     [
         ("set=LD_PRELOAD=/tmp/own.so", "is a path: order the job through the API instead"),
         ("set=memory_limit=lots", "write a size such as 256M"),
-        ("set=kernel.release=6.1", "only its administrator can set it"),
+        ("set=kernel.release=6.1", "only the host's administrator can set it"),
         ("set=allocator", "does not have the form NAME=VALUE"),
         ("pairs=1", "from 2 to 1000"),
         ("pairs=1001", "from 2 to 1000"),
