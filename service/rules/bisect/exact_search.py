@@ -157,6 +157,7 @@ class _Gap:
 
     def choose_commits(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``n_commits`` commits to measure besides those that are already measured or chosen."""
+        # The share of the suspects that are on one side of each commit.
         shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspects]
         measurable_indices = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
         allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
@@ -372,6 +373,7 @@ class _ExactSearch:
             return self.values[commit]
         bit, ancestry = 1 << self.graph.index_of[commit], self.graph.collect_ancestry(commit)
         suspected_commits = self._suspected_commits
+        # An agreement is given by the earlier of two commits with the same level, and the commits between the two.
         levels = (
             self.values[low]
             for low, bits_between in self._agreements
@@ -399,7 +401,8 @@ class _ExactSearch:
     def _find_dividing_commit(self, old_end: str, new_end: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap; None if there is none.
 
-        Preferred are commits at the level of one end, as near to the other end as possible; otherwise near the middle.
+        Preferred are commits at the level of one end, as near to the other end as possible, because the part between
+        equal levels is dropped; otherwise commits near the middle.
         """
         graph, start = self.graph, 1 << self.graph.index_of[old_end]
         inner_commits = [
@@ -420,7 +423,11 @@ class _ExactSearch:
         return min(inner_commits, key=lambda commit: (abs(n_contained[commit] - half_size), graph.index_of[commit]))
 
     def _explain_undivided_gap(self, old_end: str, new_end: str, suspects: int) -> bool:
-        """Name the culprit of a gap with no measured commit inside, or open the gap; return whether it is explained."""
+        """Name the culprit of a gap with no measured commit inside, or open the gap; return whether it is explained.
+
+        A gap consists of two commits whose levels differ; it is open while commits inside it have to be measured. Its
+        suspects are the commits that the newer end contains, but not the older one.
+        """
         # Divide a very large gap along one line, on which the tested suspects are cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES:
             n_tested_by_commit = self._count_tested_on_line(old_end, new_end, suspects)
@@ -664,7 +671,7 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _open_gap(self, suspect_bits: int, n_tested_by_commit: Mapping[str, int]) -> bool:
-        """Add a gap whose suspects have to be measured; return False, because the search is not complete then."""
+        """Add a gap: suspects of which some have to be measured; return False, because the search is not complete."""
         suspects = tuple(self.graph.list_members(suspect_bits))
         failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed_commits)
         self.gaps.append(_Gap(suspects, n_tested_by_commit, failed))

@@ -132,7 +132,7 @@ class _Measurements:
         """
         # Commits on branches that started before the range may have another level, whatever the culprits did.
         groups = self.graph.origins
-        for culprit in culprits:
+        for culprit in culprits:  # each appends a binary digit to the number
             groups = groups * 2 + self.after_step[:, culprit]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
@@ -316,7 +316,8 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
     earlier_measurements = _Measurements.from_observations(
         question, [run for index, run in enumerate(observations) if index not in last_runs]
     )
-    if min(earlier_measurements.data.counts[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
+    good, bad = 0, question.graph.index_of[question.bad]
+    if min(earlier_measurements.data.counts[[good, bad]]) < MIN_RUNS_PER_END:
         return False
     earlier_culprits, belief = _find_certain_culprits(
         earlier_measurements, earlier_measurements.map_to_first_indistinguishable(), question.confidence

@@ -296,7 +296,11 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 
 @lru_cache(maxsize=4)
 def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
-    """Return the hypotheses, the mixtures, and a table of whether each mixture contains each hypothesis's settings."""
+    """Return the hypotheses, the mixtures, and a table of whether each mixture contains each hypothesis's settings.
+
+    A hypothesis is a set of settings that together carry the difference; a mixture is a set of settings with "after"
+    values.
+    """
     hypotheses = [
         frozenset(selected)
         for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
@@ -307,7 +311,11 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
 
 
 def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the candidate mixtures: all if there are few, otherwise complements of hypotheses and a random sample."""
+    """Return the mixtures to choose from, each given by the settings that have their "after" values.
+
+    All mixtures if there are few; otherwise a random sample, and the mixtures that leave out one or two settings, of
+    which there are not too many.
+    """
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
         return [
             frozenset(chosen) for set_size in range(len(settings) + 1) for chosen in combinations(settings, set_size)

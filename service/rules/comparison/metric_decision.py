@@ -293,6 +293,7 @@ def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
     if has_one_sign:  # further pairs probably have it as well
         for n_further in range(1, _MAX_EXTRAPOLATED_PAIRS):
             extrapolated_signs = Signs(*(count + n_further if count else 0 for count in signs))
+            # Large differences are tested separately, with their own share of the error probability.
             if decide_direction(extrapolated_signs, (1 - LARGE_ERROR_SHARE) * alpha) or are_balanced(
                 extrapolated_signs
             ):

@@ -85,7 +85,7 @@ class DistinctLevels:
         recent_values = values[start:]
         if len(recent_values) < 2 * MIN_CHANGE_RUNS:
             return None
-        shifts = _compute_shifts(recent_values) / self._noise_factor
+        shifts = _compute_shift_sizes(recent_values) / self._noise_factor
         best_shift = int(shifts.argmax())
         split = MIN_CHANGE_RUNS + best_shift
         n_after = len(recent_values) - split
@@ -110,7 +110,7 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
             continue
         # The largest shift near the proposal, unless a position further away explains much more. The first shift is
         # the one of a split after MIN_CHANGE_RUNS runs.
-        shifts = _compute_shifts(runs) / noise_factor
+        shifts = _compute_shift_sizes(runs) / noise_factor
         first_near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
         best_split = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
         shift, largest_shift = float(shifts[best_split]), float(shifts.max())
@@ -149,7 +149,7 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     return bool(min(agreeing_shares) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
 
 
-def _compute_shifts(values: Floats) -> Floats:
+def _compute_shift_sizes(values: Floats) -> Floats:
     """Return, for each possible split, by how many standard deviations the values before and after it differ."""
     shifts: Floats = np.abs(
         exchangeability.compute_shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)

@@ -144,7 +144,7 @@ class NoisySeries:
     def _find_slow_ramps(self, first_changed: int) -> None:
         """Look for slow ramps between large changes, from the last large one before number ``first_changed`` on.
 
-        Small changes do not end a ramp, because a slow ramp shows as many of them.
+        Small changes do not end a ramp, because the partition divides a slow ramp into many of them.
         """
         while first_changed and not self._is_large(self._measured_changes[first_changed - 1]):
             first_changed -= 1
@@ -242,7 +242,7 @@ class NoisySeries:
 
     def _list_small_steps(self, index: int, start: int, stop: int) -> list[float]:
         """Return the sizes of the small certain steps between ``start`` and ``stop``, except the step at ``index``."""
-        changes = self._list_measured_changes(start + 1, stop)
+        changes = self._list_measured_changes(start + 1, stop)  # a step at `start` has no run before it
         return [
             change.after - change.before
             for change in changes

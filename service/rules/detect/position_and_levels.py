@@ -78,7 +78,7 @@ def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
     max_distance = MIN_MISS_SIGMA * sigma
     if np.count_nonzero(np.abs(runs - level) <= max_distance) >= MIN_AGREEING_SHARE * len(runs):
         return level
-    nearest_level = float(np.median(runs[:3]))
+    nearest_level = float(np.median(runs[:3]))  # of three runs, so that one outlier does not matter
     far_runs = np.flatnonzero(np.abs(runs - nearest_level) > max_distance)
     return float(np.median(runs[: far_runs[0]])) if len(far_runs) and far_runs[0] else nearest_level
 

@@ -110,7 +110,7 @@ class RepeatingSeries:
             self._early_runs.append((value, samples))
         self._add_to_level_or_pending(value, samples)
         if self._early_runs is None or self._level_start != start_before:
-            return
+            return  # the level can no longer be replaced, or a new level has begun
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
             self._early_runs = None  # the level is known, or no value is the level
             return
@@ -374,6 +374,7 @@ class RepeatingSeries:
         if first_index:  # the runs between the two levels repeat neither of them, so they count as outliers
             self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
+        # Adding a run reads the number of points up to this run.
         for index, value in enumerate(pending_values[first_index + 1 :], end - len(pending_values) + first_index + 2):
             self.n_points = index
             self._add(value)

@@ -155,7 +155,7 @@ def _count_requests_per_operation(facts: Facts) -> float | None:
 
     None if operations are unknown.
     """
-    if _is_heap_collected(facts):
+    if _is_heap_collected(facts):  # half of the calls of brk give back what the others took
         return facts.count_calls("brk") / 2 / facts.operations if facts.operations else None
     return facts.requests_per_operation
 

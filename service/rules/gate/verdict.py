@@ -207,7 +207,7 @@ class CaseOutcome:
             return self._state_without_comparison
         counting_verdicts = [verdict for verdict in self.comparison.metrics if verdict.counts]
         directions = {verdict.direction for verdict in counting_verdicts}
-        # The first condition that is true decides.
+        # The first condition that is true decides. A metric crept if small steps, each within the budget, add up.
         conditions = {
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
             GateState.OVER: any(verdict.over_budget for verdict in counting_verdicts),

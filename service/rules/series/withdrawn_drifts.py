@@ -151,7 +151,10 @@ def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None
 def _is_explained_by_unprepared_files(
     drift: Drift, old_points: Sequence[PathPoint], new_points: Sequence[PathPoint]
 ) -> bool:
-    """Return whether faults in unprepared files explain the change now, but did not when it was detected."""
+    """Return whether faults in files whose page-cache state was not prepared explain the change only now.
+
+    They did not explain it when the drift was detected, because its levels were known less precisely.
+    """
     ends = old_points[-1].program_bytes, new_points[0].program_bytes
     change = _compute_median(new_points) - _compute_median(old_points)
     return may_be_due_to_page_cache(change, *ends) and not may_be_due_to_page_cache(drift.change, *ends)
