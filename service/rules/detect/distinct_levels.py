@@ -69,8 +69,9 @@ class DistinctLevels:
             begin = self.changes[-1].position if self.changes else 0
             # The next proposals may be spurious, so the level after this one may end at any of these positions.
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
+            nearest_end, *_ = ends
             if are_distinct(values, begin, proposals[i], ends, self._noise_factor) or is_unprecedented(
-                values, begin, proposals[i], ends[0], self._noise
+                values, begin, proposals[i], nearest_end, self._noise
             ):
                 self.changes.append(DistinctChange(proposals[i], in_doubt=False))
             self._n_changes_up_to.append(len(self.changes))

@@ -164,6 +164,7 @@ class NoisySeries:
 
     def _group_changes(self, first_changed: int) -> None:
         """Group the measured changes from number ``first_changed`` on; keep those that explain the runs around them."""
+        # Go on from the state after the last unchanged change.
         del self._grouping_states[first_changed:]
         del self._judged_changes[self._grouping_states[-1].n_judged if first_changed else 0 :]
         self._n_unchanged = min(self._n_unchanged, len(self._judged_changes))

@@ -177,6 +177,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
         return FaultCause.OTHER
     if touch is Touch.AGAIN:
         return FaultCause.AGAIN
+    # Data of the image that a forked process writes to is copied, like any other memory.
     if is_image and not (touch is Touch.AFTER_FORK and memory is Memory.FILE_DATA):
         return FaultCause.IMAGE
     if touch is Touch.AFTER_FORK:
