@@ -119,6 +119,7 @@ class BranchReferences:
             if branch_start is not None and is_usable(branch_start):
                 n_comparable[branch_start] = n_comparable.get(branch_start, 0) + len(usable_suspects)
             else:
+                # On a long branch, only the oldest suspect counts, from which most others descend.
                 is_long = len(usable_suspects) > _MAX_FULLY_COUNTED_SUSPECTS
                 for start in usable_suspects[:1] if is_long else usable_suspects:
                     bit = 1 << self._graph.index_of[start]

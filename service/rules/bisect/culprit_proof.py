@@ -118,6 +118,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     """
     if not isinstance(answer, Found):
         return answer
+    # An exact search uses the levels of a proof, so it no longer returns a culprit that its proof has refuted.
     n_refuted = _count_unconfirmed_pairs(question, observations) if question.exact else 0
     early_end = end_if_proofs_fail(question, answer.culprits, n_refuted, observations)
     if early_end is not None:

@@ -242,7 +242,8 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         n_left = ceil(sum(n_missing.values()) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
         return Measure(commits=(measurements.names[next_end],), runs_left=n_left)
 
-    # The search ends once no further culprit is to be expected, or with the certain culprits after the maximum of runs.
+    # The search ends once no further culprit is to be expected, and was not before the last few runs either, which may
+    # show chance; or with the certain culprits after the maximum of runs.
     representatives = measurements.map_to_first_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
     if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
@@ -438,7 +439,7 @@ def _describe_doubt(
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(
-        f"{name} {question.format_quantity(mean, other)} "
+        f"{name} {question.format_quantity(mean, other)} "  # enough digits to distinguish it from the other mean
         f"± {question.format_quantity(stdev(values) / sqrt(len(values)))} "
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)

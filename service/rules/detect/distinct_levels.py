@@ -55,7 +55,7 @@ class DistinctLevels:
     """The distinct levels of a growing series with proposed changes, judged from left to right."""
 
     def __init__(self, noise: Noise) -> None:
-        self._noise_factor = math.sqrt(min(noise.inflation, MAX_INFLATION))
+        self._noise_factor = math.sqrt(min(noise.inflation, MAX_INFLATION))  # correlated runs enlarge shifts by it
         self._noise = noise
         self.changes: list[DistinctChange] = []
         self._n_changes_up_to: list[int] = []  # for each proposal: how many changes lie at or before it

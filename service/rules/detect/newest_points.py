@@ -228,5 +228,6 @@ def _is_shift_significant(z_scores: Sequence[float], inflation: float, n_referen
         The number of runs from which the level was estimated.
     """
     limit = min(MAX_POINT_SIGMA, 1.5 * compute_median(z_scores))
+    # The standard deviation of the sum: from the noise of its runs, and from that of the level, which each run shares.
     deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / n_reference))
     return sum(min(z_score, limit) for z_score in z_scores) >= MIN_MEAN_DEVIATIONS * deviation

@@ -56,7 +56,7 @@ class Partition:
         costs = self._compute_costs(position, total, squares)
         min_cost = min(costs)
         best_index = costs.index(min_cost)
-        cost_with_change = min_cost + self.penalty
+        cost_with_change = min_cost + self.penalty  # the best partition up to here, with a change here
         *_, best_node = self._candidates[best_index]
         self.previous.append(best_node)
         self.position.append(position)

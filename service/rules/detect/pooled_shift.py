@@ -145,7 +145,7 @@ def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
 
 
 def _compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Return the t that is exceeded in absolute value with a probability of 5 %, found by bisection."""
+    """Return the t that chance exceeds in absolute value with a probability of 5 %, found by bisection."""
     low, high = 0.0, 100.0  # the largest quantile, for one degree of freedom, is 12.7
     for _ in range(60):  # halves the interval to less than the resolution of a float
         middle = (low + high) / 2
@@ -161,7 +161,7 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
     n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"the trimmed mean of {n} benchmarks moved by {shift:+.2f} in one run, {n_moved} of them in that direction "
-        f"(p = {format_number(p)})"
+        f"in one run, the trimmed mean of {n} benchmarks moved by {shift:+.2f}, and {n_moved} of them moved in that "
+        f"direction (p = {format_number(p)})"
     )
     return PooledShift(shift, shift - margin, shift + margin, p, n, n_moved, evidence)

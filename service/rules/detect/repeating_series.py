@@ -224,6 +224,7 @@ class RepeatingSeries:
     @property
     def is_repeating(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
+        # Many pending runs are noise if their value changes after more than every second run.
         may_pending_repeat = (
             len(self._pending_values) < MIN_RUNS_TO_SHOW_NOISE
             or _count_transitions(self._pending_values) <= len(self._pending_values) // 2

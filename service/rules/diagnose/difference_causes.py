@@ -192,6 +192,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
 def _find_group(entry: FaultKind | Site, facts: Facts) -> _Group:
     """Return the cause of faults of a kind, and the file if they are on a mapped file."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
+    # Files whose names differ only in a number, such as a process id, count as one.
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 

@@ -24,7 +24,7 @@ def _count_stack_refaults(facts: Facts) -> int:
 
 
 def _has_thread_per_task(facts: Facts) -> bool:
-    """Return whether many threads come and go, and touch pages of stacks that earlier threads had given back."""
+    """Return whether many threads start, and each touches at least one page of a stack that another had given back."""
     return MIN_STARTED_THREADS <= facts.anatomy.threads <= _count_stack_refaults(facts)
 
 

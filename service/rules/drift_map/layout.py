@@ -220,7 +220,7 @@ def compute_factor(drift: MapDrift) -> float:
 
 
 def choose_step(drift: MapDrift) -> int:
-    """Return the size of a drift in steps of ten, from 1 to :data:`MAX_STEP`."""
+    """Return the size of a drift as a step: 1, and one more from each of 1, 10 and 100 % on, to :data:`MAX_STEP`."""
     percent = 100 * math.expm1(drift.move)
     return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))  # 1e-9 allows for rounding errors at a limit
 

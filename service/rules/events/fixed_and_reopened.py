@@ -141,7 +141,7 @@ def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: Located
 
 
 def _is_near(level: Number, other_level: Number, step: LocatedDrift) -> bool:
-    """Return whether two levels or two sizes are equal, within a tolerance relative to the size of a step."""
+    """Return whether two levels or two sizes are equal, within a part of a step's size: a larger one if runs vary."""
     size = abs(step.after - step.before)
     return abs(level - other_level) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 

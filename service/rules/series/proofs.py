@@ -458,7 +458,10 @@ def _make_drift(proof_range: _ProofRange) -> SeriesDrift | None:
     if not old or not new:
         return None
     evidence = _describe_pairs(proof)
-    change = LevelChange(len(old), proof.before, proof.after, len(old), len(old), "paired", evidence)
+    first_new_index = len(old)  # the points before the change come first
+    change = LevelChange(
+        first_new_index, proof.before, proof.after, first_new_index, first_new_index, "paired", evidence
+    )
     return SeriesDrift(
         old_points=old,
         new_points=new,
