@@ -117,7 +117,8 @@ def decide_count(
     excluded_change = None if has_equal_levels or worth_proving is None else _exclude_change(pairs, worth_proving)
     if excluded_change is not None:
         sentence = (
-            f"The count varies; {_describe_signs(signs)}. A change of {format_number(excluded_change)} is excluded."
+            f"The count varies; {_describe_signs(signs)}. A change of {format_number(excluded_change)} or more is "
+            "excluded."
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
     # A single pair does not show whether the counts repeat.

@@ -58,7 +58,7 @@ class LevelChangeDetector:
         values = check_numbers(values, len(self._values), "values")
         if samples is not None:
             if len(samples) != len(values):
-                raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
+                raise ValueError(f"`samples` has {len(samples)} points, but `values` has {len(values)}")
             samples = check_samples(samples, len(self._values))
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)

@@ -84,7 +84,7 @@ def find_pooled_shift(
         If the two sequences differ in length or a number is not finite.
     """
     if len(histories) != len(newest_values):
-        raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest_values)}")
+        raise ValueError(f"`histories` has {len(histories)} benchmarks, but `newest_values` has {len(newest_values)}")
     # Each benchmark's offset from its own history, and its normal score among it.
     newest_values = check_numbers(newest_values, 0, "newest")
     offsets_and_scores = [

@@ -101,7 +101,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     environment_of_run = {point.run_id: point.environment for point in points}
     if drift.run_before not in environment_of_run or drift.run_after not in environment_of_run:
         side = "before" if drift.run_before not in environment_of_run else "after"
-        return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
+        return f"The run {side} the change is no longer judged, because it was deleted or put in quarantine."
     # Reason 2: a new drift of about the same size lies at another commit.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
