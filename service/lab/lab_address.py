@@ -133,7 +133,9 @@ class LabAddress:
             raise LabProblem("pairs", f"The number of pairs must be from {_MIN_PAIRS} to {_MAX_PAIRS}.")
         rows = [setting_names.find_canonical_name(name) for name in self.rows.split()]
         columns = [setting_names.find_canonical_name(name) for name in self.columns.split()]
-        return LabQuery(rows, columns, self.read_added_values(), self.environment, int(self.pairs) if self.pairs else None)
+        return LabQuery(
+            rows, columns, self.read_added_values(), self.environment, int(self.pairs) if self.pairs else None
+        )
 
 
 def _parse_values(name: str, text: str) -> list[str]:

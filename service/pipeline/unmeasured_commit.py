@@ -172,7 +172,9 @@ def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, new
     return len(contained - list_commits_between(parents, "", older))
 
 
-def _list_measurable_cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
+def _list_measurable_cases(
+    session: Session, subject_id: int, commits: Collection[str], host: str, workload: str
+) -> list[str]:
     """Return the cases of the given commits that a host can measure, sorted by name.
 
     These are the cases that were measured at any commit; imported runs do not count.

@@ -200,9 +200,7 @@ def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observat
             continue  # only one of the two commits could be measured, or belongs to the range
         first_values, second_values = (values_of_single_runs.get(commit, set()) for commit in value_by_commit)
         all_values = first_values | second_values
-        have_differed = first_values != second_values and (
-            max(all_values) - min(all_values) >= question.min_difference
-        )
+        have_differed = first_values != second_values and (max(all_values) - min(all_values) >= question.min_difference)
         has_equal_values = len(set(value_by_commit.values())) == 1
         n_unconfirmed += has_equal_values and have_differed
     return n_unconfirmed

@@ -172,9 +172,7 @@ def _apply_budget(
     if not verdict.counts or verdict.direction != "regression":
         return result._replace(verdict=verdict.model_copy(update={"budget": budget}))
     state = compare_with_budget(pairs, decision, budget, alpha)
-    remaining_pairs = (
-        rules.count_further_pairs(len(pairs)) if state is BudgetState.OPEN else result.remaining_pairs
-    )
+    remaining_pairs = rules.count_further_pairs(len(pairs)) if state is BudgetState.OPEN else result.remaining_pairs
     budget_sentences = {
         BudgetState.WITHIN: f" The change is within its budget of {budget}.",
         BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs are needed to decide.",

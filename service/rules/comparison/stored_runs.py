@@ -265,9 +265,7 @@ def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = Map
     is_in_base, is_in_head = (drift.revision in histories.get(run.revision, ()) for run in (base, head))
     is_on_path = low < drift.position <= high and (not histories or is_in_base != is_in_head)
     # In a pool, one environment stands for all equivalent ones.
-    base_environment, head_environment = (
-        drift.stand_ins.get(run.environment, run.environment) for run in (base, head)
-    )
+    base_environment, head_environment = (drift.stand_ins.get(run.environment, run.environment) for run in (base, head))
     if base_environment == head_environment:
         is_one_environment = drift.environment_before == drift.environment_after == base_environment
         return is_one_environment and is_on_path

@@ -138,8 +138,8 @@ def measure_changes(
     if noise.has_modes:
         for i, (first_run, last_run) in enumerate(zip(old_starts.tolist(), new_ends.tolist(), strict=True)):
             scores = compute_normal_scores(x[first_run:last_run])
-            shifts = compute_shifts(scores, 1, len(scores) - 1)  # shifts[0] has one run before it
-            log_likelihood[i] = shifts[n_before[i] - 1] ** 2 / (2 * noise.inflation)
+            # The first of these shifts has one run before it.
+            log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
 
     # Interval that holds 95 % of the posterior, with a flat prior for the position.
     best = log_likelihood.argmax(axis=1)

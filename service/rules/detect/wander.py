@@ -230,7 +230,8 @@ class Explanations:
             projection = gram[:, selected_index] / np.maximum(gram[:, selected_index, selected_index, None], min_square)
             products -= projection * products[:, selected_index, None]
             gram -= projection[:, :, None] * gram[:, selected_index, None, :]
-        return max(margin, advantage - MARGIN_PER_CHANGE * (n_changes - 1))
+        joint_margin: float = advantage - MARGIN_PER_CHANGE * (n_changes - 1)
+        return max(margin, joint_margin)
 
 
 def compute_margin_over_wander(

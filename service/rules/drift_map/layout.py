@@ -189,7 +189,8 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
-    ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(*entry, leading_drifts))
+    ranked_names = sorted(by_row, key=lambda name: _rank_row(name, by_row[name], leading_drifts))
+    ranked_rows = [(name, by_row[name]) for name in ranked_names]
     # Only the rows that can be shown are filled with cells: they contain few of ten thousand drifts.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)

@@ -66,7 +66,8 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     costs = FaultCosts(
         before=Facts.from_profile(before).seconds_per_fault, after=Facts.from_profile(after).seconds_per_fault
     )
-    price = price_change(metric, *sides, costs)
+    side_before, side_after = sides
+    price = price_change(metric, side_before, side_after, costs)
     return price.sentence if price else ""
 
 

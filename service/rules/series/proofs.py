@@ -207,7 +207,9 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     return sorted(settled_drifts, key=lambda drift: drift.up_to_position)
 
 
-def are_changes_excluded(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
+def are_changes_excluded(
+    first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points
+) -> bool:
     """Return whether pairs have excluded any change worth a comparison between two points of a level."""
     min_size = abs(first_point.value) * DEFAULT_RISE_PERCENT / 100
     return any(

@@ -37,9 +37,7 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
     return [
-        (path, last_change)
-        for path, last_change in paths
-        if (path[-2].environment, path[-1].environment) == commonest
+        (path, last_change) for path, last_change in paths if (path[-2].environment, path[-1].environment) == commonest
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.commit_name_syntax import MAX_STEPS, parse_time_or_day, follow_steps, parse_revision
+from service.rules.series.commit_name_syntax import MAX_STEPS, follow_steps, parse_revision, parse_time_or_day
 
 
 @pytest.mark.parametrize(
