@@ -33,7 +33,7 @@ class LabArguments(BaseModel):
         "`allocator=jemalloc|process.huge_pages=never|variable.MALLOC_ARENA_MAX=1`.",
     )
     environment: str = Field(default="", max_length=16, description="Hash of the default cell's environment.")
-    pairs: str = Field(default="", max_length=4, description="The number of execution pairs in each order.")
+    pairs: str = Field(default="", max_length=4, description="How many pairs of executions each order measures.")
 
 
 @bp.get("/settings-lab")

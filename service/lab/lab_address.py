@@ -94,7 +94,7 @@ class LabAddress:
         """The arguments of the query, without empty ones."""
         return {name: value for name, value in asdict(self).items() if value}
 
-    def list_added(self) -> dict[str, list[Value]]:
+    def read_added_values(self) -> dict[str, list[Value]]:
         """Return the values to measure, by the name of the setting.
 
         Raises
@@ -133,7 +133,9 @@ class LabAddress:
             raise LabProblem("pairs", f"The number of pairs must be from {_MIN_PAIRS} to {_MAX_PAIRS}.")
         rows = [setting_names.find_canonical_name(name) for name in self.rows.split()]
         columns = [setting_names.find_canonical_name(name) for name in self.columns.split()]
-        return LabQuery(rows, columns, self.list_added(), self.environment, int(self.pairs) if self.pairs else None)
+        return LabQuery(
+            rows, columns, self.read_added_values(), self.environment, int(self.pairs) if self.pairs else None
+        )
 
 
 def _parse_values(name: str, text: str) -> list[str]:

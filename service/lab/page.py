@@ -153,7 +153,7 @@ def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
 def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
     """Return for each added setting, by its name, the address of the lab without it."""
     try:
-        added_values = address.list_added()
+        added_values = address.read_added_values()
     except LabProblem:
         return {}  # The page shows this problem elsewhere.
     full_address = _build_address(address, lab)

@@ -86,9 +86,10 @@ def list_commit_runs(session: Session, target: LabTarget) -> list[LabRun]:
     return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
-def find_history_run(session: Session, target: LabTarget) -> list[LabRun]:
-    """Return the newest run of the case in a history, at any commit, as a list, which is empty if there is none."""
-    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
+def find_newest_history_run(session: Session, target: LabTarget) -> LabRun | None:
+    """Return the newest run of the case in a history, at any commit; None if there is none."""
+    newest_runs = _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
+    return newest_runs[0] if newest_runs else None
 
 
 def find_commit(session: Session, run: LabRun) -> str:

@@ -111,7 +111,7 @@ def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProbl
     """Return the problem that no run has all of these names; its field is the first one whose name no run has."""
     field_name = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), "case")
     description = names[field_name] or "this combination"
-    return LabProblem(field_name, f"No stored run of {description} can be measured again by a host.")
+    return LabProblem(field_name, f"There is no stored run of {description} that a host can measure again.")
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
@@ -130,11 +130,9 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     # Choose the default cell.
     runs = queries.list_commit_runs(session, target)
     default = choose_default_run(runs, target.case_key, query.environment)
+    default = default or queries.find_newest_history_run(session, target)  # The latter may be at another commit.
     if default is None:
-        history_runs = queries.find_history_run(session, target)  # It may be at another commit.
-        if not history_runs:
-            return None
-        default = history_runs[0]
+        return None
     # Build the grid of settings with its runs.
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
@@ -343,7 +341,7 @@ def _describe_other_differences(names: Sequence[str]) -> str:
     listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
     n_more = len(names) - _MAX_LISTED_NAMES
     names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else listed_names
-    return f"Measured with a different {names_clause}, so the cell is not comparable."
+    return f"Measured with other values of {names_clause}, so the cell is not comparable."
 
 
 def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class LabSetting(View):
     title: str
     """The name of the setting for people."""
     values: tuple[str | None, ...]
-    """The values, the default first; none if the setting is not set."""
+    """The values, the default first; null stands for a setting that is not set."""
     texts: tuple[str, ...]
     """The values, as readable text."""
     per_run: bool
@@ -96,7 +96,7 @@ class LabCell(View):
     key: str
     """The key of the cell, for orders."""
     values: dict[str, str | None]
-    """The value of each setting; none if the setting is not set."""
+    """The value of each setting; null if it is not set."""
     text: str
     """The values that differ from the default's, as readable text."""
     default: bool
@@ -114,7 +114,7 @@ class LabCell(View):
     """The reason why the cell has not been measured."""
     metrics: tuple[LabMetric, ...] = ()
     question: RemedyQuestion | None = None
-    """The order that measures the cell (`POST /api/v1/jobs`); none if the cell cannot be measured."""
+    """The order that measures the cell (`POST /api/v1/jobs`); null if the cell cannot be measured."""
 
 
 class LabCost(View):

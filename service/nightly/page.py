@@ -74,11 +74,11 @@ def show() -> Page:
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
         missed_cases = [] if nightly_run is None else list_missed(nightly_run)
-        seen_cases = _list_seen_cases(session, query)
-        all_cases = matrix.list_cases(chain(*seen_cases))
+        measured_cases, failed_runs = _list_cases_and_failures(session, query)
+        all_cases = matrix.list_cases(chain(measured_cases, failed_runs))
         current_cases = [case for case in all_cases if not case.superseded or "earlier" in request.args]
         shown_cases = current_cases if "all" in request.args else current_cases[:_MAX_ROWS]
-        grid = _build_shown_grid(session, query, seen_cases, shown_cases, nightly_run)
+        grid = _build_shown_grid(session, query, (measured_cases, failed_runs), shown_cases, nightly_run)
         grids = matrix.split_grid_by_subject(grid)
         sparkline_of_series = sparklines.read_sparklines(session, _list_drawn_series(grids))
         workloads = cases.list_workloads(session)
@@ -122,8 +122,8 @@ def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
     ]
 
 
-def _list_seen_cases(session: Session, query: MatrixQuery) -> CasesAndFailures:
-    """Return the cases that can have a row: those that have reported the metric, and those of runs without results."""
+def _list_cases_and_failures(session: Session, query: MatrixQuery) -> CasesAndFailures:
+    """Return what can have a row: the cases that have reported the metric, and the runs that measured nothing."""
     measured_cases = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
     failed_runs = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
     if query.workload:
@@ -135,13 +135,13 @@ def _list_seen_cases(session: Session, query: MatrixQuery) -> CasesAndFailures:
 def _build_shown_grid(
     session: Session,
     query: MatrixQuery,
-    seen_cases: CasesAndFailures,
+    cases_and_failures: CasesAndFailures,
     shown_cases: Sequence[GridCase],
     nightly_run: NightlyDigest | None,
 ) -> NightlyGrid:
     """Return the grid with the rows of these cases. Only their data is read: there can be thousands of other cases."""
     names = {(case.subject, case.case) for case in shown_cases}
-    measured_cases, failed_runs = seen_cases
+    measured_cases, failed_runs = cases_and_failures
     points = recent_points.list_recent_points(
         session, (case for case in measured_cases if (case.subject, case.case) in names)
     )
@@ -159,7 +159,7 @@ def _build_shown_grid(
         points,
         failures,
         efficiency_points,
-        None if nightly_run is None else _find_last_nightly_run(nightly_run),
+        None if nightly_run is None else _summarise_nightly_run(nightly_run),
         level_starts=drifts.map_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
         machine_of_environment={
@@ -172,12 +172,15 @@ def _build_shown_grid(
 
 
 def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
+    """Return the grid with the rows of all cases that a query selects, for downloads."""
     with get_database().reading() as session:
-        seen_cases = _list_seen_cases(session, query)
-        return _build_shown_grid(session, query, seen_cases, matrix.list_cases(chain(*seen_cases)), nightly_run)
+        measured_cases, failed_runs = _list_cases_and_failures(session, query)
+        all_cases = matrix.list_cases(chain(measured_cases, failed_runs))
+        return _build_shown_grid(session, query, (measured_cases, failed_runs), all_cases, nightly_run)
 
 
 def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
+    """Return the whole grid as JSON."""
     grid = _build_whole_grid(query, nightly_run)
     return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
 
@@ -192,7 +195,8 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
     return nightly_run
 
 
-def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
+def _summarise_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
+    """Return the facts about a nightly run that the grid depends on: its start, its hosts, and the missed cases."""
     hosts = frozenset(cell.host for cell in nightly_run.cells)
     missed = {(cell.host, cell.case): cell.reason for cell in list_missed(nightly_run) if cell.case}
     return LastNightlyRun(nightly_run.started_at, hosts, missed)

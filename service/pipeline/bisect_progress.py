@@ -89,8 +89,8 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
         )
     # For a running search, the request follows from its first run.
     report = runs.find_report(session, job.runs[0]) if job.runs else None
-    ends = [_find_commit(session, question.subject, end) for end in (question.good, question.bad)]
-    if report is None or ends[0] is None or ends[1] is None:
+    good, bad = (_find_commit(session, question.subject, end) for end in (question.good, question.bad))
+    if report is None or good is None or bad is None:
         return None
     return SearchRequest(
         subject=question.subject,
@@ -98,8 +98,8 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
         environment=report.environment,
         case=report.case,
         metric=question.metric,
-        good=ends[0],
-        bad=ends[1],
+        good=good,
+        bad=bad,
         min_difference=question.min_difference,
     )
 

@@ -106,14 +106,14 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     metrics = sorted({metric_of_row for case_of_row, metric_of_row, _ in rows if case_of_row == case})
     hosts = sorted({host_of_row for case_of_row, _, host_of_row in rows if case_of_row == case})
     if case not in cases:
-        objections["case"] = _describe_unknown_name(f"case of {subject}", case, cases)
+        objections["case"] = _describe_unknown_name("case", case, cases, f" of {subject}")
     else:
         if metric_name not in metrics:
-            objections["metric"] = _describe_unknown_name(f"metric of {case}", metric_name, metrics)
+            objections["metric"] = _describe_unknown_name("metric", metric_name, metrics, f" of {case}")
         if host and host not in hosts:
-            objections["host"] = _describe_unknown_name(f"host that has measured {case}", host, hosts)
+            objections["host"] = _describe_unknown_name("host", host, hosts, f" that has measured {case}")
         elif _has_only_imported_runs(session, subject, case, host):
-            objections["case"] = f"The results of {case} were imported: no host can measure it again."
+            objections["case"] = f"The results of {case} were imported, so no host can measure the case again."
     # Check both ends: the bad end has to descend from the good end.
     good = _check_commit(session, subject, values.get("good", ""), "good", objections)
     bad = _check_commit(session, subject, values.get("bad", ""), "bad", objections)
@@ -161,12 +161,19 @@ def _has_only_imported_runs(session: Session, subject: str, case: str, host: str
     return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 
 
-def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
-    """Return a sentence saying that there is no item with a name, with the most similar names."""
+def _describe_unknown_name(kind: str, text: str, names: Sequence[str], owner_phrase: str = "") -> str:
+    """Return a sentence saying that there is no item with a name, with the most similar names.
+
+    Parameters
+    ----------
+    owner_phrase
+        To which subject or case the item would belong, such as " of redis".
+    """
+    sentence = f"There is no {kind} “{text}”{owner_phrase}"
     if not names:
-        return f"There is no {kind} “{text}”: nothing has been stored yet."
+        return f"{sentence}: nothing has been stored yet."
     similar_names = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=_MIN_SIMILARITY)
     if similar_names:
-        return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar_names)}?"
+        return f"{sentence}. Did you mean {' or '.join(similar_names)}?"
     further_clause = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"There is no {kind} “{text}”. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{further_clause}."
+    return f"{sentence}. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{further_clause}."

@@ -48,15 +48,15 @@ def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Pow
     seconds
         How many seconds its newest run took; 0 if it is unknown.
     """
-    newest_level = newest_points[-1].value
+    newest_point = newest_points[-1]
     samples = [
         value
         for point in newest_points
-        if point.environment == newest_points[-1].environment  # another one may have another level
+        if point.environment == newest_point.environment  # another one may have another level
         for value in point.samples
     ]
     samples_at_level = [
-        value for value in samples if abs(value - newest_level) <= MAX_LEVEL_DIFFERENCE * abs(newest_level)
+        value for value in samples if abs(value - newest_point.value) <= MAX_LEVEL_DIFFERENCE * abs(newest_point.value)
     ]
     power = compute_power(samples_at_level, seconds)
     if power is None:

@@ -77,7 +77,8 @@ def _decide_next_step(
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
         return Refused(
-            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MAX_COMMITS} at most."
+            sentence=f"{len(question.commits):,} commits are too many: a search for a noisy metric allows at most "
+            f"{MAX_COMMITS:,}."
         )
     if question.exact:
         answer = exact_search.search_exact(question, observations, choose_commits_at_once(request.pace))

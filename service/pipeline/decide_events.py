@@ -58,7 +58,10 @@ def add_entry(session: Session, event: Event, entry: LogEntry, author: str, deci
 
 
 def copy_log(session: Session, origin: str, event: Event) -> None:
-    """Copy the log of one event to another event, which continues it or was split off from it."""
+    """Copy the log of one event to another event, which continues it or was split off from it.
+
+    Decisions that the other event already has, as its own or as copies, are left out.
+    """
     copied_ids = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
     for row in decisions.read_log(session, origin):
         original_id = row.original_id or row.id

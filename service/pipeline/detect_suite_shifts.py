@@ -117,13 +117,14 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     if shift is None:
         return None
     path = suite_shift_drift.choose_representative(paths)
-    settings_before = points.find_settings(session, path[-2].environment)
-    settings_after = points.find_settings(session, path[-1].environment)
+    previous_point, newest_point = path[-2:]
+    settings_before = points.find_settings(session, previous_point.environment)
+    settings_after = points.find_settings(session, newest_point.environment)
     return suite_shift_drift.describe_suite_shift(
         identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit]),
         suite=suite_shift_drift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
-        ends=(path[-2], path[-1]),
+        ends=(previous_point, newest_point),
         settings=(settings_before, settings_after),
         candidates=_list_candidates(session, suite, path),
         committed_at=suite.newest_revision.committed_at,

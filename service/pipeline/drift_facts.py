@@ -82,11 +82,11 @@ class DriftFacts:
         files are added, because a commit can make the program map other files.
         """
         is_config_cause = drift.cause in {Cause.CONFIG, Cause.BOTH}
-        environments = drift.before.environment, drift.after.environment
-        if is_config_cause and environments[0] == environments[1]:
-            environments = drift.outer_environments
-        settings_before, settings_after = map(self._find_settings, environments)
-        if not is_config_cause or environments[0] != environments[1]:
+        environment_before, environment_after = drift.before.environment, drift.after.environment
+        if is_config_cause and environment_before == environment_after:
+            environment_before, environment_after = drift.outer_environments
+        settings_before, settings_after = map(self._find_settings, (environment_before, environment_after))
+        if not is_config_cause or environment_before != environment_after:
             return [settings_before, settings_after]
         files_before, files_after = self._read_system_files(drift.before), self._read_system_files(drift.after)
         if drift.cause is Cause.BOTH:

@@ -58,8 +58,8 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
 
 
 def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
-    """Compute the rows of reports."""
-    # Hashes are computed once for each case and environment, because they are slow and many reports share them.
+    """Compute the rows of reports, which takes longer than storing them."""
+    # Hashes are slow, so each case is hashed once, and an environment only if the report before has another one.
     case_keys: dict[tuple[str, str, str], str] = {}
     previous_settings: dict[str, str] | None = None
     prepared_reports = []

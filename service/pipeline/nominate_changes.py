@@ -16,7 +16,7 @@ from service.rules.relative_change import compute_change_rank, compute_percent_c
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import nominate_newest
 from service.rules.series.point_order import PathPoint, Points, Trend
-from service.rules.series.proofs import Proof, is_covered, unify_proofs
+from service.rules.series.proofs import Proof, are_changes_excluded, unify_proofs
 from service.schemas.history import Drift, SeriesDetail, SeriesHead, Standing
 from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
@@ -93,9 +93,8 @@ def _list_clear_steps(level: Points) -> list[tuple[int, int]]:
         spread = max(max(point.samples) - min(point.samples) for point in (before, after))
         gap = max(min(after.samples) - max(before.samples), min(before.samples) - max(after.samples))
         if gap > spread:
-            steps.append((abs(after.value - before.value), index))
-    steps.sort(key=lambda step: (-step[0], step[1]))
-    return [(index, index + 1) for _, index in steps[:MAX_CLEAR_STEPS]]
+            steps.append((-abs(after.value - before.value), index))  # negative, so that the largest step sorts first
+    return [(index, index + 1) for _, index in sorted(steps)[:MAX_CLEAR_STEPS]]
 
 
 def _build_case(head: SeriesHead) -> Case:
@@ -159,7 +158,7 @@ def _list_changes_on_level(head: SeriesHead, level: Points, known_proofs: list[P
         is_settled = (
             _is_step_settled(base_point, head_point, known_proofs)
             if is_step
-            else is_covered(base_point, head_point, known_proofs, level)
+            else are_changes_excluded(base_point, head_point, known_proofs, level)
         )
         if not is_settled:
             is_likely = is_step and _is_final_exact_step(level, base_index)

@@ -59,7 +59,8 @@ class BisectPreview:
     @property
     def is_futile(self) -> bool:
         """Whether both ends were measured and have the same level."""
-        return self.levels[0] is not None and self.levels[0] == self.levels[1]
+        good_level, bad_level = self.levels
+        return good_level is not None and good_level == bad_level
 
 
 def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPreview | None:
@@ -74,7 +75,7 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
     reports = range_runs.list_newest_reports(session, case)
     if not reports:
         return None
-    host = reports[0].host.name
+    host = reports[0].host.name  # the newest report comes first
     reports = [report for report in reports if report.host.name == host]
     # Read the levels of both ends.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()

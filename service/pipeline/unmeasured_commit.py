@@ -111,7 +111,7 @@ def find_unmeasured_commit(
     )
     failed_runs_query = failed_runs_query.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
     failed_run = session.scalars(failed_runs_query.limit(1)).first()
-    cases = _map_cases(session, subject_id, nearest_commits, host, workload)
+    cases = _list_measurable_cases(session, subject_id, nearest_commits, host, workload)
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
     return UnmeasuredCommit(
         commit=commit,
@@ -172,7 +172,9 @@ def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, new
     return len(contained - list_commits_between(parents, "", older))
 
 
-def _map_cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
+def _list_measurable_cases(
+    session: Session, subject_id: int, commits: Collection[str], host: str, workload: str
+) -> list[str]:
     """Return the cases of the given commits that a host can measure, sorted by name.
 
     These are the cases that were measured at any commit; imported runs do not count.

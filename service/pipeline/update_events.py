@@ -320,6 +320,7 @@ def _summarise_events(
         returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
         # If only drifts with which the event came back are left, they describe it.
         founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
+        # The members are in the order of the history: the first drift names the cause, the last one the position.
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)

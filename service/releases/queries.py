@@ -49,7 +49,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
     for drift in drifts:
         by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
     changes = [
-        decompose_change(drifts_of_series[0][0], (base_levels[series_id], head_levels[series_id]), drifts_of_series)
+        decompose_change((base_levels[series_id], head_levels[series_id]), drifts_of_series)
         for series_id, drifts_of_series in by_series.items()
         if series_id in base_levels and series_id in head_levels
     ]

@@ -75,6 +75,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         source = "profiles of both sides"
         if may_differ:
             cost_before, cost_after = costs.before, costs.after
+            # The errors of the two profiles are independent, so their squares add up.
             uncertainty = _COST_UNCERTAINTY * hypot(after.faults * cost_after, before.faults * cost_before)
         else:
             cost_before = cost_after = _compute_common_cost(before, after, (costs.before, costs.after))
@@ -110,8 +111,11 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
 
 def _compute_common_cost(before: Side, after: Side, costs: tuple[float, float]) -> float:
     """Return the mean cost of a fault on both sides, weighted by their numbers of faults."""
+    cost_before, cost_after = costs
     faults = float(before.faults + after.faults)
-    return float(before.faults * costs[0] + after.faults * costs[1]) / faults if faults else sum(costs) / 2
+    if not faults:
+        return (cost_before + cost_after) / 2
+    return float(before.faults * cost_before + after.faults * cost_after) / faults
 
 
 def _may_differ_in_huge_pages(before: Side, after: Side) -> bool:

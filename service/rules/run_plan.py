@@ -98,9 +98,10 @@ def make_plan(
         missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
         n_stored += len(revisions) - len(missing_revisions)
         measured_revisions = _list_measured_revisions(runs, request.environment.hash)
+        # Revisions that were not measured, but need no further run, have failed.
         n_failed += len(settled_revisions.intersection(revisions) - measured_revisions)
         requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]
-        # Plan the anchor, cross-measurements, and a rerun.
+        # Plan the anchor, which links the missing revisions to another environment, cross-measurements, and a rerun.
         if missing_revisions:
             anchor = _choose_anchor(missing_revisions[0], runs, settled_revisions, request.environment.hash, positions)
             if anchor is not None:
@@ -108,7 +109,7 @@ def make_plan(
         order = orders.get(index, _NO_ORDERS)
         attempts = Counter(run.revision for run in runs if run.environment == request.environment.hash)
         requested_revisions += _choose_cross_measured(order, runs, settled_revisions, requested_revisions, positions)
-        requested_revisions += _choose_dividing(order, measured_revisions, attempts, positions)
+        requested_revisions += _choose_dividing_revision(order, measured_revisions, attempts, positions)
         requested_revisions += _choose_rerun(order, measured_revisions, attempts, requested_revisions, positions)
         planned_runs += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
@@ -206,10 +207,13 @@ def _choose_cross_measured(
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
-def _choose_dividing(
+def _choose_dividing_revision(
     order: Orders, measured_revisions: Collection[str], attempts: Mapping[str, int], positions: Mapping[str, int]
 ) -> _Ordered:
-    """Return the dividing revision with the fewest runs; none if each was measured again often enough."""
+    """Return the revision to measure again so as to divide a change made by commit and configuration together.
+
+    It is the one with the fewest runs; none if each was measured again often enough.
+    """
     revisions = [
         revision for revision in order.dividing_revisions & set(measured_revisions) if attempts[revision] <= MAX_RERUNS
     ]
@@ -227,9 +231,9 @@ def list_dividing_runs(drift: Drift) -> list[tuple[str, str]]:
         return []
     before = drift.previous_revision, drift.environment_before
     after = drift.revision, drift.environment_after
-    if before[1] == after[1]:
+    if drift.environment_before == drift.environment_after:
         return [before, after]
-    if before[0] != after[0]:
+    if drift.previous_revision != drift.revision:
         return []
     # The run between the changes has the old revision in the new environment, or the new one in the old environment.
     return [after if drift.revision == drift.good else before]
@@ -322,6 +326,6 @@ _REASON_NOTES = {
     ),
     Reason.RERUN: (
         "The newest runs differ from the previous level, and it is not certain yet that they will stay "
-        "there. A revision of the level with fewer runs is measured again, to distinguish a drift from an outlier."
+        "there. A revision on the level that fewer runs show is measured again, to distinguish a drift from an outlier."
     ),
 }

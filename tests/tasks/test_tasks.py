@@ -391,7 +391,7 @@ def test_9_a_bisect_is_completed_and_refused_in_sentences_before_it_is_queued(
     fill(shown, good=commits[0][:9])
     if series["subject"] != own_history.SUBJECT:
         shown.get_by_role("button", name="Preview").click()
-        assert "were imported: no host can measure it again" in text_of(shown.locator("#wrong-case"))
+        assert "were imported, so no host can measure the case again" in text_of(shown.locator("#wrong-case"))
     assert history.get("/api/v1/jobs")["total"] == 0
 
 

@@ -73,14 +73,10 @@ def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence
     n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
     parts = []
     if n_unmeasured:
-        parts.append(f"{n_unmeasured} {_choose_have(n_unmeasured)} not been measured")
+        parts.append(f"{n_unmeasured} {'has' if n_unmeasured == 1 else 'have'} not been measured")
     if n_undecided:
-        parts.append(f"{n_undecided} {_choose_have(n_undecided)} not been decided")
+        parts.append(f"{n_undecided} {'is' if n_undecided == 1 else 'are'} undecided")
     return f" Of {len(other_cells)} other cells, {' and '.join(parts)}." if parts else ""
-
-
-def _choose_have(count: int) -> str:
-    return "has" if count == 1 else "have"
 
 
 def _describe_price(cell: LabCell) -> str:

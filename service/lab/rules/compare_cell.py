@@ -131,13 +131,13 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
         )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(entry.metric, change) if change else Effect.SAME
-    sentence = "Every run of each side gave the same count, so the two counts can be compared."
+    sentence = "On each side, every run gave the same count, so the two counts can be compared."
     return entry.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
 def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Convert bounds from percent of both sides' mean to percent of the default; None if the default may be zero."""
-    low, high = convert_to_percent_of_base(interval[0]), convert_to_percent_of_base(interval[1])
+    low, high = (convert_to_percent_of_base(bound) for bound in interval)
     return None if low is None or high is None else (low, high)
 
 

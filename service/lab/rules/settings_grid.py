@@ -386,7 +386,11 @@ def _rank_value(value: Value) -> tuple[int, float, str]:
 
 
 def _rank_setting(setting: Setting) -> int:
-    """Return the rank of a setting: 0 or 1 if a job can set it, 2 if it changes the work, 3 if it is the host's."""
+    """Return the rank of a setting, by which the lab chooses its axes.
+
+    0: the allocator, and parameters that determine other settings. 1: other settings that a job can set. 2: parameters
+    that change the work of the program. 3: settings of the host.
+    """
     if not setting.per_run:
         return 3
     if setting.changes_the_work:

@@ -380,9 +380,8 @@ def _build_columns(
             if name == host
         ]
         columns_of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        current_columns = [
-            column for column in columns_of_host if columns_of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE
-        ]
+        host_last_seen = columns_of_host[0].last_seen
+        current_columns = [column for column in columns_of_host if host_last_seen - column.last_seen <= MAX_COLUMN_AGE]
         columns += _merge_columns(current_columns, cases_of_column, machine_of_environment)[:MAX_COLUMNS]
     return tuple(columns)
 

@@ -37,7 +37,7 @@ def is_between(drift: Drift, commits_between: Collection[str], base: str) -> boo
 
 
 def decompose_change(
-    any_drift: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
+    levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
 ) -> ReleaseChange:
     """Return the net change of one series with its parts: first those of commits, then those of the configuration.
 
@@ -45,25 +45,25 @@ def decompose_change(
 
     Parameters
     ----------
-    any_drift
-        Any drift of the series, for the names of the case, the host and the metric.
     levels
-        The levels of both releases.
+        The levels of both releases, the older first.
     drifts
-        The drifts of the series between them, in the order of the history.
+        The drifts of the series between them, at least one, in the order of the history; each with its event.
     """
+    before, after = levels
+    net = after - before
     parts = [_build_part(drift, event) for drift, event in drifts]
-    net = levels[1] - levels[0]
+    any_drift, _ = drifts[0]  # all drifts have the names of the series
     return ReleaseChange(
         series_id=any_drift.series_id,
         case=any_drift.case,
         host=any_drift.host,
         metric=any_drift.metric,
         unit=any_drift.unit,
-        before=levels[0],
-        after=levels[1],
+        before=before,
+        after=after,
         change=net,
-        percent=compute_percent_change(net, levels[0]),
+        percent=compute_percent_change(net, before),
         commits=[part for part in parts if not part.configuration],
         configuration=[part for part in parts if part.configuration],
         rest=net - sum(part.change for part in parts),

@@ -56,7 +56,7 @@ def admit_person(
     domain = _find_verified_email(claims).rpartition("@")[2].lower()
     if domains and domain not in domains:
         raise PersonRefused(
-            f"You signed in as {name}, but this service needs a verified e-mail address of {' or '.join(domains)}."
+            f"You signed in as {name}, but this service needs a verified e-mail address at {' or '.join(domains)}."
         )
     groups = {group for claim in group_claims for group in _list_groups(claims, claim)}
     scopes = frozenset(Scope(scope) for group, assigned in group_scopes if group in groups for scope in assigned)

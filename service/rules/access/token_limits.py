@@ -10,6 +10,7 @@ from service.rules.access.scope import Scope
 
 Patterns = tuple[str, ...]
 _NAME = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
+_NAME_ADVICE = "use 1 to 100 letters, digits or the characters _ . - *"
 _REPOSITORY = re.compile(r"(?:[a-z]+:)?[A-Za-z0-9_.*-]{1,100}(?:/[A-Za-z0-9_.*-]{1,100})+")
 
 
@@ -49,14 +50,14 @@ class TokenLimits:
             return "a token with the scope admin cannot have limits"
         if Scope.REGISTER in scopes and not self.repositories:
             return "a token with the scope register must name its repositories: owner/name, owner/*, or */* for all"
-        for title, patterns, syntax in (
-            ("host", self.hosts, _NAME),
-            ("subject", self.subjects, _NAME),
-            ("repository", self.repositories, _REPOSITORY),
+        for title, patterns, syntax, advice in (
+            ("host", self.hosts, _NAME, _NAME_ADVICE),
+            ("subject", self.subjects, _NAME, _NAME_ADVICE),
+            ("repository", self.repositories, _REPOSITORY, "write owner/name, owner/* or gitlab:group/name"),
         ):
             invalid_pattern = next((pattern for pattern in patterns or () if not syntax.fullmatch(pattern)), None)
             if invalid_pattern is not None:
-                return f"{invalid_pattern[:100]!r} is not a pattern of a {title}"
+                return f"{invalid_pattern[:100]!r} is not a valid pattern for a {title}: {advice}"
         return ""
 
 

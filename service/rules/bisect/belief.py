@@ -43,7 +43,10 @@ class Data:
 
     @classmethod
     def from_pairs(cls, n_tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
-        """Return the data of (test, value) pairs."""
+        """Return the data of (test, value) pairs, with the values taken relative to their mean.
+
+        A test is the number of what was measured: a commit, or a mixture of settings.
+        """
         test_of = np.array([test for test, _ in measurements], dtype=np.intp)
         values = np.array([value for _, value in measurements], dtype=np.float64)
         if len(values):
@@ -108,6 +111,8 @@ class Belief:
 
         Parameters
         ----------
+        after_step
+            ``after_step[test, hypothesis]``: whether the test lies after the step.
         success_probability
             The probability of each test that it can be measured.
 
@@ -121,11 +126,8 @@ class Belief:
         # Only hypotheses that are still plausible are considered.
         plausible = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
         after = after_step[:, plausible].astype(np.float64)
-        probabilities, before, level_variances = (
-            self.probabilities[plausible],
-            self.levels_before[:, plausible],
-            self.level_variances[:, plausible],
-        )
+        probabilities, before = self.probabilities[plausible], self.levels_before[:, plausible]
+        variance_before, variance_after = self.level_variances[:, plausible]
         step, square_step = self.expected_steps[plausible], self.expected_square_steps[plausible]
         groups = self.groups
         # Moments of the expected level of each test, over all hypotheses and the case of no step.
@@ -133,16 +135,17 @@ class Belief:
         moments = [
             weighted_step,
             probabilities * square_step,
-            probabilities * (level_variances[1] - level_variances[0]),
+            probabilities * (variance_after - variance_before),
         ]
         first_group_column = len(moments)
         sums = after @ np.stack([*moments, *(weighted_step * before)]).T
         mean = (before @ probabilities + self.no_step_probability * self.no_step_levels)[groups] + sums[:, 0]
         square = (before**2 @ probabilities + self.no_step_probability * self.no_step_levels**2)[groups] + sums[:, 1]
-        # Variance of the expected level between the hypotheses, and of a measurement around it.
+        # Variance of the expected level between the hypotheses, and of a measurement around it. The level after the
+        # step is the level before it plus the step, so its square contains their product twice.
         step_products = sums[np.arange(len(groups)), first_group_column + groups]
         level_variance = np.clip(square + 2 * step_products - mean**2, 0, None)
-        relative_variance = 1 + sums[:, 2] + level_variances[0] @ probabilities
+        relative_variance = 1 + sums[:, 2] + variance_before @ probabilities
         measurement_variance = self.noise_variance * relative_variance + _SMALLEST_DIVISOR
         return int(np.argmax(success_probability * np.log1p(level_variance / measurement_variance)))
 
@@ -222,7 +225,7 @@ def compute_beliefs(
 
         (1 + (d² Sxx − 2 d Sxy) ∕ Syy)^(−(n − g)∕2)
     """
-    # Only measured tests carry information; each belongs to one group.
+    # Only measured tests carry information; each belongs to one group. The groups are numbered from 0.
     measured_tests = np.flatnonzero(data.counts)
     groups = np.zeros(len(after_step), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
     membership = (groups[measured_tests, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
@@ -270,6 +273,8 @@ def compute_beliefs(
     ]
     levels = group_total / group_n
     side_counts = np.stack([n.sum() - n @ after, n @ after])
+    # A level is known from the measurements on its side, and from the prior for the step between the two levels.
+    relative_level_variances = 1 / (side_counts + 1 / STEP_PRIOR_SIGMA**2)
     return [
         Belief(
             probabilities=probabilities[row],
@@ -280,7 +285,7 @@ def compute_beliefs(
             expected_steps=step[row],
             step_errors=np.sqrt(noise_variance[row] * shrinkage[row] / np.maximum(xx[row], _MIN_SQUARE_SUM)),
             expected_square_steps=square[row],
-            level_variances=1 / (side_counts + 1 / STEP_PRIOR_SIGMA**2),
+            level_variances=relative_level_variances,
             noise_variance=float(noise_variance[row]),
             log_evidence=float(evidence[row]),
         )
@@ -315,7 +320,7 @@ def _compute_posterior(log_factor: Floats, no_step_prior: float) -> tuple[Floats
     n_rows, n_hypotheses = log_factor.shape
     prior_each = (1 - no_step_prior) / n_hypotheses
     weights = np.column_stack((np.full(n_rows, np.log(no_step_prior)), np.log(prior_each) + log_factor))
-    largest_weight = weights.max(axis=1, keepdims=True)
+    largest_weight = weights.max(axis=1, keepdims=True)  # subtracted, so that no exponential overflows
     weights = np.exp(weights - largest_weight)
     evidence = (largest_weight + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
     weights /= weights.sum(axis=1, keepdims=True)
@@ -355,12 +360,12 @@ def _subtract_waves(
 
     # For each number of waves, the sums that they explain.
     wave_sums = (regressor_products**2, value_products * regressor_products, value_products**2, is_free)
-    explained_by_waves = [
+    explained_xx, explained_xy, explained_yy, n_free_waves = (
         np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in wave_sums
-    ]
+    )
     return (
-        (sums.xx - explained_by_waves[0]).clip(0, None),
-        sums.xy - explained_by_waves[1],
-        (sums.yy - explained_by_waves[2]).clip(0, None),
-        np.maximum(1.0, sums.degrees_of_freedom - explained_by_waves[3]),
+        (sums.xx - explained_xx).clip(0, None),
+        sums.xy - explained_xy,
+        (sums.yy - explained_yy).clip(0, None),
+        np.maximum(1.0, sums.degrees_of_freedom - n_free_waves),
     )

@@ -103,6 +103,7 @@ class BranchReferences:
         take too many measurements. None is also returned once a few parts are opened; the limit grows with the
         logarithm of the number of suspects.
         """
+        # A part is opened if one of its commits is measured, although this commit cannot be compared with any yet.
         n_opened_parts = sum(
             self.find_reference(commit) is None for group in self._measured_by_base.values() for commit in group
         )
@@ -118,10 +119,13 @@ class BranchReferences:
             if branch_start is not None and is_usable(branch_start):
                 n_comparable[branch_start] = n_comparable.get(branch_start, 0) + len(usable_suspects)
             else:
+                # On a long branch, only the oldest suspect counts, from which most others descend.
                 is_long = len(usable_suspects) > _MAX_FULLY_COUNTED_SUSPECTS
                 for start in usable_suspects[:1] if is_long else usable_suspects:
                     bit = 1 << self._graph.index_of[start]
-                    n_comparable[start] = sum(bool(self._ancestry_of[commit] & bit) for commit in usable_suspects) - 1
+                    n_descendants = sum(bool(self._ancestry_of[commit] & bit) for commit in usable_suspects) - 1
+                    n_comparable[start] = n_descendants
+        # Of several equally useful commits, the oldest.
         best = max(n_comparable, key=lambda commit: (n_comparable[commit], -self._graph.index_of[commit]), default=None)
         return best if best is not None and n_comparable[best] else None
 
@@ -136,6 +140,6 @@ class BranchReferences:
             if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent_commits:
                 return commit
         graph = self._graph
-        contains_good = not graph.older_commits & ~base
+        contains_good = not graph.older_commits & ~base  # the good end, with all commits that it contains
         commits_after_good = base & ~graph.older_commits
         return graph.good if contains_good and not commits_after_good & ~self._known_effects else None

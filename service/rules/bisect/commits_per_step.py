@@ -22,7 +22,7 @@ def choose_commits_at_once(pace: Pace) -> int:
 
 
 def _estimate_seconds_per_bit(pace: Pace, n_commits: int) -> float:
-    """Return the seconds that a step takes for each bit of information that it gains."""
+    """Return the seconds that a step takes for each bit of information: n commits cut the range into n + 1 parts."""
     build_seconds, measure_seconds = pace.build_seconds or 0.0, pace.measure_seconds or 0.0
     # There are as many processors as parallel builds. A build that uses several processors slows the others down.
     all_builds_seconds = max(build_seconds, n_commits * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)

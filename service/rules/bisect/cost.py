@@ -50,4 +50,5 @@ def estimate_cost(
     runs = estimate_runs(n_commits)
     if measure_seconds is None:
         return BisectCost(runs, None)
+    # Both commits of the proof are already built.
     return BisectCost(runs, runs * (build_seconds or 0.0) + (runs + _RUNS_OF_PROOF) * measure_seconds)

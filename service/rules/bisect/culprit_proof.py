@@ -90,7 +90,7 @@ def find_interleaved_runs(
                 parents[observation.session] = observation
             elif observation.commit == culprit.commit:
                 commits[observation.session] = observation
-    sessions = [session for session in commits if session in parents]
+    sessions = [session for session in commits if session in parents]  # in order of time, like the observations
     return (parents[sessions[-1]], commits[sessions[-1]]) if sessions else None
 
 
@@ -118,6 +118,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     """
     if not isinstance(answer, Found):
         return answer
+    # An exact search uses the levels of a proof, so it no longer returns a culprit that its proof has refuted.
     n_refuted = _count_unconfirmed_pairs(question, observations) if question.exact else 0
     early_end = end_if_proofs_fail(question, answer.culprits, n_refuted, observations)
     if early_end is not None:
@@ -164,7 +165,7 @@ def end_if_proofs_fail(
         return None
     if proven_culprits:
         return Found(culprits=tuple(proven_culprits))
-    reason = f"interleaved measurements did not show {n_failed} differences that single runs showed"
+    reason = f"interleaved measurements did not confirm {n_failed} differences that single runs showed"
     return refuse_variation(question, observations, reason)
 
 
@@ -197,11 +198,9 @@ def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observat
     for value_by_commit in sessions.values():
         if len(value_by_commit) != 2:
             continue  # only one of the two commits could be measured, or belongs to the range
-        single_values = [values_of_single_runs.get(commit, set()) for commit in value_by_commit]
-        all_values = set.union(*single_values)
-        have_differed = single_values[0] != single_values[1] and (
-            max(all_values) - min(all_values) >= question.min_difference
-        )
+        first_values, second_values = (values_of_single_runs.get(commit, set()) for commit in value_by_commit)
+        all_values = first_values | second_values
+        have_differed = first_values != second_values and (max(all_values) - min(all_values) >= question.min_difference)
         has_equal_values = len(set(value_by_commit.values())) == 1
         n_unconfirmed += has_equal_values and have_differed
     return n_unconfirmed

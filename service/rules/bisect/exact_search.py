@@ -74,8 +74,8 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         if len(state.gaps) + len(state.culprits) > MAX_STEPS:
             return Refused(sentence=_describe_too_many_steps(question, values_in_range))
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
-    # Required commits come first; commits inside the gaps are only guesses that use the remaining parallel builds.
-    # Until both ends are measured, all commits measured meanwhile lie in the gap between them.
+    # Required commits come first. Commits inside the gaps, the parts of the range whose ends differ, are only guesses
+    # that use the remaining parallel builds. Until both ends are measured, the whole range is one gap.
     commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
     n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
     return Measure(commits=tuple(commits), runs_left=n_left)
@@ -149,11 +149,15 @@ class _Gap:
         return len(self.suspects)
 
     def estimate_measurements(self, n_commits: int) -> int:
-        """Return the expected number of remaining measurements, if ``n_commits`` commits are measured in one step."""
+        """Return the expected number of remaining measurements, if ``n_commits`` commits are measured in one step.
+
+        Each step leaves one of ``n_commits + 1`` equal parts.
+        """
         return min(len(self.n_tested_by_commit), ceil(n_commits * log2(max(2, self.n_suspects)) / log2(n_commits + 1)))
 
     def choose_commits(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``n_commits`` commits to measure besides those that are already measured or chosen."""
+        # The share of the suspects that are on one side of each commit.
         shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspects]
         measurable_indices = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
         allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
@@ -240,7 +244,7 @@ class _ExactSearch:
                 halves = [(old_end, dividing_commit), (dividing_commit, new_end)]
                 # If no half differs by what matters, the culprit is more likely in the half that differs more.
                 halves = [half for half in halves if self._do_levels_differ(*half)] or [
-                    max(halves, key=lambda half: abs(self._get_level_of_gap(half[1]) - self._get_level_of_gap(half[0])))
+                    max(halves, key=lambda half: abs(self._compute_gap_change(*half)))
                 ]
                 # Search both halves, even if the first is not complete, so that the gaps of both are opened.
                 results = [self.find_culprits_between(older, newer) for older, newer in halves]
@@ -283,7 +287,8 @@ class _ExactSearch:
     def _update_culprit(self, commit: str, expected_level: Number) -> None:
         """Update a culprit's own change, now that all culprits before it are found; drop it if it has none.
 
-        ``expected_level`` is the level of the commit without its own change.
+        ``expected_level`` is the level of the commit without its own change. A culprit with several candidates stays as
+        it is, because the change need not be its own.
         """
         culprit = self.culprits.get(commit)
         if culprit is None or culprit.candidates != (commit,):
@@ -306,6 +311,7 @@ class _ExactSearch:
         explained_ancestors = self._list_ancestors_of(commit, explained_commits)
         suspects = ancestry & ~reduce(or_, map(graph.collect_ancestry, explained_ancestors))
         ancestries = {name: graph.collect_ancestry(name) for name in graph.list_members(suspects)}
+        # Only suspects that contain the good end (bit 0) can be compared.
         n_tested_by_commit = {
             name: (candidate_ancestry & suspects).bit_count()
             for name, candidate_ancestry in ancestries.items()
@@ -347,6 +353,9 @@ class _ExactSearch:
         """Return whether the levels of the two ends of a gap differ by at least the smallest relevant difference."""
         return self.do_differ(self._get_level_of_gap(old_end), self._get_level_of_gap(new_end))
 
+    def _compute_gap_change(self, old_end: str, new_end: str) -> Number:
+        return self._get_level_of_gap(new_end) - self._get_level_of_gap(old_end)
+
     def _get_level_of_gap(self, commit: str) -> Number:
         """Return the level of an end of a gap; if culprits found since have put it in doubt, its last known level."""
         level = self._find_level(commit)
@@ -364,6 +373,7 @@ class _ExactSearch:
             return self.values[commit]
         bit, ancestry = 1 << self.graph.index_of[commit], self.graph.collect_ancestry(commit)
         suspected_commits = self._suspected_commits
+        # An agreement is given by the earlier of two commits with the same level, and the commits between the two.
         levels = (
             self.values[low]
             for low, bits_between in self._agreements
@@ -382,13 +392,17 @@ class _ExactSearch:
         return max(measured_commits, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
 
     def _predict_level(self, reference: str, commits: int) -> Number:
-        """Return the level after ``commits``, a bit set, that the culprits explain, from that of a measured commit."""
+        """Return the level expected after ``commits``, a bit set: that of a measured commit plus all known effects.
+
+        The effects are those of the culprits found so far that the measured commit, ``reference``, does not contain.
+        """
         return self.values[reference] + self._sum_effects(commits & ~self.graph.collect_ancestry(reference))
 
     def _find_dividing_commit(self, old_end: str, new_end: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap; None if there is none.
 
-        Preferred are commits at the level of one end, as near to the other end as possible; otherwise near the middle.
+        Preferred are commits at the level of one end, as near to the other end as possible, because the part between
+        equal levels is dropped; otherwise commits near the middle.
         """
         graph, start = self.graph, 1 << self.graph.index_of[old_end]
         inner_commits = [
@@ -409,7 +423,11 @@ class _ExactSearch:
         return min(inner_commits, key=lambda commit: (abs(n_contained[commit] - half_size), graph.index_of[commit]))
 
     def _explain_undivided_gap(self, old_end: str, new_end: str, suspects: int) -> bool:
-        """Name the culprit of a gap with no measured commit inside, or open the gap; return whether it is explained."""
+        """Name the culprit of a gap with no measured commit inside, or open the gap; return whether it is explained.
+
+        A gap consists of two commits whose levels differ; it is open while commits inside it have to be measured. Its
+        suspects are the commits that the newer end contains, but not the older one.
+        """
         # Divide a very large gap along one line, on which the tested suspects are cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES:
             n_tested_by_commit = self._count_tested_on_line(old_end, new_end, suspects)
@@ -427,8 +445,8 @@ class _ExactSearch:
         )
         is_complete, cleared_commits = self._explain_branches(new_end, suspects, references)
         expected_level = self._get_level_of_gap(old_end) + self._sum_effects(suspects)
-        is_small = not self.do_differ(expected_level, self._get_level_of_gap(new_end))
-        if not is_complete or (is_small and self._do_levels_differ(old_end, new_end)):
+        is_rest_small = not self.do_differ(expected_level, self._get_level_of_gap(new_end))
+        if not is_complete or (is_rest_small and self._do_levels_differ(old_end, new_end)):
             return is_complete
         # Otherwise measure the suspects that can be compared.
         remaining_suspects = suspects & ~cleared_commits
@@ -441,7 +459,7 @@ class _ExactSearch:
         n_tested_by_commit = self._count_tested_by_commit(new_end, remaining_suspects, references)
         if n_tested_by_commit:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
-        if is_small:
+        if is_rest_small:
             return True
         # If none can be compared, measure the commit that makes the most suspects comparable, or else the parents of
         # the newer end.
@@ -456,7 +474,8 @@ class _ExactSearch:
         if commits_to_measure:
             self.required_commits += commits_to_measure
             return False
-        # If nothing is left to measure, name the newer end, with the commits that cannot be distinguished from it.
+        # If nothing is left to measure, name the newer end, with the commits that cannot be distinguished from it. If
+        # the end may have changed nothing itself, cleared suspects are candidates as well.
         moved_within = self._sum_effects(suspects)
         may_end_be_innocent = moved_within != 0 or (
             remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
@@ -469,8 +488,8 @@ class _ExactSearch:
             candidates |= suspects & ~cleared_commits | failed_bits
         parent = old_end
         if old_end not in self.values:
-            # The older end cannot be measured: all commits since its newest measured ancestor are in doubt.
-            # It has the same level as its newest measured ancestor.
+            # The older end cannot be measured; its level is that of its newest measured ancestor. All commits since
+            # this ancestor are in doubt.
             parent = self._choose_newest(self._list_ancestors_of(old_end, self.values))
             candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
         self.culprits[new_end] = Culprit(
@@ -652,7 +671,7 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _open_gap(self, suspect_bits: int, n_tested_by_commit: Mapping[str, int]) -> bool:
-        """Add a gap whose suspects have to be measured; return False, because the search is not complete then."""
+        """Add a gap: suspects of which some have to be measured; return False, because the search is not complete."""
         suspects = tuple(self.graph.list_members(suspect_bits))
         failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed_commits)
         self.gaps.append(_Gap(suspects, n_tested_by_commit, failed))

@@ -98,7 +98,7 @@ class Graph:
     def list_members(self, commits: int) -> Iterator[str]:
         """Return the commits of a bit set, parents before children, without those outside of the range."""
         while commits:
-            lowest = commits & -commits
+            lowest = commits & -commits  # the lowest set bit
             index = lowest.bit_length() - 1
             if index >= len(self.names):
                 return

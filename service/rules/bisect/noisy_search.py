@@ -100,6 +100,7 @@ class _Measurements:
                 values.setdefault(commit, []).append(value)
                 test_values.append((graph.index_of[commit], float(value)))
         failed_tests = frozenset(graph.index_of[name] for name in failed_commits - values.keys())
+        # Test 0 is the good end, so hypothesis i is about test i + 1.
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
         return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
@@ -131,7 +132,7 @@ class _Measurements:
         """
         # Commits on branches that started before the range may have another level, whatever the culprits did.
         groups = self.graph.origins
-        for culprit in culprits:
+        for culprit in culprits:  # each appends a binary digit to the number
             groups = groups * 2 + self.after_step[:, culprit]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
@@ -208,7 +209,8 @@ class _Measurements:
         """Return the hypotheses that no run can test: no group has tests on both sides of their step."""
         tests = self.measurable_tests
         is_after = self.after_step[tests]
-        has_both_sides = np.zeros(is_after.shape[1], dtype=bool)
+        _, n_hypotheses = is_after.shape
+        has_both_sides = np.zeros(n_hypotheses, dtype=bool)
         for group in np.unique(groups[tests]):
             is_after_in_group = is_after[groups[tests] == group]
             has_both_sides |= is_after_in_group.any(axis=0) & ~is_after_in_group.all(axis=0)
@@ -216,8 +218,10 @@ class _Measurements:
 
     def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
         """Return, for each hypothesis, the first hypothesis that no measurable test can distinguish from it."""
-        if not self.failed_tests:
-            return np.arange(self.after_step.shape[1])
+        if not self.failed_tests:  # each hypothesis can be distinguished from all others
+            _, n_hypotheses = self.after_step.shape
+            return np.arange(n_hypotheses)
+        # Hypotheses are indistinguishable if their columns are equal; packed into bytes, they can be keys of a dict.
         columns = np.packbits(self.after_step[self.measurable_tests], axis=0).T
         first_of_column: dict[bytes, int] = {}
         return np.array([first_of_column.setdefault(column.tobytes(), index) for index, column in enumerate(columns)])
@@ -238,7 +242,8 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         n_left = ceil(sum(n_missing.values()) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
         return Measure(commits=(measurements.names[next_end],), runs_left=n_left)
 
-    # The search ends once no further culprit is to be expected, or with the certain culprits after the maximum of runs.
+    # The search ends once no further culprit is to be expected, and was not before the last few runs either, which may
+    # show chance; or with the certain culprits after the maximum of runs.
     representatives = measurements.map_to_first_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
     if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
@@ -312,7 +317,8 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
     earlier_measurements = _Measurements.from_observations(
         question, [run for index, run in enumerate(observations) if index not in last_runs]
     )
-    if min(earlier_measurements.data.counts[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
+    good, bad = 0, question.graph.index_of[question.bad]
+    if min(earlier_measurements.data.counts[[good, bad]]) < MIN_RUNS_PER_END:
         return False
     earlier_culprits, belief = _find_certain_culprits(
         earlier_measurements, earlier_measurements.map_to_first_indistinguishable(), question.confidence
@@ -321,7 +327,11 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
 
 
 def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
-    """Return why no commit can be named once the search has used up its runs; empty if it may take more."""
+    """Return why no commit can be named once the search has used up its runs; empty if it may take more.
+
+    There are two limits: ``question.patience`` runs of each end while it is in doubt whether they differ, and
+    ``MAX_RUNS`` runs in total.
+    """
     good, bad, n_runs = 0, question.graph.index_of[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.counts[good], measurements.data.counts[bad])
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
@@ -335,7 +345,7 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
             return _describe_doubt(question, measurements, good, bad, belief.no_step_probability)
     if n_runs < MAX_RUNS:
         return ""
-    best = int(belief.probabilities.argmax())
+    best = int(belief.probabilities.argmax())  # hypothesis i is about test i + 1, because test 0 is the good end
     probability = format_number(float(belief.probabilities[best]))
     return (
         f"after {n_runs} runs, no commit is certain to be the culprit; the most probable one is "
@@ -368,7 +378,8 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     square_sum = float(data.square_sums.sum() - (counts * means**2).sum())
     variance = max(1e-300, square_sum / max(1.0, float(counts.sum()) - 2))  # not zero, for the division below
     # If two levels are d standard deviations apart, a run gains d² ∕ 8 nats for small d, and never more than one bit.
-    step = float(means[1] - means[0])
+    mean_before, mean_after = means
+    step = float(mean_after - mean_before)
     bits_per_run = min(1.0, max(MIN_BITS_PER_RUN, step**2 / variance / 8 / log(2)))
     return max(1, ceil(bits / bits_per_run))
 
@@ -377,6 +388,7 @@ def _build_culprit(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
     """Return a culprit with its parent, their levels, and the commits that no run can distinguish from it."""
+    # Hypothesis i is about test i + 1, because test 0 is the good end.
     indistinguishable_indices = np.flatnonzero(representatives == representatives[culprit])
     candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable_indices]
     tests = [
@@ -384,6 +396,7 @@ def _build_culprit(
         for hypothesis in indistinguishable_indices
         if int(hypothesis) + 1 not in measurements.failed_tests
     ]
+    # Of the commits that cannot be distinguished, the newest is named, if possible one that can be measured.
     commit = tests[-1] if tests else int(indistinguishable_indices[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     is_after = measurements.after_step[:, list(culprits)]
@@ -426,10 +439,10 @@ def _describe_doubt(
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(
-        f"{name} {question.format_quantity(mean, other)} "
+        f"{name} {question.format_quantity(mean, other)} "  # enough digits to distinguish it from the other mean
         f"± {question.format_quantity(stdev(values) / sqrt(len(values)))} "
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
     probability = format_number(no_step_probability)
-    return f"it is not certain that the ends differ: {levels}. The probability that both are the same is {probability}"
+    return f"it is not certain that the ends differ: {levels}. The probability that they do not is {probability}"

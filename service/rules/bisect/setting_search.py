@@ -259,14 +259,14 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     best = int(belief.probabilities.argmax())
     if float(belief.probabilities[best]) >= question.confidence:
         is_after_step = after_step[:, best]
-        levels = [
+        before, after = (
             compute_median([value for test, value in measurements if is_after_step[test] == is_after]) or 0
             for is_after in (False, True)
-        ]
+        )
         return FoundSettings(
             settings=tuple(setting for setting in question.settings if setting in hypotheses[best]),
-            before=levels[0],
-            after=levels[1],
+            before=before,
+            after=after,
             values_without={},
             probability=float(belief.probabilities[best]),
         )
@@ -296,7 +296,11 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 
 @lru_cache(maxsize=4)
 def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
-    """Return the hypotheses, the mixtures, and a table of whether each mixture contains each hypothesis's settings."""
+    """Return the hypotheses, the mixtures, and a table of whether each mixture contains each hypothesis's settings.
+
+    A hypothesis is a set of settings that together carry the difference; a mixture is a set of settings with "after"
+    values.
+    """
     hypotheses = [
         frozenset(selected)
         for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
@@ -307,7 +311,11 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
 
 
 def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the candidate mixtures: all if there are few, otherwise complements of hypotheses and a random sample."""
+    """Return the mixtures to choose from, each given by the settings that have their "after" values.
+
+    All mixtures if there are few; otherwise a random sample, and the mixtures that leave out one or two settings, of
+    which there are not too many.
+    """
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
         return [
             frozenset(chosen) for set_size in range(len(settings) + 1) for chosen in combinations(settings, set_size)

@@ -30,50 +30,56 @@ def have_same_answers(request: ComparisonRequest) -> bool:
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict with base's counts in head's place taken into account, or a verdict that asks for them."""
+    """Return the verdict with base's counts in head's folder taken into account, or a verdict that asks for them.
+
+    Base is measured there only if all file lookups of both programs had the same answers, so that they should have the
+    same count.
+    """
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
-    base_in_head_place = request.base.other_place
-    if base_in_head_place is None:
+    base_in_head_folder = request.base.other_place
+    if base_in_head_folder is None:
         sentence = (
             f"{verdict.sentence} But both programs found the same files, so the folder may have caused the difference."
         )
         # A base that was measured earlier is first measured next to head.
         return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})
-    counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
-    formatted_count = format_number(compute_median(counts_in_head_place) or 0)
-    match _find_cause(counts_in_head_place, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+    counts_in_head_folder = base_in_head_folder.counted.get(verdict.metric, ())
+    formatted_count = format_number(compute_median(counts_in_head_folder) or 0)
+    base_has_count = f"Base also has a count of {formatted_count} when it is built and run in head's folder"
+    match _find_cause(counts_in_head_folder, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+        # The folder excuses no more faults than another build of the same commit could add.
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base also counts {formatted_count} when it is built and "
-                "executed in head's place, so both counts depend on the path or on the state of the files there."
+                f"{verdict.sentence} {base_has_count}, so both counts depend on the path or on the state of the files "
+                "there."
             )
         case "place":
             sentence = (
-                f"Base also counts {formatted_count} when it is built and executed in head's "
-                f"place, so the path or the state of the files there makes the difference, not the revision. "
-                f"{verdict.sentence}"
+                f"{base_has_count}, so the difference comes from the path or the state of the files there, not from "
+                f"the revision. {verdict.sentence}"
             )
             changes = {"verdict": Verdict.SAME, "direction": None, "changed_pairs": None, "same_because": "place"}
             return verdict.model_copy(update={**changes, "sentence": sentence})
         case "content":
             sentence = (
-                f"{verdict.sentence} In head's place, base's count stays the same. No file that the program looked for "
-                f"differs, but something else in the tree does{_format_differences(base_in_head_place.differences)}."
+                f"{verdict.sentence} In head's folder, base's count stays the same. No file that the program looked "
+                f"for differs, but something else in the tree does"
+                f"{_format_differences(base_in_head_folder.differences)}."
             )
         case "unknown":
-            sentence = f"{verdict.sentence} Base's count in head's place does not explain the difference."
+            sentence = f"{verdict.sentence} Base's count in head's folder does not explain the difference."
     return verdict.model_copy(update={"sentence": sentence})
 
 
 def _find_cause(
-    counts_in_head_place: tuple[Number, ...], base_counts: tuple[Number, ...], head_counts: tuple[Number, ...]
+    counts_in_head_folder: tuple[Number, ...], base_counts: tuple[Number, ...], head_counts: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
-    """Return the cause of a difference, according to the counts of base in head's place."""
-    if not counts_in_head_place:
+    """Return the cause of a difference, according to the counts of base in head's folder (its "place")."""
+    if not counts_in_head_folder:
         return "unknown"
-    pairs_with_head = list(zip(counts_in_head_place, head_counts, strict=False))
-    pairs_with_base = list(zip(counts_in_head_place, base_counts, strict=False))
+    pairs_with_head = list(zip(counts_in_head_folder, head_counts, strict=False))
+    pairs_with_base = list(zip(counts_in_head_folder, base_counts, strict=False))
     comparison_with_head = decide_count(pairs_with_head, FALSE_ALARM_PROBABILITY)
     comparison_with_base = decide_count(pairs_with_base, FALSE_ALARM_PROBABILITY)
     if comparison_with_head.verdict is Verdict.SAME and comparison_with_base.verdict is Verdict.CHANGED:

@@ -92,22 +92,24 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
 def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) -> _MetricResult:
     """Return the verdict on one metric, taking into account its budget and other causes of a difference."""
     base, head, judging = request.base, request.head, request.judging
-    counts = judging.decides_comparison(name)
     if request.base_stored:
         pairs, decision = compare_with_stored_base(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
-        decision = _decide_metric(name, pairs, request, alpha)
+        decision = _decide_by_pairs(name, pairs, request, alpha)
     # The change of a noisy metric is computed from complete pairs, so its levels are, too.
     values_of_sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         values_of_sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
+    # The smallest change that matters: for a count that varies, the one that the pairs exclude.
     threshold = decision.excluded_change
     if not threshold and decision.rule == "paired":
         threshold = judging.get_min_change(name)
     elif not threshold and decision.rule in COUNTS:
         threshold = 1  # a count has no tolerance
-    verdict = build_verdict(name, decision, *values_of_sides, counts=counts, threshold=threshold)
+    verdict = build_verdict(
+        name, decision, *values_of_sides, counts=judging.decides_comparison(name), threshold=threshold
+    )
     explained_verdict = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
@@ -117,7 +119,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)
 
 
-def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
+def _decide_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
     missing_sides = list_missing_sides(name, request)
@@ -140,7 +142,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
 
 def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:
     """Decide whether a count differs; a count that varies must differ by the smallest change that matters here."""
-    if request.worth_proving is not None:
+    if request.worth_proving is not None:  # the smallest change that the request asks about
         return rules.decide_count(pairs, alpha, request.max_pairs, request.worth_proving)
     same_answers = have_same_answers(request)
     least_change = MIN_CHANGE_OF_SAME_ANSWERS if same_answers else MIN_CHANGE_OF_VARYING_COUNT
@@ -170,9 +172,7 @@ def _apply_budget(
     if not verdict.counts or verdict.direction != "regression":
         return result._replace(verdict=verdict.model_copy(update={"budget": budget}))
     state = compare_with_budget(pairs, decision, budget, alpha)
-    remaining_pairs = (
-        max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else result.remaining_pairs
-    )
+    remaining_pairs = rules.count_further_pairs(len(pairs)) if state is BudgetState.OPEN else result.remaining_pairs
     budget_sentences = {
         BudgetState.WITHIN: f" The change is within its budget of {budget}.",
         BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs are needed to decide.",

@@ -112,12 +112,13 @@ def decide_count(
     if are_balanced(signs):
         if has_equal_levels:
             return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement_clause}.")
-        sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
+        sentence = f"The count varies; {_describe_signs(signs)}, so neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
     excluded_change = None if has_equal_levels or worth_proving is None else _exclude_change(pairs, worth_proving)
     if excluded_change is not None:
         sentence = (
-            f"The count varies, {_describe_signs(signs)}: a change of {format_number(excluded_change)} is excluded."
+            f"The count varies; {_describe_signs(signs)}. A change of {format_number(excluded_change)} or more is "
+            "excluded."
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
     # A single pair does not show whether the counts repeat.
@@ -140,7 +141,7 @@ def decide_count(
             f"{count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
         )
     else:
-        sentence = f"The count varies, {_describe_signs(signs)}."
+        sentence = f"The count varies; {_describe_signs(signs)}."
     return MetricDecision(
         Verdict.NEEDS_MORE_RUNS, rule, sentence, remaining_pairs=_estimate_pairs_to_settle(signs, alpha)
     )
@@ -248,7 +249,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]
     interval = compute_median_bounds(differences, alpha)
     median_change = compute_median(differences) or 0
-    remaining_pairs = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
+    remaining_pairs = count_further_pairs(len(pairs))
     if interval is None:
         pair_count = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
         sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
@@ -262,7 +263,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     if -precision < low and high < precision:
         sentence = f"{bounds_sentence}: a change of less than {format_number(precision)} % does not matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{bounds_sentence}, and a change of {format_number(precision)} % matters."
+    sentence = f"{bounds_sentence}: more pairs must decide, because a change of {format_number(precision)} % matters."
     return MetricDecision(
         Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, remaining_pairs=remaining_pairs
     )
@@ -290,11 +291,17 @@ def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) ->
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
     """Estimate how many more pairs would settle a count; if the pairs vary, ask for only a few at a time."""
     has_one_sign = signs.n in {signs.above, signs.equal, signs.below}
-    if has_one_sign:
+    if has_one_sign:  # further pairs probably have it as well
         for n_further in range(1, _MAX_EXTRAPOLATED_PAIRS):
             extrapolated_signs = Signs(*(count + n_further if count else 0 for count in signs))
+            # Large differences are tested separately, with their own share of the error probability.
             if decide_direction(extrapolated_signs, (1 - LARGE_ERROR_SHARE) * alpha) or are_balanced(
                 extrapolated_signs
             ):
                 return n_further
-    return max(MIN_FURTHER_PAIRS, signs.n // 4)
+    return count_further_pairs(signs.n)
+
+
+def count_further_pairs(n_pairs: int) -> int:
+    """Return how many pairs to measure before a metric is judged again: a quarter more, but not too few."""
+    return max(MIN_FURTHER_PAIRS, n_pairs // 4)

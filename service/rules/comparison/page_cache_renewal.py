@@ -22,7 +22,10 @@ def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> 
     if not any(map(_has_unprepared, sides)):
         return verdict
     if all(side.cache_renewed for side in sides):
-        sentence = f"{verdict.sentence} The result is the same with a fresh page cache for the unprepared files."
+        sentence = (
+            f"{verdict.sentence} The result is the same with the page cache renewed for the files that could not be "
+            "prepared."
+        )
         return verdict.model_copy(update={"sentence": sentence})
     return verdict.model_copy(update={"needs_cache_renewal": True})
 

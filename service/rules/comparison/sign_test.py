@@ -106,5 +106,9 @@ def _compute_bet_capital(signs: Signs) -> float:
 
 
 def _compute_log_factor(factor: float) -> float:
-    """Return the logarithm of a factor of the bet; minus infinity if it is zero, apart from rounding errors."""
+    """Return the logarithm of the factor by which a pair multiplies the capital of a bet.
+
+    Minus infinity if the factor is zero, apart from rounding errors: the capital is lost. See
+    :func:`_compute_bet_capital`.
+    """
     return log(factor) if factor > 1e-12 else -inf

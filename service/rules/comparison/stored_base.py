@@ -27,12 +27,13 @@ def compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float
         return [], undecided_result  # there is no count that head could repeat, or no sample of head yet
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
         return [], undecided_result  # values that the host affects, and estimates, differ between sessions
-    pairs = [(base_majority[0], value) for value in head.values(name)]
+    base_count, _ = base_majority
+    pairs = [(base_count, value) for value in head.values(name)]
     decision = decide_count(pairs, alpha, request.max_pairs)
     if decision.verdict is Verdict.SAME:
-        sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
+        sentence = f"{head.values(name).count(base_count)} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
-    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
+    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_count
     return pairs, undecided_result._replace(
         rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs
     )

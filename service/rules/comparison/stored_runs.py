@@ -69,12 +69,11 @@ _NO_BASE, _NO_HEAD = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"{side} has no value.") for side in ("Base", "Head")
 )
 _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
-    MetricDecision(
-        Verdict.NEEDS_MORE_RUNS,
-        "apart",
-        f"{observation}, but base and head were not measured interleaved, and sessions may differ by that much.",
+    MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
+    for sentence in (
+        "The metric is noisy, so only an interleaved measurement can show whether base and head differ.",
+        "The counts differ, but base and head were not measured interleaved, and sessions may differ by that much.",
     )
-    for observation in ("The metric is noisy", "The counts differ")
 )
 
 
@@ -261,19 +260,20 @@ def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = Map
     Between two environments, the path can lead through others, so drifts in these count as well. A drift on another
     branch, which both sides contain or both lack, is not on the path, although its position may be between theirs.
     """
-    base, head = pair.base[0], pair.head[0]
+    base, head = pair.base[0], pair.head[0]  # the newest run stands for its side
     low, high = sorted((base.position, head.position))
     is_in_base, is_in_head = (drift.revision in histories.get(run.revision, ()) for run in (base, head))
     is_on_path = low < drift.position <= high and (not histories or is_in_base != is_in_head)
-    environments = [drift.stand_ins.get(run.environment, run.environment) for run in (base, head)]
-    if environments[0] == environments[1]:
-        is_one_environment = drift.environment_before == drift.environment_after == environments[0]
+    # In a pool, one environment stands for all equivalent ones.
+    base_environment, head_environment = (drift.stand_ins.get(run.environment, run.environment) for run in (base, head))
+    if base_environment == head_environment:
+        is_one_environment = drift.environment_before == drift.environment_after == base_environment
         return is_one_environment and is_on_path
     # A change of environment can lie at the revision of base itself. A change between exactly the two environments
     # separates the sides wherever it lies, because commits are not always measured in the order of the history.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
-        return ends == set(environments) or low <= drift.position <= high
+        return ends == {base_environment, head_environment} or low <= drift.position <= high
     return is_on_path
 
 
@@ -285,7 +285,9 @@ def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Seq
     descriptions = "; ".join(drift.description for drift in drifts_between[:_MAX_DESCRIBED_DRIFTS])
     sentence = f"{drift_words} between base and head: {descriptions}{further_words}."
     if all(drift.in_doubt for drift in drifts_between):
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")
+        pronoun = "it" if len(drifts_between) == 1 else "them"
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm {pronoun}.")
     if base.level == head.level:
-        return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")
+        reason = "Both sides still have the same level." if len(drifts_between) == 1 else "They cancel out."
+        return MetricDecision(Verdict.SAME, "trend", f"{sentence} {reason}")
     return MetricDecision(Verdict.CHANGED, "trend", sentence)

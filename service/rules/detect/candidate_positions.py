@@ -28,6 +28,7 @@ def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> li
     first_grid_position = max(GRID_POINTS, start + -start % GRID_POINTS)  # at or after start, and never 0
     positions = set(range(first_grid_position, stop, GRID_POINTS))
     for width in WINDOWS:
+        # One position more at each end, because a peak is compared with its neighbours.
         low, high = max(start - 1, width), min(stop + 1, len(sums) - width)
         if high - low < 1:
             continue

@@ -54,7 +54,8 @@ class ChangePoints:
         """Take over the changes of the best partition, which ends at ``node``; return how many at the start stay.
 
         The partition is followed back to the latest change that the previous partition has as well: before it, both
-        are the same. Only settled nodes have a rank, because provisional nodes are removed after each update.
+        are the same. The rank of a node is its index among the changes; only settled nodes have one, because
+        provisional nodes are removed after each update.
         """
         new_nodes = []
         n_settled_nodes = len(self._rank_of_node)

@@ -51,6 +51,7 @@ class ClippedSeries:
 
 
 def _extend_array(array: Floats, length: int) -> Floats:
+    """Return an array of a greater length that begins with ``array``; the rest is 0."""
     result = np.zeros(length)
     result[: len(array)] = array
     return result

@@ -58,7 +58,7 @@ class LevelChangeDetector:
         values = check_numbers(values, len(self._values), "values")
         if samples is not None:
             if len(samples) != len(values):
-                raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
+                raise ValueError(f"`samples` has {len(samples)} points, but `values` has {len(values)}")
             samples = check_samples(samples, len(self._values))
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)
@@ -137,7 +137,7 @@ class LevelChangeDetector:
         before, after = self._convert_level(change.before), self._convert_level(change.after)
         size_in_sigmas = abs(change.after - change.before) / self._noisy.noise.sigma
         n_runs = len(self._values) - change.index
-        n_between = change.high - change.index
+        n_between = change.high - change.index  # the points index … high - 1 lie between the two levels
         subject_and_verb = "the newest run lies" if n_runs == 1 else f"the newest {n_runs} runs lie"
         evidence = (
             f"{format_change(before, after)}: {subject_and_verb} {format_sigmas(size_in_sigmas)} off the previous level"
@@ -149,12 +149,12 @@ class LevelChangeDetector:
             evidence += "; one more run can decide"
         return replace(change, before=before, after=after, evidence=evidence)
 
-    def _convert_level(self, centred: float) -> Number:
-        """Return a level in the unit of the series; whole levels of an integer series as integers."""
+    def _convert_level(self, offset: float) -> Number:
+        """Return the level at an offset from the first value; whole levels of an integer series as integers."""
         origin = self._values[0]
         if isinstance(origin, int):
-            return origin + int(centred) if centred.is_integer() else origin + centred
-        return origin + centred
+            return origin + int(offset) if offset.is_integer() else origin + offset
+        return origin + offset
 
 
 class MergedChanges:
@@ -175,6 +175,7 @@ class MergedChanges:
         n_unchanged = min(len(self._noisy), len(noisy_changes))
         while n_unchanged and self._noisy[n_unchanged - 1] is not noisy_changes[n_unchanged - 1]:
             n_unchanged -= 1
+        # The first change that differs in each list is enough, because both lists are in order of index.
         differing_changes = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy_changes[n_unchanged : n_unchanged + 1]]
         self._noisy[n_unchanged:] = noisy_changes[n_unchanged:]
         if differing_changes:
@@ -189,6 +190,7 @@ class MergedChanges:
         """Return whether the fixed changes near a change are large enough to explain it."""
         start = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         end = bisect_left(self._fixed, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
+        # The search by index misses changes with a much longer interval: these few are checked each time.
         overlapping_changes = [
             fixed_change
             for fixed_change in (*self._fixed[start:end], *self._widely_uncertain)
@@ -203,9 +205,9 @@ class MergedChanges:
 def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance: int) -> bool:
     """Return whether the last change of the partition and the change among the newest points are the same change.
 
-    They are if the newest one does not lie after the last one. If one of them is in doubt, up to ``max_distance``
-    points may lie between them. Two certain changes must have the same direction, and the newest one must lie within
-    the interval of the last one, which must be a step.
+    They are if the newest one does not lie after the last one. If one of them is in doubt, so is its position: up to
+    ``max_distance`` points may lie between them. Two certain changes must have the same direction, and the newest one
+    must lie within the interval of the last one, which must be a step, because the interval of a ramp is its length.
     """
     if newest_change.index <= last_change.index:
         return True

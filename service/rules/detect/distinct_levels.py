@@ -55,7 +55,7 @@ class DistinctLevels:
     """The distinct levels of a growing series with proposed changes, judged from left to right."""
 
     def __init__(self, noise: Noise) -> None:
-        self._noise_factor = math.sqrt(min(noise.inflation, MAX_INFLATION))
+        self._noise_factor = math.sqrt(min(noise.inflation, MAX_INFLATION))  # correlated runs enlarge shifts by it
         self._noise = noise
         self.changes: list[DistinctChange] = []
         self._n_changes_up_to: list[int] = []  # for each proposal: how many changes lie at or before it
@@ -67,9 +67,11 @@ class DistinctLevels:
         del self.changes[n_kept:]
         for i in range(first_changed, len(proposals)):
             begin = self.changes[-1].position if self.changes else 0
+            # The next proposals may be spurious, so the level after this one may end at any of these positions.
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
+            nearest_end, *_ = ends
             if are_distinct(values, begin, proposals[i], ends, self._noise_factor) or is_unprecedented(
-                values, begin, proposals[i], ends[0], self._noise
+                values, begin, proposals[i], nearest_end, self._noise
             ):
                 self.changes.append(DistinctChange(proposals[i], in_doubt=False))
             self._n_changes_up_to.append(len(self.changes))
@@ -84,7 +86,7 @@ class DistinctLevels:
         recent_values = values[start:]
         if len(recent_values) < 2 * MIN_CHANGE_RUNS:
             return None
-        shifts = _compute_shifts(recent_values) / self._noise_factor
+        shifts = _compute_shift_sizes(recent_values) / self._noise_factor
         best_shift = int(shifts.argmax())
         split = MIN_CHANGE_RUNS + best_shift
         n_after = len(recent_values) - split
@@ -107,8 +109,9 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
         split = position - start
         if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
-        # The largest shift near the proposal, unless a position further away explains much more.
-        shifts = _compute_shifts(runs) / noise_factor
+        # The largest shift near the proposal, unless a position further away explains much more. The first shift is
+        # the one of a split after MIN_CHANGE_RUNS runs.
+        shifts = _compute_shift_sizes(runs) / noise_factor
         first_near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
         best_split = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
         shift, largest_shift = float(shifts[best_split]), float(shifts.max())
@@ -135,19 +138,19 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     runs_after = values[position : min(end, position + MAX_POINTS_PER_SIDE)]
     if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(runs_before), len(runs_after)) < MIN_AGREEING_RUNS:
         return False
-    levels = float(np.median(runs_before)), float(np.median(runs_after))
-    step = abs(levels[1] - levels[0])
+    level_before, level_after = float(np.median(runs_before)), float(np.median(runs_after))
+    step = abs(level_after - level_before)
     if step < MIN_UNPRECEDENTED_SIGMA * noise.sigma:
         return False
     agreeing_shares = (
         np.mean(np.abs(side - level) <= MAX_AGREEING_SIGMA * noise.sigma)
-        for side, level in zip((runs_before, runs_after), levels, strict=True)
+        for side, level in ((runs_before, level_before), (runs_after, level_after))
     )
-    distances = np.abs(values[max(0, position - UNPRECEDENTED_POINTS) : position] - levels[1])
+    distances = np.abs(values[max(0, position - UNPRECEDENTED_POINTS) : position] - level_after)
     return bool(min(agreeing_shares) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
 
 
-def _compute_shifts(values: Floats) -> Floats:
+def _compute_shift_sizes(values: Floats) -> Floats:
     """Return, for each possible split, by how many standard deviations the values before and after it differ."""
     shifts: Floats = np.abs(
         exchangeability.compute_shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
@@ -170,6 +173,7 @@ def compute_shift_shortfall(values: Floats, split: int, noise_factor: float = 1.
 def _compute_shortfall(values: Floats, split: int, shift: float) -> float:
     """Return by how much a shift is too small to be certain; 0 if chance rarely gives this order of the values."""
     shortfall = find_needed_shift(min(split, len(values) - split)) - shift
+    # Shifts are too cautious if one side is short, so a near miss gets a second test.
     if 0 < shortfall <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
     return max(0.0, shortfall)

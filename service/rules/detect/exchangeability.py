@@ -47,7 +47,8 @@ def find_needed_shift(n_shorter: int) -> float:
 def _compute_normal_quantiles(n: int) -> tuple[Floats, Floats]:
     """Return the quantiles of the normal distribution at (rank - 1/2) / n, and the weights of :func:`compute_shifts`.
 
-    The weight of a split is the reciprocal of the standard deviation of the sum of the scores on one side of it.
+    The weight of a split is the reciprocal of the standard deviation of the sum of the scores on one side of it, if
+    they are drawn from all scores without replacement.
     """
     lower_half = [_NORMAL_DISTRIBUTION.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
     scores = np.array([*lower_half, *([0.0] if n % 2 else []), *(-score for score in reversed(lower_half))])
@@ -61,8 +62,8 @@ def compute_normal_scores(values: Floats) -> Floats:
     n = len(values)
     order = values.argsort(kind="stable")
     sorted_values = values[order]
-    scores = _compute_normal_quantiles(n)[0]
-    ends = (sorted_values[1:] != sorted_values[:-1]).nonzero()[0]
+    scores, _ = _compute_normal_quantiles(n)
+    ends = (sorted_values[1:] != sorted_values[:-1]).nonzero()[0]  # the last index of each group of ties but the last
     # If some values are equal, take the mean score of each group of ties.
     if len(ends) < n - 1:
         starts = np.empty(len(ends) + 1, dtype=np.intp)
@@ -84,11 +85,9 @@ def compute_shifts(scores: Floats, first_split: int, last_split: int) -> Floats:
     Mathematicae 14 (1952). With ties, the sum is still divided by the standard deviation for no ties, which is larger:
     with the smaller one, a few rare values would seem too improbable.
     """
+    _, weights = _compute_normal_quantiles(len(scores))  # 1 / the standard deviation of the sum, for each split
     # All scores add up to 0, so the sum after a split is minus the sum before it.
-    shifts: Floats = (
-        scores[:last_split].cumsum()[first_split - 1 :]
-        * -_compute_normal_quantiles(len(scores))[1][first_split - 1 : last_split]
-    )
+    shifts: Floats = scores[:last_split].cumsum()[first_split - 1 :] * -weights[first_split - 1 : last_split]
     return shifts
 
 
@@ -109,12 +108,14 @@ def is_rare(before: Floats, after: Floats) -> bool:
     log_probability = _compute_log_partition_counts()[n_out_of_order] - compute_log_choose(
         len(before) + len(after), len(after)
     )
+    # If the two sides overlap, the overlapping points can be chosen in several ways, so the bound is stricter.
     return log_probability <= (LOG_MAX_CHANCE if n_out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
 
 
 @cache
 def _compute_log_partition_counts() -> list[float]:
     """Return, for each index, the logarithm of the total number of partitions of the whole numbers from 0 to it."""
+    # Allow one size of part after another: the partitions of `total` that contain `part` are those of the rest.
     counts = [1] + [0] * (_N_PARTITION_COUNTS - 1)
     for part in range(1, len(counts)):
         for total in range(part, len(counts)):

@@ -17,7 +17,7 @@ _NETWORK = (
 
 def _build_exchange_network() -> list[tuple[int, int, bool, bool]]:
     """Return the exchanges of the network, and which of the two results of each are needed for the median."""
-    needed, exchanges = {4}, []
+    needed, exchanges = {4}, []  # the network leaves the median at index 4
     for a, b in reversed(_NETWORK):
         exchanges.append((a, b, a in needed, b in needed))
         if a in needed or b in needed:
@@ -29,7 +29,10 @@ _EXCHANGES = _build_exchange_network()
 
 
 def compute_medians_of_nine(x: Floats) -> Floats:
-    """Return the n - 8 medians of all windows of nine successive values."""
+    """Return the n - 8 medians of all windows of nine successive values, by a sorting network.
+
+    An exchange (a, b) of the network leaves the smaller value in lane a and the larger one in lane b, if needed.
+    """
     n = len(x) - 8
     if n < 200:  # for short arrays, the calls of the network cost more than the additional comparisons of a sort
         windows: Floats = x[np.arange(n)[:, None] + _WINDOW]
@@ -37,10 +40,10 @@ def compute_medians_of_nine(x: Floats) -> Floats:
         middle: Floats = windows[:, 4]
         return middle
     lane = [x[i : i + n] for i in range(9)]
-    for a, b, low, high in _EXCHANGES:
+    for a, b, needs_smaller, needs_larger in _EXCHANGES:
         first, second = lane[a], lane[b]
-        if low:
+        if needs_smaller:
             lane[a] = np.minimum(first, second)
-        if high:
+        if needs_larger:
             lane[b] = np.maximum(first, second)
     return lane[4]

@@ -68,6 +68,7 @@ def find_newest_change(
         is unknown whether they belong to the old or the new one.
     """
     n = len(recent_values)
+    # How many points may be new: of a short series at most half, because the others have to show the previous level.
     max_length = min(MAX_NEWEST_POINTS, max(n // 2, n - REFERENCE_POINTS))
     if max_length < 1 or noise.sigma <= 0:
         return None
@@ -75,7 +76,7 @@ def find_newest_change(
     # Offsets of the newest point from the previous level, in sigma; positive in the direction in which it left it.
     reference_points = recent_values[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
     level = compute_median(reference_points)
-    cautious_sigma = noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
+    cautious_sigma = noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)  # few points may show too little noise
     newest_offsets = [(value - level) / cautious_sigma for value in (reruns or recent_values[-1:])]
     direction = 1.0 if compute_median(newest_offsets) > 0 else -1.0
     offsets = sorted((offset * direction for offset in newest_offsets), reverse=True)
@@ -166,6 +167,7 @@ def _count_points_off_level(
     count = len(newest_offsets)  # measurements so far; the newest point may have several
     n_points = 1
     for value in (*earlier_values, None):
+        # Stop where the mean of the measurements comes back near the level.
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
         # MIN_EACH_SIGMA applies to each of up to four measurements; more are judged only by their mean.
@@ -181,6 +183,7 @@ def _count_points_off_level(
         total += limit if next_offset > limit else next_offset if next_offset > -limit else -limit
         count += 1
         n_points += 1
+    # Autocorrelated noise makes the sum vary more than independent points: its variance grows by noise.inflation.
     return length if best_gain >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
 
 
@@ -225,5 +228,6 @@ def _is_shift_significant(z_scores: Sequence[float], inflation: float, n_referen
         The number of runs from which the level was estimated.
     """
     limit = min(MAX_POINT_SIGMA, 1.5 * compute_median(z_scores))
+    # The standard deviation of the sum: from the noise of its runs, and from that of the level, which each run shares.
     deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / n_reference))
     return sum(min(z_score, limit) for z_score in z_scores) >= MIN_MEAN_DEVIATIONS * deviation

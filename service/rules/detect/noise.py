@@ -137,7 +137,8 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
         sigma = estimate_trimmed_scale(sorted_differences, 0.95, _TRIM_95)
     largest_value = max(float(x.max()), -float(x.min()))
     sigma = max(sigma, MIN_SIGMA_SHARE * largest_value, _SMALLEST_SIGMA)
-    # Autocorrelation hides a part of the noise: differences of neighbours are smaller by the factor sqrt(1 - rho).
+    # Autocorrelation hides a part of the noise: differences of neighbours are smaller by the factor sqrt(1 - rho). Each
+    # is clipped at three of its standard deviations, sqrt(2) * sigma.
     rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= _MIN_POINTS_FOR_RHO else 0.0
     # The smallest third of the differences are mostly between two points of one mode.
     mode_sigma = min(sigma, estimate_trimmed_scale(sorted_differences, 0.35, _TRIM_35))

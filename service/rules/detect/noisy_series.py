@@ -58,7 +58,7 @@ class NoisySeries:
 
     def __init__(self) -> None:
         self.n = 0
-        self.noise = Noise(0.0, 0.0, 0)
+        self.noise = Noise(0.0, 0.0, 0)  # estimated from no points yet
         self._values: Floats = np.zeros(64)
         self._discard_results()
 
@@ -119,6 +119,7 @@ class NoisySeries:
         n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - 1))
         changes = self._distinct_levels.changes
         if n_unchanged == len(changes) == len(self._measured_changes):
+            # No change differs, but the newest level has grown and may be a slow ramp now.
             self._find_slow_ramps(len(self._measured_changes))
             return
 
@@ -143,7 +144,7 @@ class NoisySeries:
     def _find_slow_ramps(self, first_changed: int) -> None:
         """Look for slow ramps between large changes, from the last large one before number ``first_changed`` on.
 
-        Small changes do not end a ramp, because a slow ramp shows as many of them.
+        Small changes do not end a ramp, because the partition divides a slow ramp into many of them.
         """
         while first_changed and not self._is_large(self._measured_changes[first_changed - 1]):
             first_changed -= 1
@@ -163,6 +164,7 @@ class NoisySeries:
 
     def _group_changes(self, first_changed: int) -> None:
         """Group the measured changes from number ``first_changed`` on; keep those that explain the runs around them."""
+        # Go on from the state after the last unchanged change.
         del self._grouping_states[first_changed:]
         del self._judged_changes[self._grouping_states[-1].n_judged if first_changed else 0 :]
         self._n_unchanged = min(self._n_unchanged, len(self._judged_changes))
@@ -177,9 +179,10 @@ class NoisySeries:
         self._open_changes = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
-        """Return a change if it explains the runs around it better than a wandering host; None if it does not.
+        """Return a change if it explains the runs around it better than wander does; None if it does not.
 
-        If that is likely, but not certain, the change is returned as a suspicion.
+        Wander is the slow movement of a host's level. If a change is likely, but not certain, it is returned as a
+        suspicion.
 
         Parameters
         ----------
@@ -205,7 +208,8 @@ class NoisySeries:
                 if margin >= find_needed_margin(size, min_runs, self.noise, small_steps):
                     return change
             largest_margin = max(largest_margin, margin)
-        if is_suspicion(largest_margin, self._n_partitioned - shape.high):
+        n_runs_after = self._n_partitioned - shape.high
+        if is_suspicion(largest_margin, n_runs_after):
             return replace(change, wants_rerun=True)
         return None
 
@@ -239,7 +243,7 @@ class NoisySeries:
 
     def _list_small_steps(self, index: int, start: int, stop: int) -> list[float]:
         """Return the sizes of the small certain steps between ``start`` and ``stop``, except the step at ``index``."""
-        changes = self._list_measured_changes(start + 1, stop)
+        changes = self._list_measured_changes(start + 1, stop)  # a step at `start` has no run before it
         return [
             change.after - change.before
             for change in changes
@@ -251,7 +255,7 @@ class NoisySeries:
         return not change.in_doubt and is_jump(abs(change.after - change.before), self.noise)
 
     def _compute_margin(self, shape: Shape, span: tuple[int, int], start: int, stop: int) -> float:
-        """Return by how much a change explains the runs in [start, stop) better than wander.
+        """Return by how much a change explains the runs in [start, stop) better than slow movements of the host do.
 
         ``span`` contains the start of the level before the change and the end of the level after it. Only changes at or
         outside these two positions count as other changes.
@@ -302,7 +306,7 @@ class NoisySeries:
         return change
 
     def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
-        """Return whether a change among the newest points explains the runs around it better than a wandering host.
+        """Return whether a change among the newest points explains the runs better than slow movements of the host do.
 
         ``reruns`` are all measurements of the newest point if it was measured again.
         """

@@ -106,6 +106,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
     # The positions that are nearly as likely: by the log-likelihood of normal noise of unknown variance.
     likelihoods = (len(runs) + PRIOR_DEGREES) / 2 * np.log1p(statistics / degrees)
     likely_positions = np.flatnonzero(likelihoods >= likelihoods[best_split] - MAX_LIKELIHOOD_LOSS)
+    # Split i lies after run i, so the new level begins with run i + 1.
     return Nomination(
         index=begin + best_split + 1,
         low=begin + int(likely_positions[0]) + 1,
@@ -145,11 +146,12 @@ def compute_split_statistics(runs: Floats, prior_variance: float) -> tuple[Float
     n = len(runs)
     n_before = np.arange(1, n)
     sums = runs.cumsum()[:-1]
-    steps = (runs.sum() - sums) / (n - n_before) - sums / n_before
+    steps = (runs.sum() - sums) / (n - n_before) - sums / n_before  # the mean after each split minus the mean before
     explained_squares = steps * steps * n_before * (n - n_before) / n
     residual_squares = np.maximum(((runs - runs.mean()) ** 2).sum() - explained_squares, 0.0)
     prior_degrees = PRIOR_DEGREES if prior_variance > 0 else 0.0
     degrees = n - 2 + prior_degrees
+    # Without degrees of freedom, nothing shows the variance; the divisor 1 only keeps the quotient defined.
     variance = (residual_squares + prior_degrees * prior_variance) / max(degrees, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics: Floats = np.where(explained_squares > 0, explained_squares / variance, 0.0)

@@ -13,16 +13,14 @@ MAX_JUMP_SIGMA = 20.0  # sigma: a larger jump of the running median is clipped t
 
 def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     """Return the running medians of nine at ``start … stop - 1``; near the ends, the nearest full window is used."""
-    last_start = len(x) - 2 * HALF_WINDOW - 1
-    first_start = min(max(start - HALF_WINDOW, 0), last_start)
-    final_start = min(max(stop - 1 - HALF_WINDOW, 0), last_start)
-    medians = compute_medians_of_nine(x[first_start : final_start + 2 * HALF_WINDOW + 1])
+    max_window_start = len(x) - 2 * HALF_WINDOW - 1
+    first_window_start = min(max(start - HALF_WINDOW, 0), max_window_start)
+    last_window_start = min(max(stop - 1 - HALF_WINDOW, 0), max_window_start)
+    medians = compute_medians_of_nine(x[first_window_start : last_window_start + 2 * HALF_WINDOW + 1])
     if start >= HALF_WINDOW and stop <= len(x) - HALF_WINDOW:
         return medians
-    window_starts = (
-        np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last_start) - first_start
-    )
-    running_medians: Floats = medians[window_starts]
+    window_starts = np.arange(start - HALF_WINDOW, stop - HALF_WINDOW).clip(0, max_window_start)
+    running_medians: Floats = medians[window_starts - first_window_start]
     return running_medians
 
 

@@ -24,6 +24,7 @@ class Partition:
         self.penalty = penalty
         self.position = [0]  # for each node, the position at which its segment begins
         self.previous = [0]  # for each node, the node of the segment before it in the best partition up to its position
+        # The first segment begins without a change, so its cost makes up for the penalty.
         self._candidates: list[_Candidate] = [(-penalty, 0.0, 0.0, 0, 0)]
 
     def _compute_costs(self, position: int, total: float, squares: float) -> list[float]:
@@ -55,10 +56,13 @@ class Partition:
         costs = self._compute_costs(position, total, squares)
         min_cost = min(costs)
         best_index = costs.index(min_cost)
-        cost_with_change = min_cost + self.penalty
+        cost_with_change = min_cost + self.penalty  # the best partition up to here, with a change here
         *_, best_node = self._candidates[best_index]
         self.previous.append(best_node)
         self.position.append(position)
+        # Drop each candidate that can no longer be the best, because a change here is cheaper than a segment that goes
+        # on from it. A segment that is still too short has an infinite cost, and says nothing. Of too many candidates,
+        # the oldest quarter is dropped as well.
         if len(costs) > MAX_UNPRUNED:
             first_kept = MAX_CANDIDATES // 4 if len(costs) >= MAX_CANDIDATES else 0
             self._candidates = [

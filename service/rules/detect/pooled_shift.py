@@ -84,7 +84,7 @@ def find_pooled_shift(
         If the two sequences differ in length or a number is not finite.
     """
     if len(histories) != len(newest_values):
-        raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest_values)}")
+        raise ValueError(f"`histories` has {len(histories)} benchmarks, but `newest_values` has {len(newest_values)}")
     # Each benchmark's offset from its own history, and its normal score among it.
     newest_values = check_numbers(newest_values, 0, "newest")
     offsets_and_scores = [
@@ -118,8 +118,8 @@ def _compute_trimmed_mean(values: Floats) -> tuple[float, float, int]:
     n_trimmed = int(TRIMMED_SHARE * n)
     sorted_values = np.sort(values)
     mean = float(sorted_values[n_trimmed : n - n_trimmed].mean())
-    bounded = sorted_values.clip(sorted_values[n_trimmed], sorted_values[n - n_trimmed - 1])
-    error = math.sqrt(float(bounded.var(ddof=1)) / n) / (1 - 2 * TRIMMED_SHARE)
+    winsorised_values = sorted_values.clip(sorted_values[n_trimmed], sorted_values[n - n_trimmed - 1])
+    error = math.sqrt(float(winsorised_values.var(ddof=1)) / n) / (1 - 2 * TRIMMED_SHARE)
     return mean, error, n - 2 * n_trimmed - 1
 
 
@@ -145,7 +145,7 @@ def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
 
 
 def _compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Return the t that is exceeded in absolute value with a probability of 5 %, found by bisection."""
+    """Return the t that chance exceeds in absolute value with a probability of 5 %, found by bisection."""
     low, high = 0.0, 100.0  # the largest quantile, for one degree of freedom, is 12.7
     for _ in range(60):  # halves the interval to less than the resolution of a float
         middle = (low + high) / 2
@@ -161,7 +161,7 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
     n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"the trimmed mean of {n} benchmarks moved by {shift:+.2f} in one run, {n_moved} of them in that direction "
-        f"(p = {format_number(p)})"
+        f"in one run, the trimmed mean of {n} benchmarks moved by {shift:+.2f}, and {n_moved} of them moved in that "
+        f"direction (p = {format_number(p)})"
     )
     return PooledShift(shift, shift - margin, shift + margin, p, n, n_moved, evidence)

@@ -48,12 +48,13 @@ def count_runs_between(runs: Sequence[float], level: float, other_level: float, 
     """Return how many of the first runs after a change lie far from the new level, towards the old one.
 
     Two successive commits can each cause a part of a step. The run between them is at neither level, so it shows where
-    the change begins, but not where it ends.
+    the change begins, but not where it ends. For the runs before a change, pass them in reverse and swap the levels.
     """
     direction = 1.0 if level > other_level else -1.0
     indices_at_level = (
         index for index, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma
     )
+    # If no run is at the level, none is known to lie between the levels; the last runs count as at the level anyway.
     return max(0, min(next(indices_at_level, 0), len(runs) - MIN_RUNS_AT_LEVEL))
 
 
@@ -77,7 +78,7 @@ def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
     max_distance = MIN_MISS_SIGMA * sigma
     if np.count_nonzero(np.abs(runs - level) <= max_distance) >= MIN_AGREEING_SHARE * len(runs):
         return level
-    nearest_level = float(np.median(runs[:3]))
+    nearest_level = float(np.median(runs[:3]))  # of three runs, so that one outlier does not matter
     far_runs = np.flatnonzero(np.abs(runs - nearest_level) > max_distance)
     return float(np.median(runs[: far_runs[0]])) if len(far_runs) and far_runs[0] else nearest_level
 
@@ -88,6 +89,7 @@ def _find_nearest_split(x: Floats, split: int, low: int, high: int) -> int:
     The levels are the medians before and after the proposed ``split``. This corrects splits near the start of a series:
     there, the running median covers both levels, so the first points can be clipped as if they were outliers.
     """
+    # A later split measures the runs in between from the level before it: this adds their excess residuals to the sum.
     excess_residuals = np.abs(x - np.median(x[:split])) - np.abs(x - np.median(x[split : split + LEVEL_POINTS]))
     return low + int(excess_residuals.cumsum()[low - 1 : high].argmin())
 
@@ -128,6 +130,7 @@ def measure_changes(
     # Log-likelihood of each position, from the residuals around the means of its two sides.
     points = (new_ends - old_starts)[:, None]
     n_before = positions - old_starts[:, None]
+    # How far the running sum at each position is off the straight line between its two ends.
     rise = (
         sums[positions] - sums[old_starts][:, None] - n_before * ((sums[new_ends] - sums[old_starts])[:, None] / points)
     )
@@ -135,12 +138,13 @@ def measure_changes(
     if noise.has_modes:
         for i, (first_run, last_run) in enumerate(zip(old_starts.tolist(), new_ends.tolist(), strict=True)):
             scores = compute_normal_scores(x[first_run:last_run])
+            # The first of these shifts has one run before it.
             log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
 
     # Interval that holds 95 % of the posterior, with a flat prior for the position.
     best = log_likelihood.argmax(axis=1)
     posterior = np.exp(log_likelihood - log_likelihood[np.arange(len(proposed)), best][:, None])
-    posterior[:, 1:][positions[:, 1:] == positions[:, :-1]] = 0.0
+    posterior[:, 1:][positions[:, 1:] == positions[:, :-1]] = 0.0  # positions limited to low or high count only once
     posterior = posterior.cumsum(axis=1)
     rows = np.arange(len(proposed))
     indices = positions[rows, best]
@@ -155,7 +159,7 @@ def measure_changes(
             indices[0] = _find_nearest_split(x[: new_ends[0]], int(indices[0]), int(low[0]), int(high[0]))
     boundaries = np.concatenate([[begin], indices, edges[-1:]])
 
-    # Levels: medians of the nearest points on both sides.
+    # Levels: medians of the nearest points on both sides; first all levels before the changes, then all after them.
     n_changes = len(proposed)
     starts = np.concatenate([np.maximum(boundaries[:-2], indices - LEVEL_POINTS), indices])
     stops = np.concatenate([indices, np.minimum(boundaries[2:], indices + LEVEL_POINTS)])

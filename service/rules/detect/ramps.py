@@ -95,7 +95,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
 
 
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
-    """Return whether the group is one steady climb."""
+    """Return whether the group is one steady climb: its segments climb (a positive score), or are too many."""
     climb = abs(group.last_change.after - group.first_change.before)
     return (group.score > 0 or group.n_changes > MAX_STEPS) and group.n_changes > 1 and climb >= MIN_RAMP_SIGMA * sigma
 
@@ -151,6 +151,7 @@ def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None
     if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
     first_index, last_index = start + 1, start + len(runs) - 1
+    # Each half of the ramp counts as one level.
     needed_margin = find_needed_margin(abs(after - before), len(runs) // 2, noise)
     if compute_margin_over_wander(runs / noise.sigma, start, Shape(first_index, last_index), noise) < needed_margin:
         return None

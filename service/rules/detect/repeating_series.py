@@ -45,7 +45,10 @@ MIN_RATIO_OF_LEVEL = 4
 
 def has_no_majority(samples: Sequence[Number]) -> bool:
     """Return whether there are enough samples, and no value that most of them share."""
-    return len(samples) >= MIN_SAMPLES_TO_VARY and 2 * Counter(samples).most_common(1)[0][1] <= len(samples)
+    if len(samples) < MIN_SAMPLES_TO_VARY:
+        return False
+    ((_, n_most_frequent),) = Counter(samples).most_common(1)
+    return 2 * n_most_frequent <= len(samples)
 
 
 class RepeatingSeries:
@@ -107,13 +110,13 @@ class RepeatingSeries:
             self._early_runs.append((value, samples))
         self._add_to_level_or_pending(value, samples)
         if self._early_runs is None or self._level_start != start_before:
-            return
+            return  # the level can no longer be replaced, or a new level has begun
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
             self._early_runs = None  # the level is known, or no value is the level
             return
         n_needed = max(MIN_REPEATS_OF_LEVEL, MIN_RATIO_OF_LEVEL * self._n_at_level)
         if n_needed <= len(self._early_runs):  # cheaper to check than how often each value occurs
-            level, n_repeats = Counter(run_value for run_value, _ in self._early_runs).most_common(1)[0]
+            ((level, n_repeats),) = Counter(run_value for run_value, _ in self._early_runs).most_common(1)
             if n_needed <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
 
@@ -141,7 +144,10 @@ class RepeatingSeries:
         self.n_points = end
 
     def _add_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
-        """Add a run to the runs at the level or to the pending runs, and decide whether the latter are a change."""
+        """Add a run to the runs at the level, or to the pending runs after them, and decide whether these are a change.
+
+        Pending are the runs off the level since the last run on it.
+        """
         # A run on the level, or with a sample on it: the pending runs were outliers.
         has_sample_on_level = value != self._level and self._level in samples
         if value == self._level or has_sample_on_level:
@@ -193,7 +199,7 @@ class RepeatingSeries:
         if n_outliers > MAX_OUTLIER_SHARE * n_comparable:
             plateau = self._find_new_plateau()
             farther_runs = self._find_farther_runs()
-            if _is_change(plateau, self._level, n_comparable, 0, exact=False):
+            if _is_change(plateau, self._level, n_comparable, n_outliers=0, exact=False):  # no outlier had its value
                 self._confirm_newest(len(plateau))
             elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
                 self._confirm_newest(len(farther_runs))
@@ -204,7 +210,7 @@ class RepeatingSeries:
             self._level,
             n_comparable,
             n_outliers,
-            exact=n_outliers == 0 and self._goes_beyond(self._pending_values),
+            exact=n_outliers == 0 and self._can_exclude_outliers(self._pending_values),
             n_far_outliers=self._count_far_outliers(),
         ):
             self._confirm_pending()
@@ -218,6 +224,7 @@ class RepeatingSeries:
     @property
     def is_repeating(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
+        # Many pending runs are noise if their value changes after more than every second run.
         may_pending_repeat = (
             len(self._pending_values) < MIN_RUNS_TO_SHOW_NOISE
             or _count_transitions(self._pending_values) <= len(self._pending_values) // 2
@@ -244,7 +251,7 @@ class RepeatingSeries:
         """Return whether so few runs of the series were outliers that it counts as exact."""
         return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.n_points
 
-    def _goes_beyond(self, runs: Sequence[Number]) -> bool:
+    def _can_exclude_outliers(self, runs: Sequence[Number]) -> bool:
         """Return whether the series is exact, and ``runs`` lie farther off the level than any samples of runs on it.
 
         If the samples of a count differ by two, its runs can be off by one for a while, which proves no change. If only
@@ -286,7 +293,11 @@ class RepeatingSeries:
         return self._n_outliers + max(self._n_runs_with_sample[value] for value in self._pending_values)
 
     def _find_new_plateau(self) -> list[Number]:
-        """Return the newest pending runs that agree; none if an earlier run at this level had their value."""
+        """Return the newest pending runs that agree in a value new to this level; an empty list if there are none.
+
+        The value is not new if an earlier run or a sample of one had it. With too many outlier values, which are no
+        longer recorded, nobody can tell.
+        """
         value = self._pending_values[-1]
         if (
             value in self._outlier_values
@@ -326,7 +337,10 @@ class RepeatingSeries:
         self._confirm_pending()
 
     def _confirm_pending(self) -> None:
-        """Turn the pending runs into a change; the runs after their first repeated value are then added again."""
+        """Turn the pending runs, all runs since the last one on the level, into a change.
+
+        The first value that repeats among them is the new level; the runs after it are then added again.
+        """
         n_outliers = self._count_outliers()
         if n_outliers:
             n_before = self.n_points - len(self._pending_values) - self._level_start
@@ -345,7 +359,7 @@ class RepeatingSeries:
     def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
         repeats = _is_mostly_repeated(runs)
-        return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
+        return "exact" if repeats and self._count_outliers() == 0 and self._can_exclude_outliers(runs) else "repeat"
 
     def _start_at(self, first_index: int) -> None:
         """Start a new level with the value of the pending run ``first_index``, and add the later pending runs again."""
@@ -361,6 +375,7 @@ class RepeatingSeries:
         if first_index:  # the runs between the two levels repeat neither of them, so they count as outliers
             self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
+        # Adding a run reads the number of points up to this run.
         for index, value in enumerate(pending_values[first_index + 1 :], end - len(pending_values) + first_index + 2):
             self.n_points = index
             self._add(value)
@@ -413,6 +428,7 @@ class RepeatingSeries:
         if not self._pending_values:
             return earlier_changes
         measurements = self.list_newest_measurements()
+        # The newest point was an outlier if at least half of its reruns are back at the level.
         if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
             return earlier_changes
         n_outliers = self._count_outliers()
@@ -425,7 +441,7 @@ class RepeatingSeries:
             # If the newest point was measured again, its measurements replace its value.
             measured_runs = [*runs[:-1], *measurements] if measurements else runs
             n_points = self._count_comparable() + len(measured_runs) - len(runs)
-            is_exact = runs is self._pending_values and self._goes_beyond(runs)
+            is_exact = runs is self._pending_values and self._can_exclude_outliers(runs)
             if self._level not in measurements and _is_change(
                 measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
             ):
@@ -468,7 +484,8 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
     for index, (value, following) in enumerate(pairwise(values)):
         if value == following:
             return index
-    return values.index(Counter(values).most_common(1)[0][0])
+    ((most_frequent, _),) = Counter(values).most_common(1)
+    return values.index(most_frequent)
 
 
 def _compute_log_probability(n_newest: int, n_points: int, n_outliers: int, n_far_outliers: int | None) -> float:

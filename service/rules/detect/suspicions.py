@@ -14,7 +14,7 @@ def is_suspicion(margin: float, points_after: int) -> bool:
     Parameters
     ----------
     margin
-        By how much the log-likelihood of the change exceeds that of the best wander.
+        By how much the log-likelihood of the change exceeds that of the best wander, slow movements of the host.
     points_after
         Number of points that have followed the change.
     """

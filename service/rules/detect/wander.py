@@ -110,7 +110,10 @@ class Shape(NamedTuple):
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _compute_twiddle_factors(n: int) -> NDArray[np.complex128]:
-    """Return the factors that convert a Fourier transform to a cosine transform."""
+    """Return the factors that convert the Fourier transform of n values and their mirror image to their DCT-II.
+
+    The DCT-II is orthonormal, and lacks its constant term.
+    """
     factors: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
     return factors
 
@@ -134,6 +137,7 @@ def _compute_wander_spectra(n: int) -> tuple[Floats, Floats]:
     A spectrum is ``1 + power / (frequency + corner)``: white noise plus an autoregressive process, or plus a random
     walk if ``corner`` is 0. The first row is white noise only.
     """
+    # The eigenvalues of the second difference: a random walk has the power 1 / frequency.
     frequency = 2 - 2 * np.cos(math.pi * np.arange(1, n) / n)
     spectra = [np.ones(n - 1), *(1 + power / (frequency + corner) for corner in _CORNERS for power in _POWERS)]
     stacked = np.array(spectra)
@@ -183,7 +187,7 @@ class Explanations:
 
         Noise that wanders although there are changes explains more than white noise, so it costs an extra margin.
         """
-        likelihoods = self._compute_likelihoods(explained_squares)
+        likelihoods = self._compute_likelihoods(explained_squares)  # the first row is that of white noise
         advantages: Floats = (
             np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._best_without_changes
         )
@@ -205,8 +209,8 @@ class Explanations:
         products = self._products_with_runs.copy()
         min_square = self._min_square
         explained_squares = np.zeros((len(products), 1))
-        count = len(products[0])
-        remaining_indices = list(range(count))
+        _, n_changes = products.shape
+        remaining_indices = list(range(n_changes))
         margin = math.inf
         previous_advantage = advantage = 0.0
         while remaining_indices:
@@ -226,7 +230,8 @@ class Explanations:
             projection = gram[:, selected_index] / np.maximum(gram[:, selected_index, selected_index, None], min_square)
             products -= projection * products[:, selected_index, None]
             gram -= projection[:, :, None] * gram[:, selected_index, None, :]
-        return max(margin, advantage - MARGIN_PER_CHANGE * (count - 1))
+        joint_margin: float = advantage - MARGIN_PER_CHANGE * (n_changes - 1)
+        return max(margin, joint_margin)
 
 
 def compute_margin_over_wander(
@@ -255,6 +260,7 @@ def compute_margin_over_wander(
     # Levels between the changes, and their sizes.
     changes = sorted([change, *other_changes])
     edges = [(start, start), *((shape.low, shape.high) for shape in changes), (stop, stop)]
+    # Each level has at least one run, even if a ramp ends with the last run or two changes meet.
     level_ranges = [(min(begin, stop - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
     levels = [_compute_median(runs_around[begin - start : end - start]) for begin, end in level_ranges]
     sizes = [after - before for before, after in pairwise(levels)]

@@ -29,12 +29,12 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
     Their number decides if the kernel counted them; otherwise the policy, the program's advice, the CPU time in faults
     on huge pages, or the faults in an area that is as large as before: the first of these that differs.
     """
-    counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
-    if counts[0] is not None and counts[1] is not None:
-        return _compute_sign(counts[1] - counts[0])
-    policies = before.huge_page_policy, after.huge_page_policy
-    if policies[0] and policies[1] and policies[0] != policies[1]:
-        return _compute_sign(HUGE_PAGE_POLICIES.index(policies[1]) - HUGE_PAGE_POLICIES.index(policies[0]))
+    count_before, count_after = (facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after))
+    if count_before is not None and count_after is not None:
+        return _compute_sign(count_after - count_before)
+    old_policy, new_policy = before.huge_page_policy, after.huge_page_policy
+    if old_policy and new_policy and old_policy != new_policy:
+        return _compute_sign(HUGE_PAGE_POLICIES.index(new_policy) - HUGE_PAGE_POLICIES.index(old_policy))
     was_advised, is_advised = (
         _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0 for facts in (before, after)
     )
@@ -58,10 +58,12 @@ def _compare_huge_fault_time(before: Facts, after: Facts) -> int:
 
     The advice is not enough to decide, because it has no effect in a region that is too small or not aligned.
     """
-    seconds = [compute_cpu_share(facts.profile, _HUGE_FAULT) * facts.cpu_seconds for facts in (before, after)]
-    if _has_huge_fault_stacks(before) and seconds[0] >= _MIN_FAULTS_FACTOR * seconds[1]:
+    seconds_before, seconds_after = (
+        compute_cpu_share(facts.profile, _HUGE_FAULT) * facts.cpu_seconds for facts in (before, after)
+    )
+    if _has_huge_fault_stacks(before) and seconds_before >= _MIN_FAULTS_FACTOR * seconds_after:
         return -1
-    return 1 if _has_huge_fault_stacks(after) and seconds[1] >= _MIN_FAULTS_FACTOR * seconds[0] else 0
+    return 1 if _has_huge_fault_stacks(after) and seconds_after >= _MIN_FAULTS_FACTOR * seconds_before else 0
 
 
 def _has_huge_fault_stacks(facts: Facts) -> bool:
@@ -81,8 +83,8 @@ def _compare_area_faults(before: Facts, after: Facts) -> int:
         if area is None or area.memory not in OWN_MEMORY or not _may_have_huge_pages(few_faults):
             continue
         for other_area in few_faults.anatomy.areas:
-            sizes = sorted((other_area.size, area.size))
-            is_same_size = other_area.memory is area.memory and sizes[1] <= _MAX_AREA_GROWTH * sizes[0]
+            smaller_size, larger_size = sorted((other_area.size, area.size))
+            is_same_size = other_area.memory is area.memory and larger_size <= _MAX_AREA_GROWTH * smaller_size
             if is_same_size and 0 < _MIN_AREA_FACTOR * other_area.faults <= area.faults:
                 return sign
     return 0
@@ -197,9 +199,11 @@ def _has_different_start(facts: Facts) -> bool:
     if facts.before is None:
         return False
     sides = (facts.before.profile, facts.profile)
-    region = [side.value("region:page-faults") for side in sides]
-    counts = [side.value("page-faults") for side in sides]
-    return None not in {*region, *counts} and region[0] == region[1] and counts[0] != counts[1]
+    region_before, region_after = (side.value("region:page-faults") for side in sides)
+    process_before, process_after = (side.value("page-faults") for side in sides)
+    if None in {region_before, region_after, process_before, process_after}:
+        return False
+    return region_before == region_after and process_before != process_after
 
 
 def _estimate_startup_saving(facts: Facts) -> float | None:
@@ -209,17 +213,17 @@ def _estimate_startup_saving(facts: Facts) -> float | None:
     cpu_seconds = facts.profile.value("task-clock")
     if seconds_per_fault is None or not cpu_seconds:
         return None
-    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
-    return abs(counts[1] - counts[0]) * seconds_per_fault / cpu_seconds
+    count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
+    return abs(count_after - count_before) * seconds_per_fault / cpu_seconds
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults of the region and of the whole process, before and after."""
     assert facts.before is not None
-    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
     return (
         f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region before and after",
-        f"{counts[0]:,.0f} → {counts[1]:,.0f} faults in the whole process",
+        f"{count_before:,.0f} → {count_after:,.0f} faults in the whole process",
     )
 
 
@@ -231,7 +235,7 @@ LOADER = Rule(
     evidence=_describe_different_start,
     remedies=lambda _: (
         Remedy(text="check what is linked into the program: libraries, relocations and static data"),
-        Remedy(text="if the start-up does not matter, judge only the region of this workload"),
+        Remedy(text="if the start-up does not matter, judge only the region of interest of this workload"),
     ),
     report="a program that only starts: 303 faults with -O3, 265 with -Os",
     is_comparison=True,

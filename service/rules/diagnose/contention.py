@@ -81,11 +81,11 @@ def _suggest_fewer_calls(facts: Facts) -> tuple[Remedy, ...]:
     )
 
 
-_OTHER_ALLOCATOR = Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"})
+_OTHER_ALLOCATOR = Remedy(text="try an allocator that does not unmap freed memory", settings={"allocator": "tcmalloc"})
 
 LOCK_CONTENTION = Rule(
     name="mmap-lock",
-    title="Threads wait for the lock of the address space",
+    title="Threads wait for the mmap lock",
     condition=_is_lock_contended,
     max_saving=_estimate_lock_saving,
     evidence=_describe_lock,
@@ -139,7 +139,7 @@ FIRST_TOUCH_STORM = Rule(
         Remedy(text="allocate the memory once, before the loop or statically, and keep it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
         Remedy(text="pre-fault with MAP_POPULATE or MADV_POPULATE_WRITE, outside the parallel part"),
-        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the problem in a similar report"),
+        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the problem in a similar case"),
     ),
     report="a molecular-dynamics program: under 1 s alone, 18 s with four in parallel, all of it system time",
 )
@@ -189,7 +189,7 @@ CONCURRENT_FIRST_USE = Rule(
     max_saving=_estimate_first_use_saving,
     evidence=_describe_first_use,
     remedies=lambda _: (
-        Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before anybody waits for it"),
+        Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before any thread waits for it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
     ),
     report="a biometric matcher with 96 threads on 235 GiB took 2.5 million faults and ten times its usual latency",

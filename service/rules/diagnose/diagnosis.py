@@ -82,9 +82,9 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     if rule.count is None:
         earlier_finding = rule.evaluate(before)
         return earlier_finding is None or finding.price - earlier_finding.price * time_ratio >= MIN_SAVING
-    counts = [rule.count(side) for side in (before, facts)]
-    price_of_growth = finding.price * (counts[1] - counts[0]) / counts[1] if counts[1] else 0.0
-    earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if counts[0] else 0.0
+    count_before, count_after = rule.count(before), rule.count(facts)
+    price_of_growth = finding.price * (count_after - count_before) / count_after if count_after else 0.0
+    earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if count_before else 0.0
     if before.operations and facts.operations and _estimate_time_error(before, facts) > _MAX_TIME_ERROR:
         return price_of_growth >= MIN_SAVING
     return min(price_of_growth, finding.price - earlier_price) >= MIN_SAVING

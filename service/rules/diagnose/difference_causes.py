@@ -162,7 +162,8 @@ def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth:
                 growth_of_place[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
     if not growth_of_place:
         return None
-    place, faults = max(growth_of_place.items(), key=lambda entry: (entry[1], entry[0]))
+    place = max(growth_of_place, key=lambda place: (growth_of_place[place], place))
+    faults = growth_of_place[place]
     if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
         return None
     return ChangedPlace(
@@ -176,6 +177,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
         return FaultCause.OTHER
     if touch is Touch.AGAIN:
         return FaultCause.AGAIN
+    # Data of the image that a forked process writes to is copied, like any other memory.
     if is_image and not (touch is Touch.AFTER_FORK and memory is Memory.FILE_DATA):
         return FaultCause.IMAGE
     if touch is Touch.AFTER_FORK:
@@ -190,6 +192,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
 def _find_group(entry: FaultKind | Site, facts: Facts) -> _Group:
     """Return the cause of faults of a kind, and the file if they are on a mapped file."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
+    # Files whose names differ only in a number, such as a process id, count as one.
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 
@@ -225,7 +228,8 @@ def _sum_side(
     for kind in facts.anatomy.kinds:
         group = _find_group(kind, facts)
         sums[group] += kind.faults
-        if group[0] is FaultCause.IMAGE:
+        cause, _ = group
+        if cause is FaultCause.IMAGE:
             image_files[kind.file] += kind.faults
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     shares_of_lines, shares_of_copying_lines = _find_lines_in_runtime(facts)
@@ -477,15 +481,15 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
         FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
-        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages again that madvise gave back",
-        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages again where memory was unmapped",
-        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again that the shrinking heap gave back",
+        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages again after madvise gave them back",
+        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages again after the memory there was unmapped",
+        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again after the shrinking heap gave them back",
         FaultCause.COPIED: f"copies {more_or_fewer} pages that it shares with a forked process",
         FaultCause.FILE_PAGES: f"touches {more_or_fewer} pages of {file.rpartition('/')[2] or 'mapped files'}",
-        FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had read before it wrote to them",
-        FaultCause.AGAIN: f"touches {more_or_fewer} pages again that it had not given back",
+        FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had only read before",
+        FaultCause.AGAIN: f"touches {more_or_fewer} pages again although it had not given them back",
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
-        FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings, or that could not be placed",
+        FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings or at unknown places",
     }
     # The side with more of these faults shows which line gave the memory back.
     side = facts if growth > 0 else facts.before
@@ -520,7 +524,7 @@ def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
             cause=FaultCause.OTHER,
             before=sum(part.before for part in smaller_parts),
             after=sum(part.after for part in smaller_parts),
-            sentence="differs in smaller parts",
+            sentence="has smaller differences",
             seconds=None if None in seconds else sum(part for part in seconds if part is not None),
         ),
     )

@@ -86,7 +86,7 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
-        f"{windows:,} calls to munmap, between which {format_amount(faults * facts.page_size / windows)} fault on "
+        f"{windows:,} calls to munmap, one for {format_amount(faults * facts.page_size / windows)} of touched pages on "
         f"average; the faults and calls take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
@@ -136,7 +136,7 @@ DROPPED_FILE = Rule(
     max_saving=_estimate_kept_mapping_saving,
     evidence=_describe_dropped,
     remedies=lambda _: (
-        Remedy(text="do not drop (MADV_DONTNEED) what is read again: the kernel evicts pages of files when it must"),
+        Remedy(text="do not drop (MADV_DONTNEED) what you will read again: the kernel evicts file pages when it must"),
         Remedy(text="drop a part only after its last use, or advise MADV_COLD, which leaves its pages mapped"),
     ),
     report="readers that drop each part of a mapped file to keep their resident memory small",

@@ -21,7 +21,7 @@ _MAX_VALUE_CHARACTERS = 1000
 
 
 def fit_remedies(facts: Facts, remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
-    """Return remedies whose settings can have an effect in the process; those of other remedies are left out.
+    """Return the remedies without those whose settings have no effect in the process.
 
     A variable with several options also gets those that the process has already, which the remedy must not remove.
     """
@@ -40,7 +40,7 @@ def _fit_remedy(facts: Facts, remedy: Remedy) -> Remedy | None:
         return None
     settings = {name: _add_present_options(facts, name, value) for name, value in remedy.settings.items()}
     if settings and all(_find_present_value(facts, name) == value for name, value in settings.items()):
-        return None
+        return None  # the process has all of them already
     if any(_HIDDEN in value or len(value) > _MAX_VALUE_CHARACTERS for value in settings.values()):
         settings = {}  # The present options are not known completely.
     return remedy if settings == remedy.settings else remedy.model_copy(update={"settings": settings})

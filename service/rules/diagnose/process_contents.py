@@ -82,9 +82,9 @@ def _knows_files(profile: Profile) -> bool:
 
 def identify_runtime(profile: Profile) -> Runtime | None:
     """Return the runtime that manages the heap; None if the process has none of :class:`Runtime`."""
-    runtime = find_runtime(list_mapped_files(profile))
-    if runtime and runtime[0] in _RUNTIMES:
-        return _RUNTIMES[runtime[0]]
+    name, _ = find_runtime(list_mapped_files(profile)) or (None, "")
+    if name in _RUNTIMES:
+        return _RUNTIMES[name]
     return Runtime.GO if any(_GO_FUNCTION.fullmatch(frame.function) for frame in profile.frames) else None
 
 

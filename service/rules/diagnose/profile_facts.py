@@ -264,7 +264,8 @@ class Facts:
         weights: Counter[str] = Counter()
         for stack in _list_stacks(on_cpu, call_frames):
             weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
-        if on_cpu.samples * weights.total() / on_cpu.total < _MIN_CALLING_SAMPLES:
+        n_samples = on_cpu.samples * weights.total() / on_cpu.total  # weights are times
+        if n_samples < _MIN_CALLING_SAMPLES:
             return ""
         ((line, weight),) = weights.most_common(1)
         return line if 2 * weight >= weights.total() else ""
@@ -353,8 +354,11 @@ def _may_show_kernel(profile: Profile) -> bool:
 
 def compute_system_share(profile: Profile) -> float:
     """Return the share of the CPU time that was spent in the kernel: an upper bound of the cost of faults."""
-    times = [_find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
-    return times[0] / sum(times) if sum(times) else 0.0
+    system_time, user_time = (
+        _find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")
+    )
+    cpu_time = system_time + user_time
+    return system_time / cpu_time if cpu_time else 0.0
 
 
 def compute_cpu_share(profile: Profile, functions: re.Pattern[str]) -> float:
@@ -414,8 +418,8 @@ def _is_mapped_by_program(profile: Profile) -> bool:
     mapping_stacks = [stack for stack in on_cpu.stacks if not mapping_frames.isdisjoint(stack.frames)]
     weight = sum(stack.weight for stack in mapping_stacks)
     malloc_weight = sum(stack.weight for stack in mapping_stacks if not malloc_frames.isdisjoint(stack.frames))
-    samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0
-    return samples >= _MIN_CALLING_SAMPLES and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
+    n_samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0  # weights are times
+    return n_samples >= _MIN_CALLING_SAMPLES and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:

@@ -66,8 +66,8 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
     files = _rank_relocated_files(facts)
     size = format_amount(relocated * facts.page_size)
     return (
-        f"the dynamic linker touches {before}{relocated:,} pages ({size}) of data of the program and its libraries, "
-        "and copies those into which it writes addresses",
+        f"the dynamic linker touches {before}{relocated:,} data pages ({size}) of the program and its libraries, and "
+        "copies those into which it writes addresses",
         "most of them: " + ", ".join(f"{file.rpartition('/')[2]} {number:,}" for file, number in files[:3]),
         f"this takes {_estimate_start_saving(facts) or 0:.0%} of the CPU time",
     )
@@ -75,7 +75,8 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
     """Return the remedies for the file with the most relocated pages, which is the program itself or a library."""
-    is_library = ".so" in _rank_relocated_files(facts)[0][0]
+    (most_relocated_file, _), *_ = _rank_relocated_files(facts)
+    is_library = ".so" in most_relocated_file
     link_text = (
         "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"
     )

@@ -15,7 +15,7 @@ from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
 
-MIN_CALLS_FOR_BUFFER = 1.5
+MIN_REQUESTS_FOR_BUFFER = 1.5
 """An operation that takes memory at least this often has temporary buffers besides its result."""
 MIN_COSTLY_SHARE = 0.5
 """If even a single buffer takes more than this share of the CPU time, it costs more than the work done with it."""
@@ -77,7 +77,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
     # If there is a collector, the place is in its memory, not in malloc's.
-    memory, touches = _list_returned_kinds(facts)[0]
+    (memory, touches), *_ = _list_returned_kinds(facts)
     counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
@@ -139,23 +139,23 @@ def _has_temporary_buffers(facts: Facts) -> bool:
         return facts.count_calls("munmap", "brk") > 0
     if _has_grown(facts):
         return True
-    requests = _count_requests(facts)
-    if requests is not None and requests >= MIN_CALLS_FOR_BUFFER:
+    requests_per_operation = _count_requests_per_operation(facts)
+    if requests_per_operation is not None and requests_per_operation >= MIN_REQUESTS_FOR_BUFFER:
         return True
     # If operations are unknown, repeated faults per page show that memory comes and goes. With a collector, they may be
     # due to its work.
     is_touched_repeatedly = (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES
-    if requests is None and not _is_heap_collected(facts) and is_touched_repeatedly:
+    if requests_per_operation is None and not _is_heap_collected(facts) and is_touched_repeatedly:
         return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
     return _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
 
-def _count_requests(facts: Facts) -> float | None:
+def _count_requests_per_operation(facts: Facts) -> float | None:
     """Return how often an operation takes memory and gives it back; if there is a collector, only malloc's calls count.
 
     None if operations are unknown.
     """
-    if _is_heap_collected(facts):
+    if _is_heap_collected(facts):  # half of the calls of brk give back what the others took
         return facts.count_calls("brk") / 2 / facts.operations if facts.operations else None
     return facts.requests_per_operation
 
@@ -164,8 +164,8 @@ def _has_grown(facts: Facts) -> bool:
     """Return whether several times as many faults as before the change are on pages that had been unmapped."""
     if facts.before is None:
         return False
-    numbers = [_compute_remapped_share(side) * side.faults for side in (facts.before, facts)]
-    return numbers[1] >= MIN_GROWTH_FACTOR * numbers[0]
+    faults_before, faults_after = (_compute_remapped_share(side) * side.faults for side in (facts.before, facts))
+    return faults_after >= MIN_GROWTH_FACTOR * faults_before
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
@@ -173,9 +173,10 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
 
     If an operation has several buffers, one of them may be its result, which cannot be kept.
     """
-    requests = _count_requests(facts)
-    has_result_buffer = requests is not None and requests >= MIN_CALLS_FOR_BUFFER
-    kept_share = 1 - 1 / requests if requests is not None and has_result_buffer else 1.0
+    requests_per_operation = _count_requests_per_operation(facts)
+    kept_share = 1.0
+    if requests_per_operation is not None and requests_per_operation >= MIN_REQUESTS_FOR_BUFFER:
+        kept_share = 1 - 1 / requests_per_operation
     return kept_share * _compute_buffer_cost(facts)
 
 
@@ -215,7 +216,7 @@ TEMPORARY_BUFFERS = Rule(
     max_saving=_estimate_kept_buffers_saving,
     evidence=_describe_buffers,
     remedies=_suggest_keeping_buffers,
-    report="an image filter: 486,270 faults from temporary images, 97,460 with rows or MAP_POPULATE",
+    report="an image filter: 486,270 faults from temporary images, 97,460 with temporary rows or MAP_POPULATE",
     count=lambda facts: _compute_remapped_share(facts) * facts.faults,
 )
 
@@ -229,4 +230,4 @@ def _describe_refaults(facts: Facts) -> str:
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
     """Return as evidence the line of the program from which the given calls give memory back; empty if unknown."""
     line = facts.find_returning_line(*calls)
-    return (f"most of the time of these calls is spent in those from {line}",) if line else ()
+    return (f"most of the time of these calls is spent in calls from {line}",) if line else ()

@@ -56,7 +56,7 @@ class Rule:
         if not self.condition(facts):
             return None
         max_saving = self.max_saving(facts)
-        if max_saving is None or not max_saving >= MIN_SAVING:
+        if max_saving is None or not max_saving >= MIN_SAVING:  # also true if the saving is NaN
             return None
         return Finding(
             rule=self.name,

@@ -149,6 +149,7 @@ def _is_read_ahead_off(facts: Facts) -> bool:
     After a change, there must be several times as many of these major faults as before.
     """
     major = _count_major_file_faults(facts, is_image=False)
+    # Few major faults, or most of them elsewhere: read-ahead is not what matters.
     if major < MIN_SINGLE_READS or 2 * major < sum(site.faults for site in facts.anatomy.major_sites):
         return False
     if facts.before is not None and MIN_READ_GROWTH * _count_major_file_faults(facts.before, is_image=False) > major:

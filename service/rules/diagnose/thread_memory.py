@@ -24,7 +24,7 @@ def _count_stack_refaults(facts: Facts) -> int:
 
 
 def _has_thread_per_task(facts: Facts) -> bool:
-    """Return whether many threads come and go, and touch pages of stacks that earlier threads had given back."""
+    """Return whether many threads start, and each touches at least one page of a stack that another had given back."""
     return MIN_STARTED_THREADS <= facts.anatomy.threads <= _count_stack_refaults(facts)
 
 
@@ -115,11 +115,10 @@ def _estimate_arena_saving(facts: Facts) -> float:
 def _describe_arenas(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the number of threads and the first touches of arenas, before and after."""
     assert facts.before is not None
-    threads = [side.anatomy.threads for side in (facts.before, facts)]
-    pages = [side.count_faults({Memory.ARENA}, Touch.FIRST) for side in (facts.before, facts)]
+    pages_before, pages_after = (side.count_faults({Memory.ARENA}, Touch.FIRST) for side in (facts.before, facts))
     return (
-        f"{threads[0]:,} → {threads[1]:,} threads were started",
-        f"{pages[0]:,} → {pages[1]:,} pages of malloc's arenas were touched for the first time",
+        f"{facts.before.anatomy.threads:,} → {facts.anatomy.threads:,} threads were started",
+        f"{pages_before:,} → {pages_after:,} pages of malloc's arenas were touched for the first time",
         *facts.describe_top_site("of the first touches are", {Touch.FIRST}, {Memory.ARENA}),
     )
 

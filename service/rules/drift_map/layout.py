@@ -189,7 +189,8 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
-    ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading_drifts))
+    ranked_names = sorted(by_row, key=lambda name: _rank_row(name, by_row[name], leading_drifts))
+    ranked_rows = [(name, by_row[name]) for name in ranked_names]
     # Only the rows that can be shown are filled with cells: they contain few of ten thousand drifts.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)
@@ -216,11 +217,11 @@ def compute_move(before: float, after: float) -> float:
 
 def compute_factor(drift: MapDrift) -> float:
     """Return the factor between both levels of a drift, at least 1."""
-    return round(math.exp(drift.move), 4)
+    return round(math.exp(drift.move), 4)  # rounded, because the exponential of a logarithm is not exact
 
 
 def choose_step(drift: MapDrift) -> int:
-    """Return the size of a drift in steps of ten, from 1 to :data:`MAX_STEP`."""
+    """Return the size of a drift as a step: 1, and one more from each of 1, 10 and 100 % on, to :data:`MAX_STEP`."""
     percent = 100 * math.expm1(drift.move)
     return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))  # 1e-9 allows for rounding errors at a limit
 

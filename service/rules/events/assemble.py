@@ -63,12 +63,13 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     event_of_returned_drift = {
         drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
     }
-    found_event_of_drift = {
+    # An event is alive if the previous detection found any of its drifts.
+    alive_event_of_drift = {
         drift.drift_id: name for name, event in stored_events.items() if event.alive for drift in event.drifts
     }
     groups = group_drifts(drifts)
     # Find the stored event of each group: the event that came back with one of the group's drifts, or the best match.
-    returned_events = [_find_returned_event(group, event_of_returned_drift) for group in groups]
+    returned_events = [_find_recorded_return(group, event_of_returned_drift) for group in groups]
     unassigned_groups = [group for group, event in zip(groups, returned_events, strict=True) if event is None]
     matching = assign_stored_events(unassigned_groups, stored_events)
     assembled = AssembledEvents(merged_into=matching.merged)
@@ -76,16 +77,17 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     # Assign the groups that continue a stored event.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
-            # An event that is merged now takes the drifts with which it came back along.
+            # If that event is merged now, its drifts go to the event into which it is merged.
             _assign_group(assembled, matching.merged.get(event, event), group, has_returned=True)
     for group, event in zip(unassigned_groups, matching.events, strict=True):
         if event is not None:
             _assign_group(assembled, event, group)
-    # An event is merged into another one that came back if its drifts are in the same group now.
+    # If a group continues an event that came back, the other events that had its drifts are merged into this event,
+    # unless they have drifts elsewhere.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
             joined_events = {
-                found_event_of_drift[drift.drift_id] for drift in group if drift.drift_id in found_event_of_drift
+                alive_event_of_drift[drift.drift_id] for drift in group if drift.drift_id in alive_event_of_drift
             }
             for joined_event in joined_events - assembled.members.keys() - matching.merged.keys():
                 assembled.merged_into[joined_event] = matching.merged.get(event, event)
@@ -93,7 +95,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     for index, group in enumerate(unassigned_groups):
         if matching.events[index] is not None:
             continue
-        event = _find_returning_event(group, assembled, resolutions, stored_events)
+        event = _find_reopened_event(group, assembled, resolutions, stored_events)
         if event is not None:
             _assign_group(assembled, event, group, has_returned=True)
             continue
@@ -111,8 +113,8 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     return assembled
 
 
-def _find_returned_event(group: DriftGroup, event_of_returned_drift: Mapping[str, str]) -> str | None:
-    """Return the stored event that came back with a drift of a group; None if there is none."""
+def _find_recorded_return(group: DriftGroup, event_of_returned_drift: Mapping[str, str]) -> str | None:
+    """Return the stored event that is recorded to have come back with a drift of the group; None if there is none."""
     events = (event_of_returned_drift[drift.drift_id] for drift in group if drift.drift_id in event_of_returned_drift)
     return next(events, None)
 
@@ -126,14 +128,15 @@ def _assign_group(assembled: AssembledEvents, event: str, group: DriftGroup, *, 
         assembled.returned_drifts |= {drift.drift_id for drift in group}
 
 
-def _find_returning_event(
+def _find_reopened_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
     stored_events: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that a group of drifts reopens; None if there is none."""
-    # All drifts but the shift of a suite, which has no series, must repeat the event: the first one's events suffice.
+    # All drifts of the group must repeat the event, except the shift of a suite, which has no series. So only events of
+    # the first drift's series are possible.
     repeating_drift = next((drift for drift in group if not drift.is_suite_shift), None)
     if repeating_drift is None:
         return None

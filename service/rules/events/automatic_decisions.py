@@ -57,16 +57,18 @@ def decide_automatically(
             is_possible = get_next_state(find_current_state(), transition.action) is not None
         if is_possible:
             new_entries.append(_build_entry(transition, units))
-    # If the log ends with a fix that is no longer the last transition, log the current fix, or that there is none.
+    # The log may end with a fix that the series no longer show as the last transition.
     standing_fix = _find_standing_fix(log)
     if not new_entries and standing_fix is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
+            # The event is still fixed, but another change has fixed it: log this fix.
             if _get_key(transitions[-1]) not in logged_transitions:
                 new_entries.append(_build_entry(transitions[-1], units))
+        # No change fixes the event any more: reopen it. If the logged fix is still among the transitions, the return
+        # after it is logged too, and the decisions since then stay.
         elif (Action.FIX, standing_fix.commit) not in {_get_key(transition) for transition in transitions}:
-            new_entries.append(
-                LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed the event is no longer certain.")
-            )
+            reason = "It is no longer certain that the event was fixed."
+            new_entries.append(LogEntry(Action.REOPEN, by_service=True, reason=reason))
     return new_entries
 
 
@@ -91,7 +93,7 @@ def build_certainty_entry(
     """
     if was_certain and not is_certain:
         reason = reasons[0] if reasons else "The drifts were detected again, and now belong to other events."
-        others_clause = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
+        others_clause = f" This is the reason for the largest of {len(reasons):,} drifts." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=reason + others_clause)
     if is_certain and state is State.WITHDRAWN:
         return LogEntry(Action.REOPEN, by_service=True, reason="The event is certain again.")

@@ -131,9 +131,9 @@ def _score_pairs(
                 or (is_rewritten(drift, other_drift) and not recognised_drifts & {drift.drift_id, other_drift.drift_id})
             }:
                 n_similar[group_index, event] += 1
-        # The stretch that is common to all drifts of the group.
-        low = max(drift.stretch[0] for drift in group)
-        high = min(drift.stretch[1] for drift in group)
+        # The stretch that is common to all drifts of the group, which all have the same key.
+        stretches = [drift.stretch for drift in group]
+        low, high = max(start for start, _ in stretches), min(end for _, end in stretches)
         for event, stretch in by_key[group[0].key]:
             if do_overlap((low, high), stretch):
                 overlaps[group_index, event] = 1

@@ -38,7 +38,7 @@ class Resolutions:
         """Return the drifts of a series that undid and repeated a step, in alternation."""
         if step.drift_id not in self._transitions_of_step:
             self._transitions_of_step[step.drift_id] = tuple(
-                _list_transitions_of_step(step, self._series.get(step.series, ()))
+                _find_fixes_and_recurrences(step, self._series.get(step.series, ()))
             )
         return self._transitions_of_step[step.drift_id]
 
@@ -95,7 +95,7 @@ def _list_transitions_in_order(
     return sorted(transitions, key=lambda transition: transition.drift.order)
 
 
-def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
+def _find_fixes_and_recurrences(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
     """Yield, in alternation, a fix for the drift that undoes a step, and a recurrence for the drift that repeats it."""
     standing_steps: list[LocatedDrift] = []
     undoing_drift: LocatedDrift | None = None
@@ -141,7 +141,7 @@ def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: Located
 
 
 def _is_near(level: Number, other_level: Number, step: LocatedDrift) -> bool:
-    """Return whether two levels or two sizes are equal, within a tolerance relative to the size of a step."""
+    """Return whether two levels or two sizes are equal, within a part of a step's size: a larger one if runs vary."""
     size = abs(step.after - step.before)
     return abs(level - other_level) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 

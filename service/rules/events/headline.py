@@ -46,7 +46,7 @@ def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | Non
 def write_headline(drifts: Sequence[Drift]) -> str:
     """Describe in one line what moved, by how much, and where, with the largest other moves in both directions.
 
-    If some drifts are certain, the text marks the others as provisional. If none is,
+    If the leading drift is certain, the text marks others that are only suspected. If no drift is certain,
     :attr:`EventSummary.full_headline` says so.
     """
     leading_drift = choose_leading_drift(drifts)

@@ -58,7 +58,7 @@ class EventTerms:
 def compute_importance(terms: EventTerms) -> float:
     """Return the importance of an event: zero or more, without an upper bound."""
     size = log2(1 + min(terms.size, MAX_SIZE_PERCENT))
-    price = log2(1 + terms.price / 1e-6)
+    price = log2(1 + terms.price / 1e-6)  # in microseconds
     n_series = max(terms.n_series, 1)  # a shift of a whole suite has no series
     return size * price * log2(1 + n_series) * _CERTAINTY_WEIGHTS[terms.certainty]
 

@@ -19,7 +19,7 @@ _NEXT_STATES = {
     Action.REOPEN: (CLOSED, State.REOPENED),
     Action.WITHDRAW: (OPEN, State.WITHDRAWN),
 }
-_KEEPING_OPEN = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
+_IGNORED_WHEN_CLOSED = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
 """In the log of a closed event, these actions do not change its state."""
 
 
@@ -48,7 +48,7 @@ def find_state_after(actions: Iterable[Action]) -> State:
     state = State.NEW
     for action in actions:
         next_state = get_next_state(state, action)
-        if next_state is None and state in CLOSED and action not in _KEEPING_OPEN:
-            next_state = _NEXT_STATES[action][1]
+        if next_state is None and state in CLOSED and action not in _IGNORED_WHEN_CLOSED:
+            _, next_state = _NEXT_STATES[action]
         state = next_state or state
     return state

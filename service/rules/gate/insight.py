@@ -66,7 +66,8 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     costs = FaultCosts(
         before=Facts.from_profile(before).seconds_per_fault, after=Facts.from_profile(after).seconds_per_fault
     )
-    price = price_change(metric, sides[0], sides[1], costs)
+    side_before, side_after = sides
+    price = price_change(metric, side_before, side_after, costs)
     return price.sentence if price else ""
 
 
@@ -78,7 +79,7 @@ def format_insights(insights: Iterable[Insight]) -> str:
         if insight.diagnosis:
             parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _MAX_STACK_LENGTH)}.\n\n")
         if insight.price:
-            parts.append(f"The price of the fault change in {case}: {insight.price}.\n\n")
+            parts.append(f"The price of the change in faults of {case}: {insight.price}.\n\n")
         if insight.growing_stacks:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
             parts += [

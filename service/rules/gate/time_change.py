@@ -54,7 +54,7 @@ def _describe_price(case: CaseOutcome, verdict: MetricVerdict, user_time: Metric
         and _compute_growth(user_time) * _compute_growth(verdict) < 0
     ):
         return ""
-    canary = case.case.head.canary
+    canary = case.case.head.canary  # measures on each host what a fault costs
     cost = canary.seconds_per_fault if canary else None
     sides = _make_side(case, verdict, is_base=True), _make_side(case, verdict, is_base=False)
     price = price_change(verdict.metric, *sides, FaultCosts(host=cost))

@@ -164,10 +164,10 @@ class CaseOutcome:
         """Return whether a metric that counts and is not the same has a value in a smaller share of head's samples."""
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
-        shares = [
+        base_share, head_share = (
             len(side.values(verdict.metric)) / max(1, len(side.samples)) for side in (self.case.base, self.case.head)
-        ]
-        return shares[1] < shares[0]
+        )
+        return head_share < base_share
 
     @property
     def name(self) -> str:
@@ -207,7 +207,7 @@ class CaseOutcome:
             return self._state_without_comparison
         counting_verdicts = [verdict for verdict in self.comparison.metrics if verdict.counts]
         directions = {verdict.direction for verdict in counting_verdicts}
-        # The first condition that is true decides.
+        # The first condition that is true decides. A metric crept if small steps, each within the budget, add up.
         conditions = {
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
             GateState.OVER: any(verdict.over_budget for verdict in counting_verdicts),

@@ -81,6 +81,8 @@ def count_allowed_runs(
     ----------
     ordered_bisects
         The bisects of the subject that the service ordered.
+    runs_a_day
+        How many runs all of these bisects may take within 24 hours.
     """
     recent_bisects = sorted(
         (bisect for bisect in ordered_bisects if bisect.state.open or bisect.created_at > now - DAY),

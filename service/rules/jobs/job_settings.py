@@ -30,19 +30,23 @@ def explain_objection(name: str, value: str | None) -> str:
     """
     has_fixed_name = name in {HUGE_PAGES, MEMORY_LIMIT}
     if not is_per_run(name) or not (has_fixed_name or _NAME.fullmatch(name)):
-        return f"{name} belongs to the host: only its administrator can set it"
+        return f"{name} belongs to the host: only the host's administrator can set it"
     if name == HUGE_PAGES:
         return "" if value in POLICIES else f"the huge page policy must be one of {', '.join(POLICIES)}"
     if name == MEMORY_LIMIT:
         return (
             ""
             if value == NO_LIMIT or (value or "").isdecimal()
-            else "a memory limit must be a number of bytes, or none"
+            else f"a memory limit must be a number of bytes, or `{NO_LIMIT}`"
         )
     if name.startswith(PARAMETER):
         is_plain = value is not None and _PLAIN_VALUE.fullmatch(value)
-        return "" if is_plain else f"{name.removeprefix(PARAMETER)} has a value that no job may set"
+        allowed_values = "1 to 200 letters, digits or the characters _ . , : + -"
+        return "" if is_plain else f"the value of {name.removeprefix(PARAMETER)} must be {allowed_values}"
     variable = name.removeprefix(VARIABLE)
     if value is None or may_be_set(variable, value):
         return ""
-    return f"{variable} is not a tunable of an allocator or a runtime, or its value is a path: order it through the API"
+    return (
+        f"{variable} is not a tuning variable of an allocator or a runtime, or its value is a path: order the job "
+        "through the API instead"
+    )

@@ -84,7 +84,7 @@ class Branches:
         best_parents = self._choose_best_parents(living_commits, measured)
 
         def follow(tip: str, known_commits: Collection[str], n_known: int | None) -> Iterator[str]:
-            """Yield the measured commits that lead to a tip, newest first, among them at most so many known ones."""
+            """Yield the measured commits that lead to a tip, newest first, at most ``n_known`` of them known ones."""
             commit: str | None = tip
             while commit is not None and n_known != 0:
                 if commit in measured:
@@ -154,7 +154,8 @@ class Branches:
 def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
     """Arrange the points of a series: on the path, the most recently measured line; beside it, other living lines.
 
-    Points of rewritten branches are only listed as former points.
+    Each commit of a line contains those before it. A line is living if a tag or a branch still leads to it; points of
+    rewritten branches are only listed as former points.
     """
     sorted_points = sorted(points, key=lambda point: (point.measured_at, point.position, point.run_id))
     if branches.is_linear:

@@ -48,6 +48,7 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
             break
         oldest_on_main_line = first_parent
         visited_commits.add(first_parent)
+    # An end that comes before the older commit in the history cannot descend from it.
     index_of = {commit: index for index, commit in enumerate(parents)}
     commits_without_parents = [commit for commit in contained_commits if not parents[commit]]
     may_descend = any(index_of[end] > index_of[older] for end in (oldest_on_main_line, *commits_without_parents))

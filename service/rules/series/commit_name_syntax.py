@@ -59,11 +59,10 @@ def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Seque
     return commit if commit in parents else None
 
 
-def find_end_of_day(text: str) -> datetime | None:
+def parse_time_or_day(text: str) -> datetime | None:
     """Return the time that a text names, or the end, in UTC, of the day that it names; None if it names neither."""
-    if (
-        len(text) < _DATE_CHARACTERS
-    ):  # such as 20261120, which Python reads as a date, but which may be a part of a hash
+    # A shorter text such as 20261120 may be a part of a hash, although Python reads it as a date.
+    if len(text) < _DATE_CHARACTERS:
         return None
     try:
         if len(text) == _DATE_CHARACTERS:

@@ -47,6 +47,7 @@ def split_change(levels: CrossLevels) -> ChangeParts | None:
         return None
     config_first, commit_first = levels.old_in_new, levels.new_in_old
     if config_first is not None and commit_first is not None:
+        # The mean of what the commits change in the new and in the old environment.
         commit = halve_number((end - config_first) + (commit_first - start))
         return ChangeParts(commit, (end - start) - commit, end - config_first - (commit_first - start))
     if config_first is not None:

@@ -101,6 +101,7 @@ def _describe_drift(
 ) -> Drift:
     """Return one drift as the API describes it, with its evidence, its settings and its price."""
     before, after = drift.change.before, drift.change.after
+    last_good, first_bad = drift.outer_revisions
     return Drift(
         id=drift_id,
         series_id=head.id,
@@ -118,8 +119,8 @@ def _describe_drift(
         author=context.author,
         committed_at=context.committed_at,
         previous_revision=drift.before.revision,
-        last_good=drift.outer_revisions[0],
-        first_bad=drift.outer_revisions[1],
+        last_good=last_good,
+        first_bad=first_bad,
         candidates=list(context.candidates),
         candidates_known=context.candidates_known,
         before=before,

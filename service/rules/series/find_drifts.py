@@ -149,8 +149,9 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
 
 def _is_outlier_of_commit(old_points: Points, new_points: Points) -> bool:
     """Return whether only one run shows the old level, and a later run of its commit and others show the new one."""
-    origins = [(point.revision, point.environment) for point in (*old_points, new_points[0])]
-    return len(old_points) == 1 and len(new_points) > 1 and origins[0] == origins[1]
+    old, new = old_points[0], new_points[0]
+    is_same_commit = (old.revision, old.environment) == (new.revision, new.environment)
+    return is_same_commit and len(old_points) == 1 and len(new_points) > 1
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
@@ -171,8 +172,8 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         baseline_step = None if is_newest_stretch else baselines[sequence[end].run_id]
         if baseline_step is None:
             continue  # no baseline follows, or a ramp leads to it, which is not a single step
-        before = _find_level_before_step(sequence[start:end], *baseline_step)
-        after = baseline_step[1]
+        declared_before, after = baseline_step
+        before = _find_level_before_step(sequence[start:end], declared_before, after)
         if before is not None:
             evidence = f"{before} → {after}: expected, so later runs are judged from this level"
             yield detect.LevelChange(end, before, after, end, end, "expected", evidence)

@@ -38,11 +38,11 @@ def describe_level_variation(values: Sequence[Number]) -> str:
         counts_clause = f"{low:,} to {high:,}"
     sentence = (
         f"The counts of the {len(values):,} runs at this level go back and forth: {counts_clause}. They differ by at "
-        f"most {high - low:,}; only a lasting step is a drift. Such variation comes from the program, its host or one "
-        f"build; `faultwatch compare` measures two commits interleaved and shows whether they differ."
+        f"most {high - low:,}; only a lasting step is a drift. Such variation comes from the program, its host or a "
+        f"single build; `faultwatch compare` measures two commits interleaved and shows whether they differ."
     )
     if len(values) < MIN_LEVEL_RUNS:
-        sentence += f" The level is new: until it has {MIN_LEVEL_RUNS} runs, only a step that lasts longer is certain."
+        sentence += f" The level is new: until it has {MIN_LEVEL_RUNS} runs, a step has to last longer to be certain."
     return sentence
 
 

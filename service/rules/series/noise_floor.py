@@ -14,7 +14,7 @@ host differed, which is a change and not a floor."""
 
 
 def calibrate_floor(points: Iterable[PathPoint]) -> Number | None:
-    """Return the largest difference between measured runs with the same bytes in one environment.
+    """Return the largest difference between measured runs of programs with the same bytes in one environment.
 
     It is at most :data:`MAX_FLOOR_FAULTS`; None if there are no two such runs.
     """

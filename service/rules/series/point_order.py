@@ -65,7 +65,11 @@ class Trend:
 
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
-    """Arrange the points of one series; the result does not depend on the order of ``points``."""
+    """Arrange the points of one series; the result does not depend on the order of ``points``.
+
+    A track holds the points of one environment. The path leads from track to track; a detour is a sequence that leads
+    from the path to a track that the path does not reach.
+    """
     tracks = _group_into_tracks(points)
     if not tracks:
         return Trend((), ())

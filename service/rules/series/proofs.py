@@ -173,6 +173,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     proof_ranges = _locate_proofs(proofs, (trend.path, *trend.points_beside))
     changed_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.verdict is Verdict.CHANGED]
     refuting_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.verdict is Verdict.SAME]
+    # If pairs of commits in between show a change in the same direction, they locate it more precisely.
     narrowest_ranges = [
         proof_range
         for proof_range in changed_ranges
@@ -206,7 +207,9 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     return sorted(settled_drifts, key=lambda drift: drift.up_to_position)
 
 
-def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
+def are_changes_excluded(
+    first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points
+) -> bool:
     """Return whether pairs have excluded any change worth a comparison between two points of a level."""
     min_size = abs(first_point.value) * DEFAULT_RISE_PERCENT / 100
     return any(
@@ -230,7 +233,7 @@ def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list
         ends = (proof.base, proof.environment), (proof.head, proof.environment)
         sequences_of_proof = [entry for entry in measured_sequences if entry.measured_commits.issuperset(ends)]
         if not sequences_of_proof or proof.base == proof.head:
-            continue  # a side is not on the trend or on another branch, or a commit was compared with itself
+            continue  # the two commits are not on one sequence of the trend, or a commit was compared with itself
         base_position, head_position = (positions[end] for end in ends)
         if base_position > head_position:
             proof = replace(  # noqa: PLW2901
@@ -240,6 +243,7 @@ def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list
         ranges = ranges_of_commits[base_position, head_position, proof.environment]
         if is_elsewhere and any(not entry.is_elsewhere for entry in ranges):
             continue  # the environment's own pairs decide there
+        # Of pairs measured elsewhere, only the newest count, until the environment has pairs of its own.
         ranges[:] = [entry for entry in ranges if not entry.is_elsewhere and not proof.replaces(entry.proof)]
         ranges.append(_ProofRange(base_position, head_position, proof, sequences_of_proof, is_elsewhere))
     return list(chain.from_iterable(ranges_of_commits.values()))
@@ -335,7 +339,7 @@ def _apply_proofs_to_drift(
     if refuting_span is None:
         yield _narrow_drift(drift, [entry for entry in refuting_ranges if entry.overlaps(drift)]), None
     elif drift.cause is Cause.BOTH:
-        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs exclude the commits"
+        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs show that the commits are not the cause"
         yield replace(drift, cause=Cause.CONFIG, change=_append_evidence(drift.change, evidence_clause)), None
     elif not drift.change.wants_rerun:
         evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show it"
@@ -451,11 +455,15 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
 def _make_drift(proof_range: _ProofRange) -> SeriesDrift | None:
     """Return a drift for pairs that differ where the runs show no change; None if a side has no runs."""
     proof = proof_range.proof
-    old, new = _split_points(proof_range.sequences[0].points, proof_range)
+    any_sequence, *_ = proof_range.sequences  # each of them contains both commits
+    old, new = _split_points(any_sequence.points, proof_range)
     if not old or not new:
         return None
     evidence = _describe_pairs(proof)
-    change = LevelChange(len(old), proof.before, proof.after, len(old), len(old), "paired", evidence)
+    first_new_index = len(old)  # the points before the change come first
+    change = LevelChange(
+        first_new_index, proof.before, proof.after, first_new_index, first_new_index, "paired", evidence
+    )
     return SeriesDrift(
         old_points=old,
         new_points=new,

@@ -56,6 +56,7 @@ def draw_sparkline(values: Sequence[Number], flagged_points: Sequence[tuple[int,
     marks = [
         (*place_point(index), is_worse) for index, is_worse in _select_distinguishable(flagged_points, len(values))
     ]
+    # A mark is a triangle, 9 wide and 8 high, whose tip or base is 4.5 from its point.
     return Sparkline(
         line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place_point, indices)),
         last=place_point(len(values) - 1),

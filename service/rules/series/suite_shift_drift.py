@@ -36,7 +36,9 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
     """
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
-    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
+    return [
+        (path, last_change) for path, last_change in paths if (path[-2].environment, path[-1].environment) == commonest
+    ]
 
 
 def choose_representative(paths: Sequence[tuple[Points, int]]) -> Points:

@@ -101,7 +101,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     environment_of_run = {point.run_id: point.environment for point in points}
     if drift.run_before not in environment_of_run or drift.run_after not in environment_of_run:
         side = "before" if drift.run_before not in environment_of_run else "after"
-        return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
+        return f"The run {side} the change is no longer judged, because it was deleted or put in quarantine."
     # Reason 2: a new drift of about the same size lies at another commit.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
@@ -116,7 +116,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     first_new = next(index for index, point in enumerate(after) if point.run_id == drift.run_after)
     old_points, new_points = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained_by_unprepared_files(drift, old_points, new_points):
-        return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
+        return "The change may come from faults in files whose state in the page cache was not prepared."
     # Reason 4: later runs contradict the drift, after its new level or between its two sides.
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
@@ -151,7 +151,10 @@ def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None
 def _is_explained_by_unprepared_files(
     drift: Drift, old_points: Sequence[PathPoint], new_points: Sequence[PathPoint]
 ) -> bool:
-    """Return whether faults in unprepared files explain the change now, but did not when it was detected."""
+    """Return whether faults in files whose page-cache state was not prepared explain the change only now.
+
+    They did not explain it when the drift was detected, because its levels were known less precisely.
+    """
     ends = old_points[-1].program_bytes, new_points[0].program_bytes
     change = _compute_median(new_points) - _compute_median(old_points)
     return may_be_due_to_page_cache(change, *ends) and not may_be_due_to_page_cache(drift.change, *ends)

@@ -76,7 +76,7 @@ def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) ->
 
 def _find_commits_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
     """Return the last commit of each subject before the end of a day."""
-    moment = commit_name_syntax.find_end_of_day(text)
+    moment = commit_name_syntax.parse_time_or_day(text)
     if moment is None:
         return []
     names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))

@@ -99,14 +99,14 @@ def test_a_person_chooses_the_axes_and_adds_values(read_only: FlaskClient) -> No
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("set=LD_PRELOAD=/tmp/own.so", "is a path: order it through the API"),
+        ("set=LD_PRELOAD=/tmp/own.so", "is a path: order the job through the API instead"),
         ("set=memory_limit=lots", "write a size such as 256M"),
-        ("set=kernel.release=6.1", "only its administrator can set it"),
+        ("set=kernel.release=6.1", "only the host's administrator can set it"),
         ("set=allocator", "does not have the form NAME=VALUE"),
         ("pairs=1", "from 2 to 1000"),
         ("pairs=1001", "from 2 to 1000"),
-        ("case=nothing", "No stored run of nothing"),
-        ("subject=nothing", "No stored run of nothing"),
+        ("case=nothing", "There is no stored run of nothing"),
+        ("subject=nothing", "There is no stored run of nothing"),
         ("commit=nonsense", "There is no commit nonsense of demo."),
         ("set=" + "|".join(f"A={number}" for number in range(121)), "more than 100 values"),
     ],

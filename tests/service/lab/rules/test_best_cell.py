@@ -56,7 +56,7 @@ def test_cells_that_are_missing_or_undecided_are_counted() -> None:
     unsure = cell("unsure", [995] * 24, interleaved=False)
     found = choose_best_cell([cell("a", [400] * 24), empty, unsure])
     assert found.key == "a"
-    assert found.sentence.endswith("Of 3 other cells, 1 has not been measured and 1 has not been decided.")
+    assert found.sentence.endswith("Of 3 other cells, 1 has not been measured and 1 is undecided.")
     assert choose_best_cell([empty]).sentence.startswith("No cell has been compared with the default yet.")
 
 

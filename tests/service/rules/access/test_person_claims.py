@@ -45,13 +45,13 @@ def test_several_claims_can_name_groups() -> None:
 def test_an_address_counts_only_if_the_provider_verified_it(verified: object) -> None:
     with pytest.raises(PersonRefused):
         admit("email", email_verified=verified)
-    with pytest.raises(PersonRefused, match=r"verified e-mail address of example\.org"):
+    with pytest.raises(PersonRefused, match=r"verified e-mail address at example\.org"):
         admit(domains=("example.org",), email_verified=verified)
 
 
 @pytest.mark.parametrize("email", ["ada@example.org.evil", "ada@sub.example.org", "example.org@evil", "ada", ""])
 def test_an_address_of_another_domain_is_refused(email: str) -> None:
-    with pytest.raises(PersonRefused, match=r"verified e-mail address of example\.org"):
+    with pytest.raises(PersonRefused, match=r"verified e-mail address at example\.org"):
         admit(domains=("example.org",), email=email)
 
 

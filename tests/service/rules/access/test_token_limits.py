@@ -51,9 +51,9 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
         (NO_LIMITS, {Scope.ADMIN}, ""),
         (NO_LIMITS, {Scope.REGISTER}, "must name its repositories"),
         (TokenLimits(repositories=("octo/*",)), {Scope.REGISTER}, ""),
-        (TokenLimits(repositories=("octo",)), {Scope.REGISTER}, "not a pattern of a repository"),
-        (TokenLimits(hosts=("a b",)), {Scope.REPORT}, "not a pattern of a host"),
-        (TokenLimits(subjects=("a/b",)), {Scope.REPORT}, "not a pattern of a subject"),
+        (TokenLimits(repositories=("octo",)), {Scope.REGISTER}, "not a valid pattern for a repository"),
+        (TokenLimits(hosts=("a b",)), {Scope.REPORT}, "not a valid pattern for a host"),
+        (TokenLimits(subjects=("a/b",)), {Scope.REPORT}, "not a valid pattern for a subject"),
         (TokenLimits(hosts=("a",)), {Scope.ADMIN}, "cannot have limits"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
-    assert "did not show 4 differences" in answer.sentence
+    assert "did not confirm 4 differences" in answer.sentence
 
 
 def proven(commit: str, state: ProofState) -> Culprit:

@@ -45,7 +45,7 @@ def test_base_that_counts_as_before_in_the_place_of_head_shows_that_head_differs
 def test_base_that_counts_like_head_in_its_place_shows_that_the_place_differs() -> None:
     comparison, verdict = compare(run(*[7002] * 20, place=(7003,) * 20), run(*[7003] * 20))
     assert (comparison.verdict, verdict.same_because, verdict.over_budget) == (Verdict.SAME, "place", False)
-    assert "Base also counts 7,003 when" in verdict.sentence
+    assert "Base also has a count of 7,003 when" in verdict.sentence
 
 
 def test_a_place_excuses_no_more_faults_than_other_builds_do() -> None:

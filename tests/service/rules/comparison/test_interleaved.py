@@ -308,7 +308,7 @@ def test_a_count_that_varies_little_is_the_same_as_soon_as_one_that_repeats() ->
     base, head = [6_426 + (place % 3 == 0) for place in range(20)], [6_426 + (place % 4 == 0) for place in range(20)]
     verdict = faults(base, head)
     assert (verdict.verdict, verdict.threshold) == (SAME, pytest.approx(6_426 * 0.0005, rel=0.01))
-    assert verdict.sentence.endswith("a change of 3.21 is excluded.")
+    assert verdict.sentence.endswith("A change of 3.21 or more is excluded.")
     assert faults(base[:19], head[:19]).verdict is MORE
 
 

@@ -124,7 +124,7 @@ def test_a_change_of_twenty_percent_is_refuted_long_before_one_of_one_percent() 
     assert {decision.excluded_change for decision, _ in taken[None]} == {None}
     excluded = [float(decision.excluded_change or 0) for decision, _ in taken[10]]
     assert 990 < min(excluded) <= max(excluded) < 1010
-    assert "a change of" in taken[10][0][0].sentence
+    assert "A change of" in taken[10][0][0].sentence
 
 
 def test_what_is_worth_proving_is_never_refuted() -> None:

@@ -168,7 +168,7 @@ def test_what_is_no_number_is_refused(values, match):
 
 
 def test_samples_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="samples has 1 points"):
+    with pytest.raises(ValueError, match="`samples` has 1 points"):
         find_level_changes([1, 2], samples=[[1]])
 
 

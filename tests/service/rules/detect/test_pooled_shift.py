@@ -35,5 +35,5 @@ def test_an_exact_suite_that_moved_by_one_is_told_and_one_at_rest_is_not():
 
 def test_too_few_benchmarks_say_nothing_and_lengths_must_agree():
     assert find_pooled_shift([[1] * 10] * 3, [2] * 3) is None
-    with pytest.raises(ValueError, match="histories has 1"):
+    with pytest.raises(ValueError, match="`histories` has 1"):
         find_pooled_shift([[1]], [1, 2])

@@ -839,7 +839,7 @@ def test_a_start_that_writes_many_addresses(module: str) -> None:
     (finding,) = findings(relocated(1_000, module))
     assert finding.rule == "relocations"
     assert finding.price == pytest.approx(0.4)
-    assert "1,000 pages (3.91 MiB)" in finding.evidence[0]
+    assert "1,000 data pages (3.91 MiB)" in finding.evidence[0]
     assert "large 1,000" in finding.evidence[1]
 
 
@@ -852,7 +852,7 @@ def test_remedies_for_relocations_fit_the_program_or_the_library(file: str, reme
 def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
     (finding,) = findings(relocated(400), relocated(300))
     assert finding.price == pytest.approx(0.1)
-    assert "300 → 400 pages" in finding.evidence[0]
+    assert "300 → 400 data pages" in finding.evidence[0]
     assert rules(relocated(1_000), relocated(950)) == []
 
 

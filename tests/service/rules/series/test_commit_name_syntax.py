@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.commit_name_syntax import MAX_STEPS, find_end_of_day, follow_steps, parse_revision
+from service.rules.series.commit_name_syntax import MAX_STEPS, follow_steps, parse_revision, parse_time_or_day
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,15 @@ def test_what_is_no_step_is_the_name(name: str, steps: list[str]) -> None:
 
 
 def test_a_day_lasts_until_its_end() -> None:
-    assert find_end_of_day("2026-11-20") == datetime(2026, 11, 21, tzinfo=UTC)
-    assert find_end_of_day("2026-11-20T10:00") == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert parse_time_or_day("2026-11-20") == datetime(2026, 11, 21, tzinfo=UTC)
+    assert parse_time_or_day("2026-11-20T10:00") == datetime(2026, 11, 20, 10, tzinfo=UTC)
     for text in ("2026", "main", "20261120", "2026-13-40", ""):
-        assert find_end_of_day(text) is None
+        assert parse_time_or_day(text) is None
 
 
 @given(st.text(max_size=20))
 def test_any_text_is_a_time_or_none(text: str) -> None:
-    moment = find_end_of_day(text)
+    moment = parse_time_or_day(text)
     assert moment is None or moment.tzinfo is UTC
 
 
@@ -85,4 +85,4 @@ def test_a_hostile_text_costs_neither_time_nor_memory() -> None:
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31"])
 def test_a_time_outside_of_the_calendar_names_no_commit(text: str) -> None:
-    assert find_end_of_day(text) is None
+    assert parse_time_or_day(text) is None

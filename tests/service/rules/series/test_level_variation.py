@@ -14,7 +14,7 @@ def test_a_zigzag_by_one_fault_on_a_young_level_is_explained() -> None:
         "The counts of the 5 runs at this level go back and forth: 4,100 (3 times) or 4,101 (2 times)."
     )
     assert "differ by at most 1;" in said
-    assert "until it has 12 runs, only a step that lasts longer is certain" in said
+    assert "until it has 12 runs, a step has to last longer to be certain" in said
     assert "is new" not in describe_level_variation([4100, 4101] * 6)
 
 

@@ -11,7 +11,7 @@ from runner.contract import Verdict
 from service.rules.series.branches import arrange_branches
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.point_order import Trend, arrange_trend
-from service.rules.series.proofs import Proof, apply_proofs, is_covered
+from service.rules.series.proofs import Proof, apply_proofs, are_changes_excluded
 from service.schemas.history import Cause
 from tests.service.rules.series.test_branches import graph
 from tests.service.rules.series.test_find_drifts import points
@@ -203,9 +203,9 @@ def test_pairs_in_one_environment_blame_a_commit_only_for_what_they_show(
 def test_a_stretch_is_covered_by_pairs_of_its_ends_or_beyond() -> None:
     trend = trend_of(1000, 1001, 1002, 1001)
     level = trend.path
-    assert is_covered(level[1], level[3], [proof(0, 3, 1000, 1000)], level)
-    assert not is_covered(level[0], level[3], [proof(0, 2, 1000, 1000)], level)
-    assert not is_covered(level[0], level[3], [proof(0, 3, 1000, 1001)], level)
+    assert are_changes_excluded(level[1], level[3], [proof(0, 3, 1000, 1000)], level)
+    assert not are_changes_excluded(level[0], level[3], [proof(0, 2, 1000, 1000)], level)
+    assert not are_changes_excluded(level[0], level[3], [proof(0, 3, 1000, 1001)], level)
 
 
 LEVELS = st.lists(st.integers(0, 40).map(lambda off: 1000 + off), min_size=3, max_size=20)
@@ -233,5 +233,5 @@ def test_pairs_refute_and_cover_what_they_exclude_only() -> None:
     assert settled(DOUBLED, coarse) == []
     assert settled(DOUBLED, replace(coarse, excluded=50_000)) == [drift], "a larger change than that of the runs"
     level = trend_of(1000, 1001, 1002, 1001).path
-    assert is_covered(level[0], level[3], [replace(proof(0, 3, 1000, 1000), excluded=10)], level)
-    assert not is_covered(level[0], level[3], [replace(proof(0, 3, 1000, 1000), excluded=100)], level)
+    assert are_changes_excluded(level[0], level[3], [replace(proof(0, 3, 1000, 1000), excluded=10)], level)
+    assert not are_changes_excluded(level[0], level[3], [replace(proof(0, 3, 1000, 1000), excluded=100)], level)

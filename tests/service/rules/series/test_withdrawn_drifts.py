@@ -67,7 +67,8 @@ def why(current: list[Drift], judged_points: list[PathPoint]) -> str:
 def test_each_reason_is_named() -> None:
     step = points(7, 7, 7, 7, 7, 9, 9, 9)
     assert why([doubtful(6)], step) == "The drift is in doubt again: 7 → 9: one more run decides."
-    assert why([], step[:5]) == "The run after the change was removed or is in quarantine, so it is no longer judged."
+    because = "because it was deleted or put in quarantine"
+    assert why([], step[:5]) == f"The run after the change is no longer judged, {because}."
     assert why([drift(8, id="new")], step).endswith("the change lies at commit r8 instead.")
     later = points(7, 7, 7, 7, 7, 9, 9, 9, 7, 7, 7)
     assert why([], later) == "Later runs contradict the drift: 3 runs after it, at 7. The level before the drift was 7."

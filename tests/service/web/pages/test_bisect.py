@@ -235,9 +235,9 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
     [
         ("subject", "nonsense", "There is no subject “nonsense”. The service knows copyd."),
         ("subject", "copid", "There is no subject “copid”. Did you mean copyd?"),
-        ("case", "copy_servise[mib=8]", "There is no case of copyd “copy_servise[mib=8]”. Did you mean copy_service["),
-        ("metric", "minor-fault", "“minor-fault”. Did you mean minor-faults"),
-        ("host", "lab-9", "“lab-9”. Did you mean lab-1"),
+        ("case", "copy_servise[mib=8]", "There is no case “copy_servise[mib=8]” of copyd. Did you mean copy_service["),
+        ("metric", "minor-fault", f"“minor-fault” of {history.CASE.name}. Did you mean minor-faults"),
+        ("host", "lab-9", f"“lab-9” that has measured {history.CASE.name}. Did you mean lab-1"),
         ("good", "v1.0", "There is no commit v1.0 of copyd. Enter a tag, a branch, a date such as 2026-11-20, or at"),
         ("bad", "feedfeed", "There is no commit feedfeed of copyd"),
         ("bad", history.commit(0), "Both ends are the same commit"),

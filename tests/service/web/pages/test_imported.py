@@ -62,7 +62,7 @@ def test_a_bisect_of_imported_results_is_refused_before_it_is_queued(client: Fla
     }
     answer = client.post("/bisects", data=form, headers=HERE)
     assert answer.status_code == 422
-    assert "were imported: no host can measure it again" in answer.text
+    assert "were imported, so no host can measure the case again" in answer.text
     assert client.get("/api/v1/jobs").json["total"] == 0
 
 
