@@ -57,8 +57,7 @@ def assess_exactness(
     if low == high and len(counts) >= _MIN_AGREEING:
         return Exactness(
             exact=True,
-            sentence=f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a "
-            "drift.",
+            sentence=f"{low:,} minor faults in each of {len(counts)} {executions}, so even one more fault is a drift.",
         )
     majority = find_majority(counts)
     if majority and majority[1] >= _MIN_AGREEING:

@@ -107,8 +107,9 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
     "redis-server": _REDIS_SERVER,
     "valkey-server": _REDIS_SERVER,
     "keydb-server": _REDIS_SERVER,
-    # As root, memcached insists on a user; for other users, the option has no effect.
-    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 8 -u root", "memcached"),
+    # As root, memcached insists on a user; for other users, the option has no effect. It stores nothing, and takes up
+    # to a second to end if it is not killed.
+    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 8 -u root", "memcached", stop_signal="SIGKILL"),
     "nginx": _KnownServer(
         _build_command_with_file(
             "daemon off; worker_processes 1; pid nginx.pid; error_log stderr; events {} http { access_log off; "
@@ -242,8 +243,9 @@ def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> L
         start = find_generator(name)
         if start:
             arguments = arguments.replace("{address}", address)
-            fill = start + load.fill.removeprefix(name) if load.fill else ""
-            return replace(load, command=f"{start} {arguments}", fill=fill)
+            # The command that fills the server with data starts the same generator.
+            fill_command = start + load.fill.removeprefix(name) if load.fill else ""
+            return replace(load, command=f"{start} {arguments}", fill=fill_command)
     return None
 
 

@@ -26,12 +26,12 @@ _DRIVER_HINT = (
     "and the driver; `faultwatch init FOLDER` then measures the driver and writes the CI file"
 )
 _ONE_TARGET_HINT = (
-    "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
-    "its program with --run"
+    "build a single target, for example with --build "
+    "\"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass its program with --run"
 )
 _NETWORK_HINT = (
-    "the build downloads files that this host cannot reach: give it access to the network, or keep the files in the "
-    "repository or on this host, and pass a build that uses them with --build"
+    "the build downloads files that this host cannot reach: give the host access to the network, or keep the files in "
+    "the repository or on this host, and use --build to pass a build command that uses them"
 )
 _MAX_REBUILD_SECONDS = 60
 """A build that takes longer is not repeated for a larger input."""

@@ -107,7 +107,7 @@ class SupervisedProcess:
             The supervisor could not execute the program.
         """
         has_ended = self.has_ended()
-        message = self._read_last_message() if has_ended else []
+        message = self._read_final_message() if has_ended else []
         # A supervisor whose channel is closed kills the remaining processes, and ends.
         if self._channel:
             self._channel.close()
@@ -125,8 +125,8 @@ class SupervisedProcess:
             case _ if has_ended:  # The process was the program itself, or the supervisor was killed.
                 self.status = code
 
-    def _read_last_message(self) -> list[str]:
-        """Return the words of the supervisor's last message; empty if there is none."""
+    def _read_final_message(self) -> list[str]:
+        """Return the words of the only message that the supervisor sends, before it ends; empty if there is none."""
         if self._channel is None:
             return []
         self._channel.setblocking(False)

@@ -20,7 +20,7 @@ _RULES = {
     FindingRule.STEP_BY_STEP: "A metric got worse by more than its budget, in steps that each stay within it.",
     FindingRule.JUDGE_CHANGED: "Head changes how it is measured or judged.",
     FindingRule.UNDECIDED: "A metric on which the verdict depends is missing on one side, or needs more runs.",
-    FindingRule.WITHIN_BUDGET: "A metric got worse, within its budget.",
+    FindingRule.WITHIN_BUDGET: "A metric got worse, but stayed within its budget.",
 }
 
 

@@ -26,7 +26,8 @@ class HostTrust(Struct, frozen=True):
                 f"doctor`)"
             )
         for setting in self.declared.list_mismatches(environment):
-            yield f"{setting.name} is declared as {setting.declared!r} but is {setting.actual or 'not set'!r}"
+            actual_text = repr(setting.actual) if setting.actual else "not set"
+            yield f"{setting.name} is declared as {setting.declared!r} but is {actual_text}"
         yield from self.remarks
 
 

@@ -35,7 +35,7 @@ from runner.subject.hardened_git import GitError
 from runner.subject.missing_packages import find_missing_dependency, name_missing_tool
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
+from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_network_hint, list_masked_cache_folders
 from runner.subject.session_tree_restorer import (
     TREE_FOLDER,
     UnreadableTree,
@@ -461,11 +461,15 @@ def run_build_command(
         Traces the file lookups of the build; None if they are not needed.
     clock
         Measures the time of the build for its time limit.
+    reveals_host
+        Whether a failure may name files and tools of this host; see :class:`Builder`.
 
     Raises
     ------
     BuildFailure
         The build failed for a reason that may be temporary.
+    FaultwatchError
+        The program of the command is not installed.
     """
     command = get_build_command(workload)
     if command is None:
@@ -521,11 +525,11 @@ def run_build_command(
     if not result.problem:
         return "", build
     if sandbox and not reveals_host:
-        hint = explain_missing_network(result.output)
+        hint = get_hidden_network_hint(result.output)
     else:
         hint = _find_hint(command, environment, sandbox, tree, result.output)
     # Outside of a sandbox, the build's own message about a missing network explains the failure, but is not a hint.
-    explanation = hint if hint or sandbox else _explain_missing_network(result.output)
+    explanation = hint if hint or sandbox else _quote_network_error(result.output)
     if not (explanation or result.timed_out):  # a build that exceeds its time limit has no error of its own
         explanation = find_first_error(build.log)
     failure = f"`{command_text}` {result.problem}{f': {explanation}' if explanation else ''}"
@@ -553,7 +557,7 @@ def _name_missing_part(log: str, tree: Path) -> str:
     return str(part) if part and (part.packages or part.update) else ""
 
 
-def _explain_missing_network(log: str) -> str:
+def _quote_network_error(log: str) -> str:
     """Return the network error in a build's log, and how CMake can work offline; empty if there is no such error."""
     line = hide_password(find_network_error(log))
     remedy = describe_offline_remedy(log)

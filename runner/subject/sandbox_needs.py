@@ -95,7 +95,7 @@ def _is_shown(folder: str, sandbox: Sandbox) -> bool:
     return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable_folders)
 
 
-def explain_missing_network(log: str) -> str:
+def get_hidden_network_hint(log: str) -> str:
     """Return why an untrusted build may have failed in its sandbox; empty if it did not try to use the network.
 
     The text is one of two fixed texts, chosen by the build's output, so it reveals nothing about this host. For the

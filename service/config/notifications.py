@@ -337,7 +337,7 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
         return NotificationSettings()
     except (OSError, ValueError) as error:
         raise ServiceError(
-            "The file cannot be read", f"{path} ({error})", "Make it readable for this user, and save it as UTF-8 text."
+            "The file cannot be read", f"{path} ({error})", "Make it readable by this user, and save it as UTF-8 text."
         ) from error
     try:
         content = tomllib.loads(text)

@@ -81,7 +81,9 @@ def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
     if culprit.proof is None:
         return f"{sentence}{doubt_sentence} Not proven."
     parent = _format_commit(culprit.parent)
-    proof_clause = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
+    proof_clause = (
+        f"{_PROOF_SENTENCES[culprit.proof.state]} by measurements interleaved with those of its parent {parent}"
+    )
     return f"{sentence}{doubt_sentence} {proof_clause}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
 
 

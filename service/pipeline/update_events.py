@@ -47,7 +47,7 @@ def update_events(database: Database, subjects: Collection[str] | None = None) -
 
 
 def have_drifts_changed(database: Database, subjects: Collection[str] | None = None) -> bool:
-    """Return whether the drifts of any subject have changed, among all subjects or the given ones."""
+    """Return whether the drifts of any of the subjects have changed since its events were updated; None means all."""
     return bool(_find_changed_subjects(database, subjects))
 
 

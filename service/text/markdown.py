@@ -47,10 +47,10 @@ def break_quick_actions(text: str) -> str:
     """Return a text in which no line is a quick action of GitLab: a command that begins with a slash.
 
     In a code block, such a line is only text, but versions of GitLab disagree on which lines belong to a code block.
-    With a space before the slash, the line is a command in no version. Fences inside a log get a space as well.
+    With a space before the slash, the line is a command in no version.
 
-    Forgejo has no quick actions, but bots may read them there. A log must never act with the rights of the service's
-    user.
+    Forgejo has no quick actions, but bots may read such lines as commands there. A log must never act with the rights
+    of the service's user.
     """
     return re.sub(r"(?m)^(?=/)", " ", text)
 

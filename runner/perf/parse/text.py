@@ -120,7 +120,7 @@ def _detect_decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
     """Return the locale's decimal point from the times at the end, which always have one and never grouped digits."""
     points = {re.sub("[0-9]", "", seconds) for _, seconds in footers.values()}
     if len(points) > 1:
-        raise next(iter(footers.values()))[0].make_error("the times at the end use different decimal points")
+        raise next(iter(footers.values()))[0].make_error("the times at the end use different decimal separators")
     return points.pop()
 
 
@@ -214,7 +214,7 @@ def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
     metric = _parse_metric(line, match["metric"] or "", decimal_point)
     running_percent = parse_percent(line, match["running"]) if match["running"] else None
     if running_percent is not None and decimal_point not in match["running"]:
-        raise line.make_error("the percentage and the times at the end use different decimal points")
+        raise line.make_error("the percentage and the times at the end use different decimal separators")
     return Row(line, match["event"], name, count, running_percent, runtime=None, metric=metric)
 
 

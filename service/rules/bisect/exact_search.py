@@ -171,7 +171,8 @@ class _Gap:
 def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded_commits: Collection[str]) -> list[str]:
     """Return up to ``max_commits`` commits inside the gaps, without the excluded ones.
 
-    One after the other, each commit is given to the gap whose parts are largest at that point.
+    Excluded are commits that are measured already or requested in this step; they divide a gap like chosen ones. One
+    after the other, each commit is given to the gap whose parts are largest at that point.
     """
     gaps = list(gaps)
     n_open = [sum(commit not in excluded_commits for commit in gap.n_tested_by_commit) for gap in gaps]

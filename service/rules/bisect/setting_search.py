@@ -205,7 +205,11 @@ def _find_minimal(settings: Sequence[str], carries_difference: _CarriesDifferenc
 def _find_next_necessary(
     necessary_names: frozenset[str], remaining_names: Sequence[str], carries_difference: _CarriesDifference
 ) -> tuple[frozenset[str], Sequence[str]]:
-    """Return the necessary settings including the next one, and the remaining settings before it in the order."""
+    """Return the necessary settings including the next one, and the remaining settings before it in the order.
+
+    The caller has checked that the necessary settings together with all remaining ones carry the difference, and that
+    they are not known to carry it alone.
+    """
     low, high = 0, len(remaining_names)
     # The first `low` remaining settings do not carry the difference; the first `high` do. Test the measurable prefix
     # nearest to the middle.

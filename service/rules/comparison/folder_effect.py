@@ -68,7 +68,10 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
                 f"{_format_differences(base_in_head_folder.differences)}."
             )
         case "unknown":
-            sentence = f"{verdict.sentence} Base's count in head's folder does not explain the difference."
+            sentence = (
+                f"{verdict.sentence} Base was also built and run in head's folder, but its count there does not "
+                "explain the difference."
+            )
     return verdict.model_copy(update={"sentence": sentence})
 
 

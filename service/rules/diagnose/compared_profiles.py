@@ -127,7 +127,7 @@ def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
     """
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
-    return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds
+    return longer.fault_cost_share - shorter.fault_cost_share * shorter.cpu_seconds / longer.cpu_seconds
 
 
 def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def _is_fault_storm(facts: Facts) -> bool:
     if (
         profile.processes < 2
         or readings_alone is None
-        or facts.fault_cost < MIN_STORM_SHARE
+        or facts.fault_cost_share < MIN_STORM_SHARE
         or facts.program_share < MIN_STORM_SHARE
     ):
         return False
@@ -124,7 +124,8 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
         f"each of {facts.profile.processes} processes{processors_clause} has {facts.faults:,} faults, "
         "as many as one process alone; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
-        f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_format_system_share(facts)}",
+        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults; "
+        f"the system share is {_format_system_share(facts)}",
         *facts.top_function,
     )
 
@@ -133,7 +134,7 @@ FIRST_TOUCH_STORM = Rule(
     name="first-touch-storm",
     title="Processes touch new memory at the same time",
     condition=_is_fault_storm,
-    max_saving=lambda facts: facts.program_share * facts.fault_cost + facts.memory_call_share,
+    max_saving=lambda facts: facts.program_share * facts.fault_cost_share + facts.memory_call_share,
     evidence=_describe_storm,
     remedies=lambda _: (
         Remedy(text="allocate the memory once, before the loop or statically, and keep it"),
@@ -167,7 +168,7 @@ def _estimate_first_use_saving(facts: Facts) -> float:
     area = facts.largest_area
     if area is None or not facts.faults:
         return 0.0
-    return facts.fault_cost * min(1.0, area.faults / facts.faults)
+    return facts.fault_cost_share * min(1.0, area.faults / facts.faults)
 
 
 def _describe_first_use(facts: Facts) -> tuple[str, ...]:
@@ -177,7 +178,7 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
-        f"{facts.fault_cost:.0%} of the CPU time goes into faults, in the middle of the work",
+        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults, in the middle of the work",
         *facts.top_function,
     )
 

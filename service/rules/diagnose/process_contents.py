@@ -76,7 +76,7 @@ def list_mapped_files(profile: Profile) -> frozenset[str]:
 
 
 def _knows_files(profile: Profile) -> bool:
-    """Return whether the profile contains the names of the touched files."""
+    """Return whether the profile contains the names of the touched files, which the kinds of its faults contain."""
     return profile.anatomy is not None and bool(profile.anatomy.kinds)
 
 

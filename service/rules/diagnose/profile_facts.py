@@ -63,7 +63,7 @@ class Facts:
         Faults of the first process, within the scope of the profile.
     timed
         Whether enough CPU time was recorded to know the costs; if not, the costs are zero.
-    fault_cost
+    fault_cost_share
         Share of the CPU time spent in faults.
     call_costs
         Share of the CPU time spent in each system call that takes memory or gives it back, without faults in the call.
@@ -83,7 +83,7 @@ class Facts:
     anatomy: Anatomy
     faults: int
     timed: bool
-    fault_cost: float
+    fault_cost_share: float
     lock_wait: float
     storage_wait: float
     fault_storage_wait: float
@@ -99,12 +99,14 @@ class Facts:
         """Extract the facts of a profile, and of the earlier profile if there is one."""
         anatomy = profile.anatomy or _EMPTY
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
-        fault_cost = 0.0
+        fault_cost_share = 0.0
         call_costs: dict[str, float] = {}
         if timed and profile.on_cpu:
-            fault_cost, call_costs = _compute_cost_shares(profile, profile.on_cpu)
+            fault_cost_share, call_costs = _compute_cost_shares(profile, profile.on_cpu)
         if timed and not _may_show_kernel(profile):
-            fault_cost = compute_system_share(profile)  # no stack shows the kernel: an upper bound of the faults' cost
+            fault_cost_share = compute_system_share(
+                profile
+            )  # no stack shows the kernel: an upper bound of the faults' cost
         lock_frames = _find_frames(profile, _LOCK_FUNCTION)
         memory_call_frames = _find_frames(profile, _MEMORY_CALLS)
         storage_frames = _find_frames(profile, _STORAGE_FUNCTION)
@@ -114,7 +116,7 @@ class Facts:
             anatomy=anatomy,
             faults=anatomy.counted,
             timed=timed,
-            fault_cost=fault_cost,
+            fault_cost_share=fault_cost_share,
             lock_wait=_sum_waits(profile.off_cpu, lock_frames, memory_call_frames),
             storage_wait=_sum_waits(profile.off_cpu, storage_frames),
             fault_storage_wait=_sum_waits(profile.off_cpu, storage_frames, fault_frames),
@@ -166,9 +168,9 @@ class Facts:
     @property
     def seconds_per_fault(self) -> float | None:
         """Mean CPU time of a fault; None if it was not measured."""
-        if not self.timed or not self.faults or not self.fault_cost:
+        if not self.timed or not self.faults or not self.fault_cost_share:
             return None
-        return self.fault_cost * self.cpu_seconds / self.faults
+        return self.fault_cost_share * self.cpu_seconds / self.faults
 
     @property
     def idle_share(self) -> float:
@@ -201,7 +203,7 @@ class Facts:
 
     def estimate_cost(self, faults: int) -> float:
         """Return the share of the CPU time that a number of faults take, at the mean cost of a fault."""
-        return self.fault_cost * faults / self.faults if self.faults else 0.0
+        return self.fault_cost_share * faults / self.faults if self.faults else 0.0
 
     @property
     def program_share(self) -> float:
@@ -297,7 +299,7 @@ class Facts:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
         if self.timed:
             yield (
-                f"{self.fault_cost:.0%} of the CPU time goes into faults, "
+                f"{self.fault_cost_share:.0%} of the CPU time goes into faults, "
                 f"{self.memory_call_share:.0%} into mapping and unmapping"
             )
         else:

@@ -68,7 +68,7 @@ def _estimate_kept_pages_saving(facts: Facts) -> float:
     The calls count at most as much as the faults, because they also return pages that nobody touches again, and those
     of a collector also map new memory.
     """
-    faults = _compute_refault_share(facts) * facts.fault_cost
+    faults = _compute_refault_share(facts) * facts.fault_cost_share
     return faults + min(faults, facts.sum_costs(*_list_returning_calls(facts)))
 
 
@@ -122,7 +122,7 @@ def _compute_buffer_cost(facts: Facts) -> float:
     If there is a collector, only the calls of brk are malloc's; the collector makes the others.
     """
     calls = ("brk",) if _is_heap_collected(facts) else _MAPPING_CALLS
-    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*calls)
+    return _compute_remapped_share(facts) * facts.fault_cost_share + facts.sum_costs(*calls)
 
 
 def _has_temporary_buffers(facts: Facts) -> bool:

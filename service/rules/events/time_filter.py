@@ -37,7 +37,7 @@ def parse_since(text: str, now: datetime) -> datetime:
         moment = datetime.fromisoformat(text.strip())
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is not a date: write 2026-11-20, friday, 7d or all") from None
+        raise ValueError(f"{text!r} is not a date: write 2026-11-20, friday or 7d") from None
 
 
 def describe_since(text: str) -> str:

@@ -150,7 +150,7 @@ def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drif
     """Return the drift with a single candidate that takes the fewest runs to prove; None if there is none.
 
     A single candidate is not yet proven, because other changes on the host between the two runs may have moved the
-    level. Measuring it interleaved with its parent proves it.
+    level. Measuring it interleaved with its parent proves it. Suspected drifts are for :func:`choose_drift_to_settle`.
     """
     single_candidate_drifts = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]
     return _choose_cheapest(

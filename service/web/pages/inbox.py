@@ -322,7 +322,8 @@ def _parse_moment(name: str, text: str, now: datetime) -> datetime:
     try:
         return time_filter.parse_since(text, now)
     except ValueError as error:
-        raise make_unprocessable(name, str(error)) from error
+        # Only the time since which events are listed may be left open.
+        raise make_unprocessable(name, f"{error}, or all" if name == "since" else str(error)) from error
 
 
 def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:

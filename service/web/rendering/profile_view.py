@@ -78,7 +78,7 @@ class ProfileView:
 
     @cached_property
     def tallies(self) -> list[Tally]:
-        """The anatomy's tables, each with its sum."""
+        """Tables of the faults by each of their properties, before and after, each table with its sum."""
         if self.after.anatomy is None:
             return []
         anatomy_before = self.before.anatomy if self.before else None

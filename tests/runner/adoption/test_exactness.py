@@ -10,7 +10,7 @@ from runner.adoption.exactness import assess_exactness
 @pytest.mark.parametrize(
     ("counts", "exact", "words"),
     [
-        ([87, 87, 87], True, "87 minor faults in each of 3 executions, so one more fault is already a drift"),
+        ([87, 87, 87], True, "87 minor faults in each of 3 executions, so even one more fault is a drift"),
         ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 overall"),
         ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies without a code change"),
     ],

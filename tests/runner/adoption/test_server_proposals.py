@@ -75,6 +75,7 @@ def test_without_a_load_generator_a_known_server_is_told() -> None:
     assert list_example_lines(run)[2:] == [
         "# [server]",
         '# command = "./memcached -l 127.0.0.1 -p {port} -t 1 -m 8 -u root"',
+        '# stop_signal = "SIGKILL"',
         "# [load]",
         '# command = "LOAD_GENERATOR {port}"',
         "# operations = 1000",

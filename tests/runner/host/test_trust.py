@@ -32,7 +32,7 @@ def test_people_are_told_what_is_against_a_host() -> None:
     assert list(against.list_warnings(HELD)) == [
         "this host counts incorrectly, so nothing will be judged: anonymous: 5, then 5, then 5 faults counted, "
         "1,009 expected (run `faultwatch doctor`)",
-        "ksm.run is declared as '0' but is 'not set'",
+        "ksm.run is declared as '0' but is not set",
         "vm.swappiness is declared as '1' but is '60'",
         "a remark",
     ]

@@ -392,7 +392,7 @@ def test_the_kernels_functions_are_known_on_each_architecture(faulting: str, unm
     frames = tuple(Frame(function=name) for name in ("main", faulting, unmapping))
     on_cpu = stacks(StackKind.ON_CPU, {(0,): 500, (0, 1): 300, (0, 2): 200})
     facts = Facts.from_profile(profile(anatomy({Touch.FIRST: 100}), frames=frames, on_cpu=on_cpu, off_cpu=None))
-    assert (facts.fault_cost, facts.call_costs) == (0.3, {"munmap": 0.2})
+    assert (facts.fault_cost_share, facts.call_costs) == (0.3, {"munmap": 0.2})
 
 
 @pytest.mark.parametrize("value", ["0", "9" * 400, "9" * 4_000])

@@ -101,11 +101,11 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
     ("query", "problem"),
     [
         ("sort=age", "sort: must be one of importance, size, price, found, committed"),
-        ("since=yesterday", "is not a date: write 2026-11-20, friday, 7d or all"),
+        ("since=yesterday", "is not a date: write 2026-11-20, friday or 7d, or all"),
         ("direction=up", "direction: must be one of regression, improvement"),
         ("state=lost", "state: must be one of open, new"),
         ("cause=weather", "cause: must be one of commit, config, both, unknown"),
-        ("committed=soon", "is not a date: write 2026-11-20, friday, 7d or all"),
+        ("committed=soon", "is not a date: write 2026-11-20, friday or 7d"),
         ("metric=weather", "metric: must be the name of a metric, such as minor-faults"),
         ("series=many", "series: must be a number from 1 to 1,000,000"),
         (f"series=0000000001{'9' * 30}", "series: must be a number from 1 to 1,000,000"),
