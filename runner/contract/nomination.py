@@ -23,7 +23,7 @@ class Nomination(Strict):
     likely: bool
     """Whether the change is more likely than not. Other nominations are worth a comparison if time permits."""
     proven: bool = False
-    """Whether pairs of the two revisions have shown the change, so that only the commit between them is unknown."""
+    """Whether interleaved pairs have shown the change, so that only its commit between the two is unknown."""
 
 
 class Power(Strict):

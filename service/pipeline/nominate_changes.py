@@ -110,15 +110,14 @@ def _list_unproven_drifts(
     certain only from its runs is also worth a comparison, because pairs prove that the commit caused it and not the
     host. A certain drift of a count that repeats needs no comparison.
     """
-    verdicts = {(proof.base, proof.head): proof.verdict for proof in known_proofs}
+    compared_commits = {(proof.base, proof.head) for proof in known_proofs}
     for drift in drifts:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
             continue  # pairs compare two commits in one environment
         is_likely = drift.evidence.wants_rerun or len(drift.candidates) > 1
         is_certain_by_runs = drift.evidence.standing is Standing.CERTAIN and drift.rule not in REPEATING_RULES
-        verdict = verdicts.get((drift.good, drift.bad))
-        if is_likely or (is_certain_by_runs and verdict is None):
-            is_proven = verdict is Verdict.CHANGED and not drift.evidence.wants_rerun
+        if is_likely or (is_certain_by_runs and (drift.good, drift.bad) not in compared_commits):
+            is_proven = drift.evidence.standing is Standing.PROVEN
             yield _build_ranked_nomination(
                 head, drift.good, drift.bad, drift.before, drift.after, likely=is_likely, proven=is_proven
             )

@@ -314,16 +314,15 @@ def _find_start(since: str, visit: Visit | None, now: datetime) -> datetime | No
         return None
     if since == VISIT:
         return visit.since if visit else None
-    return _parse_moment("since", since, now)
+    return _parse_moment("since", since, now, f", or {ALL}")
 
 
-def _parse_moment(name: str, text: str, now: datetime) -> datetime:
-    """Return the time that the text of a parameter names; refuse an invalid text."""
+def _parse_moment(name: str, text: str, now: datetime, further_advice: str = "") -> datetime:
+    """Return the time that the text of a parameter names; refuse an invalid text, and say what else to write."""
     try:
         return time_filter.parse_since(text, now)
     except ValueError as error:
-        # Only the time since which events are listed may be left open.
-        raise make_unprocessable(name, f"{error}, or all" if name == "since" else str(error)) from error
+        raise make_unprocessable(name, f"{error}{further_advice}") from error
 
 
 def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
