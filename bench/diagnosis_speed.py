@@ -21,9 +21,7 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
         service = Service(Path(folder, "home"))
         try:
             began, used = time.monotonic(), _cpu()
-            collector = Collector.for_trial(
-                trial, choose_call_graph(trial.program), profiling.permissions, profiling.cleanup
-            )
+            collector = Collector.for_trial(trial, choose_call_graph(trial.program), profiling)
             _, pending_anatomy = collector.record_faults(expected)
             pending_faults = collector.record_fault_stacks(expected, expected.faults)
             (anatomy, census), faults = pending_anatomy.result(), pending_faults.result()

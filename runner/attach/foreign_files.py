@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from runner.attach.live_program import LiveProgram
 from runner.execution.confined_readers import build_reader_prefix
-from runner.profile.source_lines import SourceLine, find_source_lines
+from runner.profile.source_lines import SourceLine, SourceLineCache, find_source_lines
 from runner.profile.stack_folding import FindLines
 
 _FOLDER = "/mnt"
@@ -54,7 +54,7 @@ def make_file_view(program: LiveProgram) -> FileView:
     """Return how tools can read the files of a program."""
     sandbox_prefix = build_reader_prefix(sandbox=None)
     if not program.has_own_files:
-        return FileView(sandbox_prefix, partial(find_source_lines, sandbox_prefix=sandbox_prefix))
+        return FileView(sandbox_prefix, partial(SourceLineCache().find, sandbox_prefix=sandbox_prefix))
     if os.geteuid() != 0 or not Path(program.root).exists():
         # This host's files with the same paths would give wrong names, so perf gets a folder that does not exist.
         return FileView(

@@ -46,7 +46,7 @@ from runner.profile.python_lines import PythonLineRecorder, executes_python
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
 from runner.profile.script_parser import Event
-from runner.profile.source_lines import find_source_lines
+from runner.profile.source_lines import SourceLineCache
 from runner.profile.stack_folding import (
     FrameTable,
     WeightedStacks,
@@ -103,19 +103,17 @@ class Collector(Struct):
     without_callers: list[StackKind] = field(default_factory=list)
 
     @classmethod
-    def for_trial(
-        cls,
-        trial: Trial,
-        call_graph: CallGraph,
-        permissions: RecordingPermissions,
-        cleanup: ExitStack,
-    ) -> "Collector":
+    def for_trial(cls, trial: Trial, call_graph: CallGraph, profiling: "Profiling") -> "Collector":
         """Return a new, empty collector for the profile of a trial."""
-        scratch = cleanup.enter_context(make_scratch_folder())
-        reader = cleanup.enter_context(ThreadPoolExecutor(1, "profile-reader", initializer=_lower_thread_priority))
+        scratch = profiling.cleanup.enter_context(make_scratch_folder())
+        reader = profiling.cleanup.enter_context(
+            ThreadPoolExecutor(1, "profile-reader", initializer=_lower_thread_priority)
+        )
         sandbox_prefix = build_reader_prefix(trial.sandbox, scratch, trial.tree)
-        frame_table = FrameTable(partial(find_source_lines, sandbox_prefix=sandbox_prefix))
-        return cls(trial, call_graph, permissions, scratch, sandbox_prefix, frame_table, reader, cleanup)
+        frame_table = FrameTable(partial(profiling.source_lines.find, sandbox_prefix=sandbox_prefix))
+        return cls(
+            trial, call_graph, profiling.permissions, scratch, sandbox_prefix, frame_table, reader, profiling.cleanup
+        )
 
     def record_faults(self, expected: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
         """Record faults with their addresses in one execution; return its sample, and a future of what was recorded.
@@ -302,6 +300,7 @@ class Profiling(Struct, frozen=True):
 
     permissions: RecordingPermissions
     cleanup: ExitStack
+    source_lines: SourceLineCache = field(default_factory=SourceLineCache)
 
     def record_case(
         self,
@@ -346,7 +345,7 @@ class Profiling(Struct, frozen=True):
             chosen_graph = call_graph
         else:
             chosen_graph, unwinding_remarks = choose_unwinding(trial)
-        collector = Collector.for_trial(trial, chosen_graph, self.permissions, self.cleanup)
+        collector = Collector.for_trial(trial, chosen_graph, self)
         collector.remarks += (*unwinding_remarks, *self.permissions.remarks)
         progress("recording faults")
         recorded_sample, pending_anatomy = collector.record_faults(expected)
