@@ -33,7 +33,7 @@ _METRICS = (
         "lower",
         True,
         "Page faults that waited for storage: pages of a file or of swap that were not in memory. Exact only in a "
-        "declared page-cache state; one discarded run warms the cache first.",
+        "declared page-cache state; one discarded execution warms the cache first.",
         column="major\nfaults",
     ),
     Metric(
