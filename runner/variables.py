@@ -64,7 +64,7 @@ VARIABLES = (
     ),
     Variable(
         "FAULTWATCH_EXPLAIN",
-        "Whether a gate or a comparison says why a case got worse: profiles of both sides, and measured remedies.",
+        "Whether a gate or a comparison says why a case got worse, by profiling both sides and measuring remedies.",
         "`1` for `gate`, `0` for `compare`",
         "`0` or `1`",
     ),
@@ -90,8 +90,8 @@ VARIABLES = (
 
 VARIABLES_FOR_PROGRAMS = (
     Variable("FAULTWATCH_PADDING", "Padding that gives the environment the same length in each run.", ""),
-    Variable("FAULTWATCH_CONTROL_FD", "The descriptor of perf's control pipe, for a region of interest.", ""),
-    Variable("FAULTWATCH_ACK_FD", "The descriptor of the pipe in which perf acknowledges.", ""),
+    Variable("FAULTWATCH_CONTROL_FD", "The file descriptor of perf's control pipe, for a region of interest.", ""),
+    Variable("FAULTWATCH_ACK_FD", "The file descriptor of the pipe on which perf acknowledges commands.", ""),
 )
 """The variables that the runner sets for the measured program."""
 

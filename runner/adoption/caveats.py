@@ -37,7 +37,7 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     run = tried.run
     if run.file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
-        fewer = f"{added} fewer faults" if added > 0 else "no fewer faults"
+        fewer = f"only {added} fewer faults" if added > 0 else "no fewer faults"
         return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
     # A shell, and what it starts before the program, takes as many faults as another start.
     n_starts = 1 + run.command.startswith("sh -c ") + run.command.count("&& mkdir ")

@@ -253,8 +253,8 @@ def list_example_lines(run: RunProposal) -> list[str]:
     """Return example tables for a server that init cannot load, as comments for the workload file."""
     lines = format_server(run, _make_example_load(run))
     heading = (
-        f"# {run.program} is a server. Replace `command` in [run] with these tables, with a load generator and the",
-        f"# operations of one execution of it: {HOW_TO}",
+        f"# {run.program} is a server. Replace `command` in [run] with these tables, and fill in a load generator and",
+        f"# the number of operations that one execution of it performs: {HOW_TO}",
     )
     return [*heading, *(f"# {line}" for line in lines if line)]
 

@@ -60,7 +60,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
     if level is not None and level >= _FORBIDDEN_LEVEL and not observer.may_record:
         raise FaultwatchError(
             f"kernel.perf_event_paranoid is {level}: ordinary users may not record anything",
-            "`sudo sysctl kernel.perf_event_paranoid=1` allows it, or run the command with sudo",
+            "allow it with `sudo sysctl kernel.perf_event_paranoid=1`, or run the command with sudo",
         )
 
 
@@ -70,7 +70,7 @@ def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list
     if not permissions.kernel:
         limits.append(
             "faults within system calls, the kernel's functions and waiting threads are not recorded, so the cost of "
-            "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or run the command with sudo"
+            "faults is unknown: allow it with `sudo sysctl kernel.perf_event_paranoid=1`, or run the command with sudo"
         )
     if not permissions.tracepoints:
         remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if is_root else "run the command with sudo"

@@ -13,8 +13,8 @@ _MAX_FILES = 3
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
     "java": (
-        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names for perf; -XX:+PreserveFramePointer adds "
-        "the callers at the next start"
+        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names for perf; to see the callers too, start it "
+        "with -XX:+PreserveFramePointer"
     ),
     "node": "start it with `node --perf-basic-prof-only-functions`, which writes the names for perf",
     "dotnet": "start it with DOTNET_PerfMapEnabled=1, which writes the names for perf",
@@ -40,11 +40,11 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         start = f"{100 * shares[module]:.0f} % of the stacks pass through "
         if not module:
             hint = _RUNTIME_HINTS.get(program.runtime, "if its runtime can write a map for perf, let it do so")
-            yield f"{start}code generated at run time, without names: {hint.format(pid=program.process.pid)}"
+            yield f"{start}code that was generated at run time and has no names: {hint.format(pid=program.process.pid)}"
             continue
         if module.endswith(DELETED_SUFFIX):
             yield (
-                f"{start}functions of {module.removesuffix(DELETED_SUFFIX)} without names, because it was replaced or "
+                f"{start}functions without names, because {module.removesuffix(DELETED_SUFFIX)} was replaced or "
                 "removed since the process started: restart the process"
             )
             continue
@@ -53,7 +53,7 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         if program.has_own_files:
             remedy = "keep its symbols in the image, or install its debug package there"
         remedy = remedy or "build it without `strip`"
-        yield f"{start}functions of {module} without names, because it is stripped: {remedy}"
+        yield f"{start}functions without names, because {module} is stripped: {remedy}"
 
 
 def compute_unknown_shares(profile: Profile) -> dict[str, float]:

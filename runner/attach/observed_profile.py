@@ -329,12 +329,17 @@ def _build_census(calls: Iterable[Traced]) -> Census:
 
 def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
     """Return how many faults the tables are based on, and whether faults are missing because perf missed threads."""
-    part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {timed_recording.seconds:.1f} s"
+    recorded = f"{anatomy.recorded:,}"
+    missing_clause = ""
     # All faults should be recorded. If they are fewer than half of those that the kernel counted, threads are missing.
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
-        part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
-    n_faults = f"{interval.used_figures.faults:,}"
-    return f"{part}; the memory, touch and place tables are scaled to the {n_faults} faults of the whole time"
+        recorded += f" of {timed_recording.used_figures.faults:,}"
+        missing_clause = ", without those of threads that perf could not attach to"
+    return (
+        f"{recorded} faults were recorded with their addresses in {timed_recording.seconds:.1f} s{missing_clause}; the "
+        f"memory, touch and place tables are scaled to the {interval.used_figures.faults:,} faults of the whole "
+        "observation"
+    )
 
 
 def _describe_calls(timed_recording: TimedRecording, interval: Interval) -> str:

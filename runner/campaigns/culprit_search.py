@@ -61,7 +61,8 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     revisions = repository.list_revisions(f"{good}..{bad}", first_parent=False)
     if repository.find_merge_bases(good, bad) != (good_revision.commit,):
         raise FaultwatchError(
-            f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
+            f"{bad} does not descend from {good}",
+            f"use the commit that `git merge-base {good} {bad}` prints as the good end",
         )
     return good_revision, revisions
 

@@ -115,7 +115,7 @@ def explain_regression(
     best_remedy, remark = None, ""
     for remedy in _list_applicable_remedies(diagnosis.findings):
         if time.monotonic() >= deadline:
-            remark = "no time was left to measure every remedy"
+            remark = "there was not enough time to measure every remedy"
             break
         progress(f"measuring a remedy: {remedy.text}")
         measured_remedy = _measure_remedy(regressed_case, remedy, judge.compare, deadline)

@@ -65,7 +65,7 @@ class Percent(click.ParamType[float]):
         default="30s",
         show_default=True,
         metavar="TIME",
-        help="How long to observe, such as 90s or 5m. Ctrl-C ends it early, with the results so far.",
+        help="How long to observe, such as 90s or 5m. Ctrl-C stops early and shows the results so far.",
     ),
     click.option(
         "--most-overhead",

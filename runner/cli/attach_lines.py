@@ -69,8 +69,8 @@ def describe_outcome(outcome: Outcome) -> list[str]:
         f"{interval.used_figures.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel"
         f"{describe_growth(interval)}.",
         f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
-        f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
-        "host's processors for perf and this command.",
+        f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time; perf and this command used "
+        f"{100 * outcome.own_share:.2f} % of the host's processors.",
     ]
 
 
@@ -89,17 +89,19 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
     budget = recordings.budget
     parts = []
     if recordings.addresses:
-        parts.append(f"each fault with its address for {recordings.addresses.seconds:.1f} of {seconds:.0f} s")
+        parts.append(f"each fault with its address, for {recordings.addresses.seconds:.1f} of {seconds:.0f} s")
     if recordings.sampled_recording and budget:
-        parts.append(f"one in {budget.sampled_period:,} for {recordings.sampled_recording.seconds:.1f} s")
+        parts.append(
+            f"one fault in {budget.sampled_period:,} with its address, for {recordings.sampled_recording.seconds:.1f} s"
+        )
     if recordings.stacks and budget:
         parts.append(
-            f"{_describe_period(budget.fault_period)} and CPU time every {budget.clock_period / 1e6:.1f} ms with their "
-            f"stacks for {recordings.stacks.seconds:.1f} s"
+            f"the stacks of {_describe_period(budget.fault_period)} and of every {budget.clock_period / 1e6:.1f} ms of "
+            f"CPU time, for {recordings.stacks.seconds:.1f} s"
         )
     if recordings.switches:
-        parts.append(f"waiting threads for {recordings.switches.seconds:.1f} s")
-    return ", ".join(parts) or "nothing"
+        parts.append(f"waiting threads, for {recordings.switches.seconds:.1f} s")
+    return "; ".join(parts) or "nothing"
 
 
 def _describe_period(period: int) -> str:

@@ -23,7 +23,7 @@ COMMANDS = {
     "attach": "Observe a running process, and say where its page faults come from.",
     "bisect": "Find the commits of a range that moved a metric.",
     "compare": "Measure two revisions interleaved and report what changed.",
-    "completion": "Print the shell completion for commands, options and workloads.",
+    "completion": "Print a shell completion script for commands, options and workloads.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Show what prevents or distorts measurements on this host, and how to fix it.",
     "env": "Show every setting of this host that can move a fault count.",

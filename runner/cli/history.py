@@ -65,7 +65,7 @@ _MAX_CHARTS = 3
         "--build-jobs",
         type=click.IntRange(1, 256),
         metavar="N",
-        help="Number of revisions to build at once; they pause while a program is measured. Default: one for each "
+        help="Number of revisions to build at once; builds pause while a program is measured. Default: one for each "
         "processor.",
     ),
     again_option,
@@ -74,8 +74,8 @@ _MAX_CHARTS = 3
         is_flag=True,
         help=(
             "Build and measure every revision. By default, a revision is not built if it changes only files that the "
-            "last build did not read, and not measured if its program finds the same files; every twentieth of these "
-            "revisions is measured to check the host."
+            "last build did not read, and not measured if its program finds the same files as before; every twentieth "
+            "of these revisions is measured to check the host."
         ),
     ),
     click.option(
@@ -86,7 +86,7 @@ _MAX_CHARTS = 3
         help="Time for proofs, such as 90s or 10m. A proof measures the two commits of a likely change interleaved. "
         "Default: a tenth of the command's time, but at least two minutes, and enough for the first pairs.",
     ),
-    click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),
+    click.option("--no-prove", is_flag=True, help="Skip the proofs; likely changes remain unconfirmed."),
     click.option(
         "--store",
         "store_location",

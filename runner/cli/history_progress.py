@@ -156,7 +156,7 @@ class ProgressBar:
             time_left = self._format_time_left()
             if time_left:
                 self._console.print(
-                    f"  {time_left}, not counting reruns of an uncertain level", highlight=False, soft_wrap=True
+                    f"  {time_left}, not counting reruns to confirm level changes", highlight=False, soft_wrap=True
                 )
 
     def _add_unplanned(self, executions: int) -> None:

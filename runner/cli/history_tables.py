@@ -42,7 +42,7 @@ def show_history(
     """
     # Print how many runs there are.
     console = Console()
-    reused_clause = f"{summary.n_reused} reused from a run with the same bytes, " if summary.n_reused else ""
+    reused_clause = f"{summary.n_reused} reused from a run of a byte-identical program, " if summary.n_reused else ""
     stored_failures_clause = f" (of which {summary.n_stored_failures} failed)" if summary.n_stored_failures else ""
     console.print(
         f"{format_count(summary.revisions, 'revision')}: {summary.n_measured} measured, {reused_clause}"
@@ -57,8 +57,8 @@ def show_history(
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
             "[yellow]The program found the same files as in an earlier run, but its count differs: "
-            f"{escape_text(sentence)}.[/]\nThe measured count is judged, and from this revision on, no count of this "
-            "case was reused.",
+            f"{escape_text(sentence)}.[/]\nThe measured count is judged; from this revision on, no counts of this "
+            "case were reused.",
             highlight=False,
             soft_wrap=True,
         )
@@ -251,7 +251,7 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
         place = f"between {before} and {after}" if before != after else f"at {after}"
         lines = [f"  {cause}  {place}"]
         if is_suspected:
-            lines.append("    runs of the next commits will decide")
+            lines.append("    runs of later commits will confirm or refute it")
         return lines
     # The cause is a single commit.
     if len(candidates) < 2 and candidates_known:
@@ -260,7 +260,7 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
         lines = [f"  {cause}  {prefix}{commit} {drift['title']}".rstrip()]
         if is_suspected:
             command = target.suggest("compare", f"{good}..{bad}", drift["case"])
-            lines.append(f"    `{command}` decides")
+            lines.append(f"    `{command}` proves or refutes it")
         return lines
     # The cause is one of several commits.
     if candidates_known:
@@ -269,5 +269,5 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
         candidate_text = f"{bad} or a commit before it"
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
-    purpose = "decides, and names the commit" if is_suspected else "names the commit"
+    purpose = "proves or refutes it, and names the commit" if is_suspected else "names the commit"
     return [f"  {cause}  {candidate_text}", f"    `{command}` {purpose}"]

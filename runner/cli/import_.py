@@ -50,8 +50,8 @@ _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
         "--columns",
         default="",
         metavar="NAME=COLUMN,…",
-        help="What the columns of a CSV file contain: NAME is revision, case, started_at, host, subject, a metric or a "
-        "setting.",
+        help="What the columns of a CSV file contain: NAME is revision, case, started_at, host or subject, or the name "
+        "of a metric or a setting.",
     ),
     click.option(
         "--repo", default="", metavar="PATH|URL", help="The repository that determines the order of the revisions."

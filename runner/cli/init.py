@@ -73,15 +73,15 @@ _MISSING_MODULE_REMARK = (
     "install {1}` to `command` in [build] of workload.toml, and make it the `command` in [run]"
 )
 _SERVER_REMARK = (
-    "{}. To measure it under load, replace `command` in [run] with the tables at the end of workload.toml, with a load "
-    "generator or a script: {}"
+    "{}. To measure it under load, replace `command` in [run] with the tables at the end of workload.toml, and fill in "
+    "a load generator or a script: {}"
 )
 _FIXED_PORT_REMARK = (
     "`{}` always listens on the same port, so two instances of it cannot run at the same time, and another program may "
     "already use the port: add an option or a variable for the port, and pass {{port}} in [server] of workload.toml"
 )
 _GATE_READS_REMARK = (
-    "The gate builds in a sandbox without a network, which must expose {0}: {1}. On the gate's host these folders must "
+    "The gate builds in a sandbox that has no network and must expose {0}: {1}. On the gate's host these folders must "
     "contain the same tools and packages; the first `faultwatch measure` there downloads the packages"
 )
 _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the build fails there: {}"
@@ -111,7 +111,7 @@ _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the bu
             "The CI system to write a file for. Default: the one that the repository uses, or otherwise a shell script."
         ),
     ),
-    make_sandbox_option(),
+    make_sandbox_option("never"),
     result_options,
 )
 def command(
@@ -663,5 +663,5 @@ def _show_result(
         click.echo(strip_escape_sequences(f"\nWritten: {', '.join(written_files)}"))
     if ci_file and ci_file.path in written_files and ci_file.remark:
         click.echo(f"  → {strip_escape_sequences(ci_file.remark)}")
-    click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits,")
+    click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits, and")
     click.echo("      `faultwatch-service serve` shows the results.")

@@ -228,8 +228,8 @@ def _try_larger_input(
     if tried is None or (chosen_command.run.file and min(tried.faults) <= min(chosen_command.faults)):
         return None
     print_message(
-        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build repeats {small.run.file} into "
-        "this file"
+        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes this file from copies "
+        f"of {small.run.file}"
     )
     return build, larger_tree, tried
 
@@ -578,8 +578,8 @@ def _explain_failure(
     module, _ = find_missing_module(failure.problem)
     if module:
         tip = (
-            f"let the build install {module}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "
-            f"{module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
+            f"let the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
+            f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
         tip = tip if module or interactive else "correct --run, or let --build create the files that it needs"

@@ -47,7 +47,7 @@ from runner.workload.workload_lookup import find_workload, list_shipped_names
         "--list",
         "list_format",
         type=click.Choice(["json", "cells"]),
-        help="Only list the jobs for GitHub Actions (json), or the cells.",
+        help="Only list the planned jobs for GitHub Actions (json), or the planned cells (cells).",
     ),
     click.option("--plan", is_flag=True, help="Only send the planned cells to the service."),
     click.option("--digest", "only_digest", is_flag=True, help="Only show the digest."),

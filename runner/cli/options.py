@@ -41,7 +41,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Number of executions or pairs to measure. Default: as many as a certain result requires.",
+    help="Number of executions or pairs to measure. Default: as many as it takes to be certain.",
 )
 again_option = click.option(
     "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped earlier."
@@ -55,7 +55,8 @@ def explain_option(*, default: bool) -> Callable[[Any], Any]:
         default=default,
         show_default=True,
         envvar="FAULTWATCH_EXPLAIN",
-        help="Say why a case got worse: profile both sides and measure remedies, in about the time of the comparison.",
+        help="Say why a case got worse, by profiling both sides and measuring remedies; takes about as long as the "
+        "comparison.",
     )
 
 
@@ -82,7 +83,7 @@ output_option = click.option(
 reason_option = click.option("--reason", default="", metavar="TEXT", help="The reason, stored with the decision.")
 
 
-def make_sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
+def make_sandbox_option(default: str = "only if the repository is given as an address") -> Callable[[Any], Any]:
     """Return the option that confines code to a sandbox; ``default`` says in its help when this is the default."""
     return click.option(
         "--sandbox/--no-sandbox",

@@ -52,7 +52,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
-        help="How to unwind stacks. Default: what the program supports; fp for Go.",
+        help="How to unwind stacks. Default: what the program supports; fp for Go, Java, Node and .NET.",
     ),
     click.option(
         "--stacks",

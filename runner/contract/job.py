@@ -179,7 +179,9 @@ class JobOrder(Strict):
         if (self.question is None) == (self.drift is None):
             raise ValueError("pass either a question or a drift")
         if self.backend is Backend.GITHUB and self.github is None:
-            raise ValueError("the backend github needs github: the repository whose workflow is started")
+            raise ValueError(
+                "the backend `github` requires the field `github`, the repository whose workflow is to be started"
+            )
         return self
 
 

@@ -12,7 +12,7 @@ def _make_group_metric(name: str, title: str, unit: str, definition: str, kind: 
         kind,
         "lower",
         judged=False,
-        definition=f"{definition} Counted in the control group of all processes of the case, if it can be created.",
+        definition=f"{definition} Counted in a control group with all processes of the case, if one can be created.",
     )
 
 
@@ -25,7 +25,7 @@ MEMORY_METRICS = (
         "lower",
         False,
         "The largest resident memory of the program, or of a program that it started and waited for, as measured by "
-        "the kernel, to which each CPU reports some pages late. It is never below the memory of the launcher, which is "
+        "the kernel; each CPU reports some of its pages late. It is never below the memory of the launcher, which is "
         "less than 1 MiB. If several processes run at the same time, the largest one counts.",
         views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),

@@ -33,7 +33,7 @@ _METRICS = (
         "lower",
         True,
         "Page faults that waited for storage: pages of a file or of swap that were not in memory. Exact only in a "
-        "declared page-cache state; one discarded run warms the cache first.",
+        "declared page-cache state; one discarded execution warms the cache first.",
         column="major\nfaults",
     ),
     Metric(
@@ -72,8 +72,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "How often a thread of a server slept in its windows because another one held a reader-writer semaphore of the "
-        "kernel. The mmap lock is one; file and directory locks are others.",
+        "How often a thread of a server slept during a window because another thread held a reader-writer semaphore of "
+        "the kernel. The mmap lock is one; file and directory locks are others.",
     ),
     Metric(
         "cpu-migrations",
@@ -119,8 +119,8 @@ _METRICS = (
         Kind.RATIO,
         "lower",
         False,
-        "System time as a share of user and system time together. A single run is noisy, so it is judged only if the "
-        "workload file names it.",
+        "System time as a share of user and system time together. This share is noisy in a single run, so it is judged "
+        "only if the workload file names it.",
         views=MetricView.COMPARISON
         | MetricView.DRIFT
         | MetricView.MATRIX

@@ -159,7 +159,7 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     if rate is not None:
         return (
             f"still {_format_rate(rate)} {rate_suffix}, more than its memory growth explains: the server touches "
-            "memory again that it had returned or shares with another process"
+            "memory that it had returned earlier or that it shares with another process"
         )
     if growth is not None:
         amount = replace_no_break_spaces(format_amount(growth))

@@ -16,7 +16,7 @@ _GO_WITHOUT_COLLECTOR = (
     "Go's garbage collector is already off. {}Work that depends on random numbers or time moves the count too (fix "
     "the seed and the number of rounds). "
 )
-_GO_THREADS = "Its threads still move the count (less so with `GOMAXPROCS=1`). "
+_GO_THREADS = "The program's threads still move the count (less so with `GOMAXPROCS=1`). "
 USUAL_CAUSES = (
     "The usual causes are threads, which allocate memory in an unpredictable order (set `OMP_NUM_THREADS=1`, "
     "`RAYON_NUM_THREADS=1`, or the program's own option for one thread); Go's garbage collector (set `GOGC=off` and "
@@ -28,15 +28,15 @@ _SERVER = (
     "connected. `warm_up` leaves out the first windows, which vary most."
 )
 _JVM = (
-    "The JVM compiles code and collects garbage in its own threads: with `-XX:+UseSerialGC -Xbatch` (a script passes "
-    "them on in `JAVA_TOOL_OPTIONS`), a count varied by 0.16 % instead of 4.8 %."
+    "The JVM compiles code and collects garbage in its own threads: with `-XX:+UseSerialGC -Xbatch` (if a script "
+    "starts it, in `JAVA_TOOL_OPTIONS`), a count varied by 0.16 % instead of 4.8 %."
 )
 _JVM_HEAP = "A heap that is touched at the start (`-Xms64m -Xmx64m -XX:+AlwaysPreTouch`) does not grow in the windows."
 _NODE = (
     "Node compiles code and collects garbage in its own threads: with `--single-threaded` in its command, a count "
     "varied by 0.06 % instead of 86 %."
 )
-_NODE_HEAP = "A limit on the young generation (`--max-semi-space-size=16`) makes its heap stop growing earlier."
+_NODE_HEAP = "A limit on the young generation (`--max-semi-space-size=16`) makes Node's heap stop growing earlier."
 _OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
 _RANDOM_HEAP_VERSION = 1, 26

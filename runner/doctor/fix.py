@@ -170,7 +170,7 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
             raise FaultwatchError(
                 f"nothing was changed, because the earlier changes could not be undone later: {file} cannot be read: "
                 f"{error}",
-                "remove it to keep the present values as those to restore",
+                "remove it and run --fix again; --undo will then restore the present values",
             ) from None
         return
     try:

@@ -48,7 +48,9 @@ def check_same_page_merging(host: HostProbe) -> CheckResult:
     setting = host.tree.read_text("sys/kernel/mm/ksm/run")
     if setting != "1":
         return make_ok("off")
-    return make_warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
+    return make_warning(
+        "on: a merged page faults again when it is written to", "echo 2 | sudo tee /sys/kernel/mm/ksm/run"
+    )
 
 
 def check_numa_balancing(host: HostProbe) -> CheckResult:

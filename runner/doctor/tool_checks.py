@@ -69,7 +69,7 @@ def check_sandbox(host: HostProbe) -> CheckResult:
         )
     if host.tree.read_text("proc/sys/user/max_user_namespaces") == "0":
         return make_warning(
-            f"{version}, but this host allows no user namespaces: untrusted code cannot be measured",
+            f"{version}, but this host does not allow user namespaces: untrusted code cannot be measured",
             "sudo sysctl -w user.max_user_namespaces=10000",
         )
     return make_ok(version)
@@ -79,7 +79,7 @@ def check_disk(host: HostProbe) -> CheckResult:
     """Check that there is writable disk space for builds and results."""
     if forbids_programs(host.home):
         return make_problem(
-            f"{host.home} is on a file system that allows no programs (noexec)",
+            f"{host.home} is on a file system that does not let programs run (noexec)",
             "set FAULTWATCH_HOME to a folder on another file system",
         )
     free_bytes = host.free_bytes(host.home)

@@ -99,7 +99,7 @@ class TreeGuard:
             if not self._reason and self._resources_at_start.bytes - free_resources.bytes >= self._max_bytes:
                 used_bytes = count_used_bytes(self._tree)
                 if used_bytes is None or used_bytes - self._used_bytes_at_start > self._max_bytes:
-                    self._reason = f"wrote more than {self._max_bytes:,} bytes into its tree"
+                    self._reason = f"wrote more than {self._max_bytes:,} bytes into its folder"
             if self._reason:
                 os.write(self._alarm_writer, b"!")
                 return

@@ -276,8 +276,8 @@ def _check_sandbox(sandbox: Sandbox) -> None:
     if result.returncode:
         message = result.stderr.strip().rpartition("\n")[2]
         raise FaultwatchError(
-            f"this host allows no sandbox: {message}",
-            f"it needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
+            f"this host does not allow sandboxes: {message}",
+            f"a sandbox needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
         )
 
 

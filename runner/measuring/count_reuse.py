@@ -31,13 +31,13 @@ MIN_AGREEING_RUNS = 12
 """How many successive measured runs must agree before counts are reused. Reused counts are no evidence for a level. The
 detector is sure of a new level after three runs if at least 12 measured runs precede them: by chance, the three would
 come last in one of C(15, 3) = 455 orders, and it requires one of at least 400."""
-_ALL_MEASURED = "the rest of this command measures every revision"
+_ALL_MEASURED = "from now on, this command measures every revision"
 _OTHER_FILES_REMARK = (
     "the files that the program used at {} are the same in this build, but the program used other files here; "
     + _ALL_MEASURED
 )
 _VARIES_REMARK = (
-    f"the program has the same bytes as at {{}}, so the count varies without a code change: {{}}; {_ALL_MEASURED}"
+    "the program is byte-identical to the one at {}, so the count varies without a code change: {}; " + _ALL_MEASURED
 )
 
 

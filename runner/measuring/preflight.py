@@ -96,7 +96,7 @@ def set_up_workbench(
 
     if examine_host and forbids_programs(settings.builds):
         raise FaultwatchError(
-            f"{settings.builds} is on a file system that allows no programs (noexec)",
+            f"{settings.builds} is on a file system that does not let programs run (noexec)",
             "set FAULTWATCH_HOME to a folder on another file system",
         )
     variables = dict(variables or {})

@@ -31,7 +31,7 @@ def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
     combinations = list(_list_combinations(matrix))
     if len(combinations) > MAX_CELLS:
         raise FaultwatchError(
-            f"{matrix.path} has {len(combinations):,} cells, and a nightly run has {MAX_CELLS:,} at most",
+            f"{matrix.path} has {len(combinations):,} cells, but a nightly run may have at most {MAX_CELLS:,}",
             "divide it into several matrix files",
         )
     return tuple(
@@ -123,7 +123,7 @@ def apply_configuration(
         if key == "processes" and workload.server:
             raise FaultwatchError(
                 f"the configuration {name} sets `processes`, but {workload.name} is a server, which is started once",
-                f"add `configurations` without {name} to its [[workloads]]",
+                f"list the configurations other than {name} as `configurations` in its [[workloads]]",
             )
         if key in workload.matrix:
             case_choices.append(f"{key}={value}")

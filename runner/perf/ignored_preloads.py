@@ -29,11 +29,11 @@ def describe_unmapped_preload(faults: FaultsByFile | None, variables: Mapping[st
         stems = tuple(name.partition(".so")[0] for name in names)
         # The loader replaces $LIB and the like, so the name of the library is unknown.
         if "$" not in entry and not any(name.startswith(stems) for name in mapped_names):
-            return f"ran without {entry!r} of LD_PRELOAD: no process mapped it"
+            return f"ran without {entry!r} from LD_PRELOAD: no process mapped it"
     return ""
 
 
 def describe_unloaded_preload(error: str) -> str:
     """Return a problem if the loader ignored a library, by what it printed on standard error; empty otherwise."""
     match = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
-    return f"ran without {match[1]!r} of LD_PRELOAD, which could not be loaded" if match else ""
+    return f"ran without {match[1]!r} from LD_PRELOAD, which could not be loaded" if match else ""

@@ -47,7 +47,7 @@ class RoundRobin:
 
     setting = "process.scheduling"
     target = "round-robin"
-    remedy = "use the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r)"
+    remedy = "grant the runner CAP_SYS_NICE, or raise its limit on real-time priorities (ulimit -r)"
 
     def __init__(self) -> None:
         self._previous_policy = (os.SCHED_OTHER, os.sched_param(0))

@@ -15,14 +15,14 @@ _MIN_STACKS = 10
 _MAX_NAMED_FILES = 3
 _HINTS: Mapping[CallGraph, str] = {
     "dwarf": (
-        "`--call-graph fp` finds them if the program keeps frame pointers, as Go does, or C with "
-        "-fno-omit-frame-pointer"
+        "`--call-graph fp` finds the callers if the program keeps frame pointers, as Go does, and C if it is built "
+        "with -fno-omit-frame-pointer"
     ),
     "fp": (
         "build with frame pointers (-fno-omit-frame-pointer), or use `--call-graph dwarf` if the program has unwind "
         "tables"
     ),
-    "lbr": "`--call-graph fp` or `--call-graph dwarf` may find them",
+    "lbr": "`--call-graph fp` or `--call-graph dwarf` may find the callers",
 }
 
 
@@ -40,7 +40,7 @@ def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Ite
     """Yield one remark about the kinds of stacks that have no callers; nothing if there are none."""
     if names := " and ".join(kinds):
         yield (
-            f"nearly all stacks of {names} have one frame: they show functions, but not their callers. "
+            f"nearly all stacks of {names} have only one frame: they show functions, but not their callers. "
             f"{_HINTS[call_graph]}"
         )
 
@@ -69,9 +69,12 @@ def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[st
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if with_unread_lines:
         names = _list_files(with_unread_lines)
-        yield f"{names}: has source lines, but none could be read; `llvm-addr2line` was tried too if it is installed"
+        yield (
+            f"{names}: no source lines could be read, although the debug information is there; `llvm-addr2line` was "
+            "tried too if it is installed"
+        )
     if without_lines:
-        yield f"{_list_files(without_lines)}: has no source lines; build with `-g`"
+        yield f"{_list_files(without_lines)}: no source lines; build with `-g`"
 
 
 def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:

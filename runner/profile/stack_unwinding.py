@@ -19,7 +19,7 @@ def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
         name = make_relative(str(go_file.resolve()), f"{trial.tree.resolve()}/")
         return "fp", (_format_remark(f"{name} is a Go program, and Go keeps frame pointers"),)
     if runtime := find_compiling_runtime(trial.mapped_files):
-        return "fp", (_format_remark(f"{runtime} compiles code at run time, which has no unwind tables"),)
+        return "fp", (_format_remark(f"{runtime} compiles code at run time, and such code has no unwind tables"),)
     return choose_call_graph(trial.program), ()
 
 

@@ -177,8 +177,8 @@ class BuildAhead:
         if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
             self._builder.report_repeated_build(
-                f"{commit[:10]} changes only files that its build has not read, but is built differently: from now on, "
-                "every commit is built"
+                f"{commit[:10]} changes only files that its build has not read, but its build differs from the "
+                "previous one: from now on, every commit is built"
             )
 
     def _is_reuse_likely(self, commit: str) -> bool:

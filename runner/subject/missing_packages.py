@@ -204,7 +204,7 @@ _OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         re.compile(r"\brequires a different Python: \S+ not in '>=(\d[\w.]*)"),
         "Python",
-        "install it, and put it first into PATH of [build.environment]",
+        "install it, and put its folder first in PATH under [build.environment]",
     ),
 )
 """What build tools print if a project requires a newer version of a tool, the tool, and how to get that version."""

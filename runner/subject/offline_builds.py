@@ -36,6 +36,8 @@ def describe_offline_remedy(log: str) -> str:
         return ""
     options = " ".join(f"-DFETCHCONTENT_SOURCE_DIR_{name.upper()}=FOLDER" for name in names)
     advice = (
-        f"keep the sources of {names[0]} in a folder" if len(names) == 1 else "keep the sources of each in a folder"
+        f"keep the sources of {names[0]} in a folder"
+        if len(names) == 1
+        else "keep the sources of each in its own folder"
     )
     return f"CMake's FetchContent downloads {', '.join(names)}: {advice}, and add {options} to the command"

@@ -199,7 +199,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
         )
     description = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
     reading_clause = (
-        ", which the next execution reads" if any(change.path in missed_paths for change in changes) else ""
+        ", which the next execution would read" if any(change.path in missed_paths for change in changes) else ""
     )
     if {change.kind for change in changes} == {"new"}:
         undo_clause = "it is removed" if len(changes) == 1 else "they are removed"

@@ -261,9 +261,9 @@ LOAD_GENERATOR_READERS: Mapping[str, Callable[[str], WorkDone]] = {
 LOAD_GENERATOR_REQUIREMENTS = {
     "redis-benchmark": "it must be what redis-benchmark prints, with or without -q or --csv",
     "memtier": "it must be what memtier_benchmark prints for one run (without --run-count), or its JSON",
-    "pgbench": 'it must be what pgbench prints at its end, with "transactions actually processed" and "tps"',
-    "wrk": 'it must be what wrk prints at its end, with "requests in" and "Requests/sec"',
+    "pgbench": 'it must be what pgbench prints at the end, with "transactions actually processed" and "tps"',
+    "wrk": 'it must be what wrk prints at the end, with "requests in" and "Requests/sec"',
     "hey": "it must be the summary of hey (without -o), with at least one response",
-    "ab": 'it must be what ab (ApacheBench) prints at its end, with "Complete requests" and "Requests per second"',
+    "ab": 'it must be what ab (ApacheBench) prints at the end, with "Complete requests" and "Requests per second"',
     "sysbench": 'it must be what sysbench run prints, with "total time" and "total number of events"',
 }

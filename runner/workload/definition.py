@@ -66,8 +66,8 @@ def _check_events(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
             raise ValueError(
-                f"{event[:100]!r} is not an event that a workload may count: allowed are the names and raw codes of "
-                "hardware and software events, and the kernel's tracepoints"
+                f"{event[:100]!r} is not an event that a workload may count: it must be a hardware or software "
+                "event, by name or raw code, or one of the kernel's tracepoints"
             )
         name, separator, _ = event.partition(":")
         if separator and name in STANDARD_EVENTS:
@@ -303,8 +303,7 @@ class Metrics(Table):
         for name, budget in self.budget.items():
             if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless `judge` or `precision` lists it "
-                    "too"
+                    f"budget: {name} is noisy, so no comparison judges it unless `judge` or `precision` lists it too"
                 )
         return self
 

@@ -106,7 +106,7 @@ def list_case_pairs(
     chosen_pairs = _choose_case_pairs(judge, [*case_pairs, *added_pairs], parameter_choices, names)
     if len(chosen_pairs) > MAX_CASES:
         raise FaultwatchError(
-            f"{judge.name} has {len(chosen_pairs):,} cases, and a gate measures {MAX_CASES:,} at most",
+            f"{judge.name} has {len(chosen_pairs):,} cases, but a gate measures at most {MAX_CASES:,}",
             "choose some with --set or --case",
         )
     return chosen_pairs

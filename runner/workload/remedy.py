@@ -77,7 +77,9 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return the value of a setting, after checking that it is one of the choices."""
     if value not in choices:
-        raise FaultwatchError(f"--with {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
+        raise FaultwatchError(
+            f"--with {name}={value}: {value!r} is not a known value", f"known values: {', '.join(choices)}"
+        )
     return value
 
 

@@ -27,7 +27,7 @@ def find_workload(name: str) -> Workload:
             return load_workload(shipped_folder)
         if not Path(name).exists():
             raise FaultwatchError(
-                f"{name}: no such file or folder, and no own or shipped workload has that name",
+                f"{name}: no such file or folder, and no shipped workload has that name",
                 "pass the path of its workload.toml, or its repository with --repo; shipped workloads: "
                 f"{', '.join(list_shipped_names())}",
             )

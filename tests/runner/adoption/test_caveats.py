@@ -43,7 +43,8 @@ def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: s
 def test_a_stand_in_that_adds_little_is_said_to_measure_a_start() -> None:
     result = tried("./x LICENSE", stand_in_file="LICENSE")
     assert describe_caveat(result, 490) == (
-        "this measures little more than the program's start: without its input, `./x LICENSE` takes 10 fewer faults"
+        "this measures little more than the program's start: without its input, `./x LICENSE` takes only 10 fewer "
+        "faults"
     )
     assert describe_caveat(result, 100).startswith("the file in `./x LICENSE` only stands in")
 
@@ -84,8 +85,8 @@ def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
 def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
     given = TriedCommand(RunProposal("./lz4 tests/skip.bin", input_file="tests/skip.bin"), (75, 75))
     assert describe_caveat(given, 72) == (
-        "this measures little more than the program's start: without its input, `./lz4 tests/skip.bin` takes 3 fewer "
-        "faults"
+        "this measures little more than the program's start: without its input, `./lz4 tests/skip.bin` takes only 3 "
+        "fewer faults"
     )
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 90).endswith("takes no fewer faults")

@@ -20,7 +20,7 @@ def unnamed_in(module: str) -> Profile:
 def test_a_stripped_library_gets_its_debug_package() -> None:
     (remark,) = describe_missing_names(unnamed_in("/usr/lib/libx.so.1"), PROGRAM, lambda path: f"install {path}-dbg")
     assert remark == (
-        "100 % of the stacks pass through functions of /usr/lib/libx.so.1 without names, because it is stripped: "
+        "100 % of the stacks pass through functions without names, because /usr/lib/libx.so.1 is stripped: "
         "install /usr/lib/libx.so.1-dbg"
     )
 
@@ -28,6 +28,6 @@ def test_a_stripped_library_gets_its_debug_package() -> None:
 def test_a_library_that_was_replaced_is_not_called_stripped() -> None:
     (remark,) = describe_missing_names(unnamed_in("/usr/lib/libx.so.1 (deleted)"), PROGRAM, lambda path: path)
     assert remark == (
-        "100 % of the stacks pass through functions of /usr/lib/libx.so.1 without names, because it was replaced or "
+        "100 % of the stacks pass through functions without names, because /usr/lib/libx.so.1 was replaced or "
         "removed since the process started: restart the process"
     )

@@ -172,7 +172,7 @@ def test_every_command_explains_itself(tmp_path: Path) -> None:
         (["history", "{workload}", "nope..HEAD", "--repo", "{subject}"], "no commit 'nope'"),
         (["history", "--repo", "{subject}"], "has no workload.toml"),
         (["history", "--repo", "{subject}", "nowhere/x"], "no such workload file"),
-        (["measure", "nosuch"], "no own or shipped workload has that name"),
+        (["measure", "nosuch"], "no shipped workload has that name"),
         (["measure", "copy_service"], "copy_service does not build the repository that contains it"),
         (["measure", "cold_start", "--suite", "x.json"], "--suite accepts only one case, but 8 were chosen"),
         (["compare", "HEAD..HEAD", "--repo", "{subject}"], "has no workload.toml"),

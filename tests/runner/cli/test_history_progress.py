@@ -75,7 +75,7 @@ def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> 
     assert bar._activity.time_left == "about 8 min left"
     clock.now = 120
     bar.on_report(report(2, 1000), 0)
-    assert "about 8 min left, not counting reruns of an uncertain level" in stream.getvalue()
+    assert "about 8 min left, not counting reruns to confirm level changes" in stream.getvalue()
     for _ in range(2):
         bar.on_plan([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
         clock.now += 3

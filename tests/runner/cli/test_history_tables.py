@@ -120,15 +120,15 @@ def test_nothing_is_said_of_drifts_if_nothing_was_measured(capsys: pytest.Captur
 def test_a_suspicion_says_what_decides_it() -> None:
     doubt = {"wants_rerun": True}
     where = "--repo ./seeds --case plant --env 'LANG=de DE'"
-    compare = f"`faultwatch compare bench/plant.toml aaaaaaaaaa..cccccccccc {where}` decides"
+    compare = f"`faultwatch compare bench/plant.toml aaaaaaaaaa..cccccccccc {where}` proves or refutes it"
     assert compare in shown(evidence=doubt)
     assert "compare" not in shown(evidence={"wants_rerun": False})
     candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
-    assert f"aaaaaaaaaa..cccccccccc {where}` decides, and names the commit" in shown(
+    assert f"aaaaaaaaaa..cccccccccc {where}` proves or refutes it, and names the commit" in shown(
         evidence=doubt, candidates=candidates
     )
-    assert "decides" not in shown(candidates=candidates)
-    assert "runs of the next commits will decide" in shown(evidence=doubt, cause="config", candidates=[])
+    assert "refutes" not in shown(candidates=candidates)
+    assert "runs of later commits will confirm or refute it" in shown(evidence=doubt, cause="config", candidates=[])
 
 
 def test_what_the_service_folds_is_counted_in_one_line() -> None:

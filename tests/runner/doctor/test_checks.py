@@ -177,7 +177,7 @@ def test_a_host_without_user_namespaces(machine: Make) -> None:
     host = made_up(laptop.root, read_version=lambda command: "bubblewrap 0.8.0")
     assert found(host, "sandbox")[0] == "ok"
     laptop.change("proc/sys/user/max_user_namespaces", "0")
-    assert "no user namespaces" in found(host, "sandbox")[1]
+    assert "does not allow user namespaces" in found(host, "sandbox")[1]
 
 
 def test_disk_as_it_is(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_disk_that_allows_no_programs(noexec_folder: Path, tmp_path: Path) -> 
     status, finding, remedy = found(made_up(tmp_path, home=noexec_folder / "home"), "disk")
     assert (status, finding) == (
         "problem",
-        f"{noexec_folder}/home is on a file system that allows no programs (noexec)",
+        f"{noexec_folder}/home is on a file system that does not let programs run (noexec)",
     )
     assert "FAULTWATCH_HOME" in remedy
 

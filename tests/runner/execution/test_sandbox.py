@@ -209,7 +209,7 @@ def test_the_disk_cannot_be_filled(run: Callable[..., ProgramResult], monkeypatc
     monkeypatch.setattr("runner.subject.confined_build.MAX_TREE_BYTES", 40 << 20)
     assert "went on" not in run("head -c 2000000 /dev/zero > one && echo went on").output
     done = run("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $i; done", timeout=60)
-    assert done.problem == f"wrote more than {40 << 20:,} bytes into its tree"
+    assert done.problem == f"wrote more than {40 << 20:,} bytes into its folder"
 
 
 def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:

@@ -36,7 +36,7 @@ def test_the_state_of_the_host_is_temporary(done: ProgramResult) -> None:
         finished(2, "pages.c:3:1: error: expected ';' before '}' token\nmake: *** [Makefile:3: all] Error 1\n"),
         finished(-11),
         finished(-6, "terminate called after throwing an instance of 'std::logic_error'\n"),
-        finished(-9, explanation="wrote more than 8,589,934,592 bytes into its tree"),
+        finished(-9, explanation="wrote more than 8,589,934,592 bytes into its folder"),
         finished(0, "warning: No space left on device, using the memory\n"),
     ],
 )

@@ -90,6 +90,8 @@ def test_a_home_that_allows_no_programs_is_no_failure_of_a_revision(
     noexec_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(noexec_folder / "home"))
-    with pytest.raises(FaultwatchError, match=r"/home/builds is on a file system that allows no programs \(noexec\)"):
+    with pytest.raises(
+        FaultwatchError, match=r"/home/builds is on a file system that does not let programs run \(noexec\)"
+    ):
         preflight.set_up_workbench(load_settings())
     assert not (noexec_folder / "home").exists()

@@ -32,7 +32,7 @@ def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsBy
         (
             faults("/opt/liba.so"),
             "/opt/liba.so libb.so.1",
-            "ran without 'libb.so.1' of LD_PRELOAD: no process mapped it",
+            "ran without 'libb.so.1' from LD_PRELOAD: no process mapped it",
         ),
         (faults("/lib/libc.so.6", lost=1), "libb.so.1", ""),
         (faults("/lib/libc.so.6", hidden=("ping",)), "", "executes 'ping', which the kernel hides from perf"),
@@ -96,7 +96,7 @@ def test_a_warning_of_the_loader_is_not_lost_in_much_output(tmp_path: Path) -> N
     noisy = "head -c 300000 /dev/zero | tr '\\0' x >&2"
     report = report_of(tmp_path, ["sh", "-c", noisy], environment={"LD_PRELOAD": "./libnone.so.1"})
     assert report.failure
-    assert "ran without './libnone.so.1' of LD_PRELOAD" in report.failure.message
+    assert "ran without './libnone.so.1' from LD_PRELOAD" in report.failure.message
 
 
 @pytest.mark.perf

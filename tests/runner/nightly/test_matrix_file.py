@@ -144,7 +144,7 @@ def test_a_matrix_that_names_a_workload_twice_is_refused(tmp_path: Path) -> None
 def test_more_cells_than_a_nightly_run_may_have_are_refused() -> None:
     many = {f"c{number}": Configuration() for number in range(5_001)}
     made = Matrix(configurations=many, workloads=(WorkloadEntry(path="a"), WorkloadEntry(path="b")))
-    with pytest.raises(FaultwatchError, match="10,002 cells, and a nightly run has 10,000 at most"):
+    with pytest.raises(FaultwatchError, match="10,002 cells, but a nightly run may have at most 10,000"):
         plan_cells(made, "here")
 
 

@@ -132,10 +132,10 @@ def test_a_stripped_program_is_named_on_the_terminal(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("build", "options", "said"),
     [
-        (compiled, ("-g",), "has source lines, but none could be read"),
+        (compiled, ("-g",), "no source lines could be read"),
         (compiled, (), "no source lines; build with `-g`"),
         (compiled, ("-s",), "stripped"),
-        pytest.param(built_with_go, (), "has source lines, but none could be read", marks=needs_go),
+        pytest.param(built_with_go, (), "no source lines could be read", marks=needs_go),
     ],
 )
 def test_what_a_file_lacks_is_said_truly(
@@ -155,6 +155,6 @@ def test_stacks_of_one_frame_are_not_taken_for_call_chains() -> None:
     assert not has_no_callers(WeightedStacks(Counter({(KERNEL,): 100}), 100))
     assert not has_no_callers(WeightedStacks(Counter({alone: 3}), 3))
     (remark,) = describe_missing_callers(["faults", "on-cpu"], "dwarf")
-    assert "faults and on-cpu have one frame" in remark
+    assert "faults and on-cpu have only one frame" in remark
     assert "--call-graph fp" in remark
     assert not list(describe_missing_callers([], "dwarf"))

@@ -71,7 +71,7 @@ def test_a_remark_names_three_files_at_most() -> None:
         'an execution leaves dump.rdb in its folder; it is removed before the next ([run] keep = ["dump.rdb"] keeps it)'
     )
     assert describe_changes(new("a", "b", "c", "d", "dump.rdb"), {"dump.rdb"}) == (
-        "an execution leaves dump.rdb, a, b and 2 more files in its folder, which the next execution reads; "
+        "an execution leaves dump.rdb, a, b and 2 more files in its folder, which the next execution would read; "
         'they are removed before the next ([run] keep = ["dump.rdb"] keeps that file)'
     )
     assert describe_changes(new("a", "b")).startswith("an execution leaves a and b in its folder; they are removed")

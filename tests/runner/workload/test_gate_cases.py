@@ -78,5 +78,5 @@ def test_cases_can_be_chosen_also_those_that_head_adds(tmp_path: Path) -> None:
 def test_more_cases_than_a_gate_may_have_are_refused(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     many = base.replace("[1, 9]", str(list(range(1200))))
-    with pytest.raises(FaultwatchError, match="a gate measures 1,000 at most"):
+    with pytest.raises(FaultwatchError, match="a gate measures at most 1,000"):
         list_case_pairs(files(tmp_path, base, base, many))

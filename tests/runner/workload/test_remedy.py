@@ -65,8 +65,8 @@ def test_a_remedy_reaches_a_server_and_its_load(tmp_path: Path) -> None:
     [
         ({"speed": "11"}, "no such setting"),
         ({"env.": "1"}, "no such setting"),
-        ({"allocator": "magic"}, "no such allocator"),
-        ({"thp": "some"}, "no such thp"),
+        ({"allocator": "magic"}, "'magic' is not a known value"),
+        ({"thp": "some"}, "'some' is not a known value"),
     ],
 )
 def test_what_there_is_not_is_refused_with_what_there_is(

@@ -53,7 +53,7 @@ def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
 
 def test_a_line_that_could_not_be_read_is_not_put_down_to_the_build(client: FlaskClient) -> None:
     frames = [frame.model_copy(update={"file": "", "line": 0}) for frame in FRAMES]
-    changes = {"frames": tuple(frames), "remarks": ("copyserve: has source lines, but none could be read",)}
+    changes = {"frames": tuple(frames), "remarks": ("copyserve: no source lines could be read",)}
     ids = []
     for one in (BEFORE, AFTER):
         blind = one.model_copy(update={**changes, "profile_id": uuid.uuid4()})
@@ -61,7 +61,7 @@ def test_a_line_that_could_not_be_read_is_not_put_down_to_the_build(client: Flas
         assert client.put(f"/api/v1/profiles/{ids[-1]}", json=blind.model_dump(mode="json")).status_code == 201
     page = read(client, f"/profiles/{ids[1]}?before={ids[0]}")
     assert "copyserve: no line could be read" in page
-    assert "copyserve: has source lines, but none could be read" in page
+    assert "copyserve: no source lines could be read" in page
     assert "without -g" not in page
 
 
