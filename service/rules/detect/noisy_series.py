@@ -37,6 +37,9 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
+MARGIN_FACTOR_AFTER_CHANGE = 1.5
+"""By how much larger the margin must be if a change is judged only by the runs since the change before it: the earlier
+runs, which it leaves out, show how far the host wanders."""
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # points after which a change is final
 
 
@@ -48,6 +51,14 @@ class _GroupingState(NamedTuple):
 
     n_judged: int
     group: ramps.ChangeGroup
+
+
+class _Window(NamedTuple):
+    """A range of runs by which a change is judged, and the factor by which the needed margin is larger for it."""
+
+    start: int
+    stop: int
+    margin_factor: float = 1.0
 
 
 class NoisySeries:
@@ -201,8 +212,8 @@ class NoisySeries:
         # makes it certain, so that no later change withdraws it.
         min_runs = min(change.index - begin, end - change.index)
         largest_margin = -math.inf
-        for start, stop in self._list_windows(shape):
-            margin = self._compute_margin(shape, (begin, end), start, stop)
+        for start, stop, margin_factor in self._list_windows(shape):
+            margin = self._compute_margin(shape, (begin, end), start, stop) / margin_factor
             if not change.wants_rerun:
                 small_steps = self._list_small_steps(change.index, start, stop)
                 if margin >= find_needed_margin(size, min_runs, self.noise, small_steps):
@@ -213,12 +224,13 @@ class NoisySeries:
             return replace(change, wants_rerun=True)
         return None
 
-    def _list_windows(self, shape: Shape) -> list[tuple[int, int]]:
+    def _list_windows(self, shape: Shape) -> list[_Window]:
         """Return the ranges of runs by which a change is judged, in the order in which they are tried.
 
-        Each is a (first, end) pair. Runs beyond a much larger change may be so noisy that this change does not show in
-        them, so one range ends at such changes. A later change may begin at the next measured change, certain or in
-        doubt, or with some of the newest runs: ranges that end there are tried as well.
+        Runs beyond a much larger change may be so noisy that this change does not show in them, so one range ends at
+        such changes. A later change may begin at the next measured change, certain or in doubt, or with some of the
+        newest runs: ranges that end there are tried as well. If the level wandered before the previous measured change,
+        that says little about the runs after it, so ranges that begin there are tried last.
         """
         # The usual range, and the other positions at which it may end.
         start = max(0, shape.low - POINTS_BEFORE)
@@ -227,13 +239,19 @@ class NoisySeries:
         ends = [self._measured_changes[next_index].position] if next_index < len(self._measured_changes) else []
         if stop == self._n_partitioned:
             ends += range(stop - EARLY_UPDATE_POINTS, stop - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
+        ends = [end for end in ends if shape.high < end < stop]
         # The range between the nearest jumps on both sides.
         changes_before = self._list_measured_changes(start, shape.low)
         changes_after = self._list_measured_changes(shape.high + 1, stop)
         jump_before = next((change.position for change in reversed(changes_before) if self._is_jump(change)), start)
         jump_after = next((change.position for change in changes_after if self._is_jump(change)), stop)
-        shorter_windows = [(start, end) for end in ends if shape.high < end < stop]
-        return list(dict.fromkeys([(start, stop), *shorter_windows, (jump_before, jump_after)]))
+        windows = [(start, stop), *((start, end) for end in ends), (jump_before, jump_after)]
+        previous_change = changes_before[-1].position if changes_before else start
+        late_windows = [(previous_change, end) for end in (stop, *ends) if (previous_change, end) not in windows]
+        return [
+            *(_Window(*window) for window in dict.fromkeys(windows)),
+            *(_Window(*window, MARGIN_FACTOR_AFTER_CHANGE) for window in late_windows),
+        ]
 
     def _list_measured_changes(self, start: int, stop: int) -> list[MeasuredChange]:
         """Return the measured changes at positions from ``start`` on and before ``stop``."""

@@ -117,9 +117,22 @@ def shifted(seed, runs, size):
 
 def test_a_small_shift_is_a_suspicion_first_and_certain_later():
     early = [shifted(seed, 45, 1) for seed in range(40)]
-    late = [shifted(seed, 120, 1.5) for seed in range(40)]
+    late = [shifted(seed, 120, 2) for seed in range(40)]
     assert sum(bool(drifts) for drifts in early) >= 34
     assert sum(any(not drift.wants_rerun for drift in drifts) for drifts in late) >= 34
+
+
+def test_a_host_that_wandered_before_an_earlier_change_does_not_hide_a_later_one():
+    certain = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        values = 100 + rng.normal(0, 1, 260)
+        values[:140] += np.cumsum(rng.normal(0, 0.25, 140))
+        values[140:] += values[130:140].mean() - 100 + 3  # an earlier change ends the wander
+        values[200:] -= 3.5
+        drifts = find_level_changes(values.tolist())
+        certain += any(abs(drift.index - 200) <= 3 and not drift.wants_rerun for drift in drifts)
+    assert certain >= 34
 
 
 @pytest.mark.parametrize("size", [1, 2])
