@@ -405,7 +405,7 @@ class SeriesHead(View):
     better: Literal["lower", "higher"]
     judged: bool
     budget: Budget | None = None
-    """The allowed increase of the metric; None if the workload does not set a budget."""
+    """How much worse the metric may get; None if the workload does not set a budget."""
 
 
 class SeriesSummary(SeriesHead):
