@@ -114,7 +114,7 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
     """Return the outcome of a gate in one sentence, by its state."""
     state, cases = outcome.state, outcome.cases
     if not cases:
-        return "Nothing was measured, because there was no case."
+        return "Nothing was measured, because there were no cases."
     if state in _CONTINUATION_OF_STATE:
         return _describe_unmeasured(outcome, escape)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:

@@ -144,7 +144,7 @@ class SeriesPoint(View):
     author: str
     committed_at: datetime
     position: int
-    """Position of the revision in the subject's history, oldest first."""
+    """Position of the revision in the subject's history, counted from the oldest."""
     measured_at: datetime
     environment: str
     """Hash of the environment."""

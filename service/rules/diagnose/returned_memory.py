@@ -230,4 +230,4 @@ def _describe_refaults(facts: Facts) -> str:
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
     """Return as evidence the line of the program from which the given calls give memory back; empty if unknown."""
     line = facts.find_returning_line(*calls)
-    return (f"most of the time of these calls is spent in calls from {line}",) if line else ()
+    return (f"most of the time spent in these calls comes from {line}",) if line else ()
