@@ -50,13 +50,13 @@ cli.add_command(config)
     "--port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Port; 0 for a free port.  [default: FAULTWATCH_PORT or 8080]",
+    help="Port to listen on; 0 picks a free one.  [default: FAULTWATCH_PORT or 8080]",
 )
 @click.option(
     "--port-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to which the port is written once the service listens.",
+    help="File to which the port is written once the service is listening.",
 )
 @click.option(
     "--parent", type=click.IntRange(1, _MAX_PID), metavar="PID", help="Stop the service when this process ends."

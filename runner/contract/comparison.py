@@ -35,7 +35,7 @@ class ComparisonRequest(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     """Further noisy metrics that must be decided, each with its smallest relevant change in percent."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """The increase that is allowed for each metric. A metric that is not listed may not get worse."""
+    """How much worse each metric may get. A metric that is not listed may not get worse."""
     cases: int = Field(default=1, ge=1, le=1000)
     """Number of cases that are judged together. They share the error probability."""
     max_pairs: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("max_pairs", "most"))

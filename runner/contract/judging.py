@@ -22,7 +22,7 @@ class Judging(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     """The smallest change that matters, by noisy metric. Comparisons judge these metrics too."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """The increase that is allowed for each metric. A metric that is not listed may not get worse."""
+    """How much worse each metric may get. A metric that is not listed may not get worse."""
 
     def is_judged_in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""

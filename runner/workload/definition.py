@@ -276,8 +276,7 @@ class Metrics(Table):
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
     """The smallest relevant change of each metric, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
-    """The increase that is allowed for each metric before ``faultwatch compare`` fails; by default, no metric may
-    get worse."""
+    """How much worse each metric may get before ``faultwatch compare`` fails; by default, no metric may get worse."""
 
     @property
     def judging(self) -> Judging:

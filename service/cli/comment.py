@@ -19,7 +19,7 @@ _PUBLIC_API = "https://api.github.com"
 # ruff: noqa: PLC0415
 
 
-@click.command(short_help="Write a gate's comment, in a GitHub Actions job.")
+@click.command(short_help="Write a gate's comment on its pull request (in GitHub Actions).")
 @click.argument("report", type=click.Path(path_type=Path))
 def comment(report: Path) -> None:
     """Write the comment of a gate on its pull request, or edit the one that an earlier job wrote.
@@ -78,7 +78,7 @@ def _read_event_file() -> dict[str, Any]:
     except ValueError:
         payload = None  # It is rejected below, because it is not an object.
     if not isinstance(payload, dict):
-        raise ServiceError("GITHUB_EVENT_PATH does not name the file of an event", str(file), remedy)
+        raise ServiceError("The file at GITHUB_EVENT_PATH is not an event", str(file), remedy)
     return payload
 
 

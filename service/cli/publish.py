@@ -13,7 +13,7 @@ from service.cli.progress import show_progress
 # ruff: noqa: PLC0415
 
 
-@click.command(short_help="Write the pages as static files, for any web server or a disk.")
+@click.command(short_help="Write the pages as static files, to serve or to open from disk.")
 @click.option(
     "--to",
     "site",
@@ -41,4 +41,6 @@ def publish(site: Path, with_details: bool) -> None:
         pass
     with show_progress("publishing") as report_progress:
         published = publish_site(Config.from_environment(), site, report_progress, with_details=with_details)
-    click.echo(f"{published.pages:,} pages are in {site}: {published.bytes / 1e6:,.1f} MB. Open {site / 'index.html'}")
+    click.echo(
+        f"Wrote {published.pages:,} pages ({published.bytes / 1e6:,.1f} MB) to {site}. Open {site / 'index.html'}"
+    )

@@ -50,7 +50,7 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the database even if it has more runs than the backup, or is not a database. Its content is lost.",
+    help="Replace the database even if runs would be lost, or if the file is not a Faultwatch database.",
 )
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
@@ -73,8 +73,8 @@ def restore(file: Path, replace: bool) -> None:
     default="csv",
     show_default=True,
     help=(
-        "csv, jsonl: one flat row per sample. reports: whole reports. parquet: a folder with the rows of csv, to "
-        "which only new runs are added. pyperf: a folder with one suite file per run."
+        "csv, jsonl: one flat row per sample. reports: whole reports. parquet: a folder with the "
+        "same rows as csv; repeated exports add only new runs. pyperf: a folder with one suite file per run."
     ),
 )
 @click.option("--subject", metavar="NAME", help="Only the runs of this subject.")
@@ -117,8 +117,8 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
-        "In runs that are more than N days old, keep all samples of judged counts, only the level, the minimum and the "
-        "maximum of other judged metrics, and only the level of all others. By default, all samples are kept."
+        "In runs that are more than N days old, keep all samples of judged counts; of other judged metrics, keep the "
+        "level, the minimum and the maximum; of all others, only the level. By default, all samples are kept."
     ),
 )
 @click.option(

@@ -59,8 +59,8 @@ def token() -> None:
     metavar="OWNER/NAME",
     help=(
         "Let the token publish only for these repositories, and register only their runners: owner/name, owner/*, "
-        "gitlab:group/name. Repeatable. Required for a token with the scope register, and for a token that is limited "
-        "by --host or --subject but should publish."
+        "gitlab:group/name. Repeatable. Required for a token with the `register` scope, and for a token that is "
+        "limited by --host or --subject but must be able to publish."
     ),
 )
 def create_token(

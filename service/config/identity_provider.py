@@ -51,7 +51,7 @@ def _check_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
     for domain in domains:
         if not re.fullmatch(r"[A-Za-z0-9.-]+\.[A-Za-z0-9-]+", domain):
             prefix = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
-            raise ServiceError("Not a domain", prefix, "Write the part after the @: example.org.")
+            raise ServiceError("Not a domain", prefix, "Write only the part after the @, such as example.org.")
     return tuple(domain.lower() for domain in domains)
 
 

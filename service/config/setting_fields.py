@@ -68,7 +68,7 @@ class SecretFile:
                 "Write only the token to the file, on one line.",
             )
         if len(secret.encode()) < self.min_length:
-            remedy = f"Use at least {self.min_length} characters: `openssl rand -hex 32` generates some."
+            remedy = f"Use at least {self.min_length} characters: `openssl rand -hex 32` prints a suitable value."
             raise ServiceError(f"{self.what} is too short", variable, remedy)
         return secret
 

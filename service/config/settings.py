@@ -116,7 +116,7 @@ class Config(Settings):
         "FAULTWATCH_ACCESS",
         "Access",
         None,
-        default_text="`tokens` if other machines can reach the service, or people sign in",
+        default_text="`tokens` if other machines can reach the service, or if people sign in",
         unit="`open` or `tokens`",
         format_shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )

@@ -261,7 +261,7 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
     if not n_same or outcome.same_bytes:
         return ""
     cases = f"{n_same} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
-    return f"Base and head have the same bytes in {cases}, so their counts are the same.\n\n"
+    return f"Base and head are byte-identical in {cases}, so their counts are the same.\n\n"
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:

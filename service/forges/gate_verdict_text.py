@@ -24,7 +24,7 @@ _CONTINUATION_OF_STATE: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
     GateState.OLD_BASE_FAILED: ", and the base is not the tip of the target branch",
-    GateState.BASE_FAILED: ", so there is nothing to compare with",
+    GateState.BASE_FAILED: ", so there is nothing to compare head with",
     GateState.UNMEASURED: ", so there is nothing to compare",
     GateState.NOTHING: ", so nothing was compared",
 }
@@ -114,7 +114,7 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
     """Return the outcome of a gate in one sentence, by its state."""
     state, cases = outcome.state, outcome.cases
     if not cases:
-        return "Nothing was measured, because there was no case."
+        return "Nothing was measured, because there were no cases."
     if state in _CONTINUATION_OF_STATE:
         return _describe_unmeasured(outcome, escape)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
@@ -152,9 +152,10 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
     """Return the sentence that nothing has changed, and in which metrics; or that head only adds cases."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
-        return f"Head adds {format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
+        pronoun = "it" if len(outcome.cases) == 1 else "them"
+        return f"Head adds {format_count(len(outcome.cases), 'case')}: there is nothing to compare {pronoun} with."
     unchanged_clause = f"No change in {_list_names(_list_judged_titles(outcome, escape))}"
-    statement = "No change, because base and head have the same bytes" if outcome.same_bytes else unchanged_clause
+    statement = "No change, because base and head are byte-identical" if outcome.same_bytes else unchanged_clause
     return f"{statement}, in {format_count(count, 'case')}."
 
 

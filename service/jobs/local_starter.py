@@ -76,7 +76,7 @@ class LocalStarter:
         """Start the job; return the address of its log. A message announces it, as it blocks other measurements."""
         description = describe_job(job.question.kind, job.question.case, job.asked_by)
         print(
-            f"Job {job.id} measures on this machine next: {description}. {suggest_command_to_go_first(job.id)}.",
+            f"Job {job.id} runs next on this machine: {description}. {suggest_command_to_go_first(job.id)}.",
             flush=True,
         )
         thread = threading.Thread(

@@ -24,8 +24,12 @@ class LabArguments(BaseModel):
     case: str = Field(default="", max_length=1000)
     host: str = Field(default="", max_length=100)
     commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or a part of a hash.")
-    rows: str = Field(default="", max_length=400, description="Row settings: names, separated by spaces.")
-    columns: str = Field(default="", max_length=400, description="Column settings: names, separated by spaces.")
+    rows: str = Field(
+        default="", max_length=400, description="Names of the settings to use as rows, separated by spaces."
+    )
+    columns: str = Field(
+        default="", max_length=400, description="Names of the settings to use as columns, separated by spaces."
+    )
     set: str = Field(
         default="",
         max_length=8000,
@@ -33,7 +37,9 @@ class LabArguments(BaseModel):
         "`allocator=jemalloc|process.huge_pages=never|variable.MALLOC_ARENA_MAX=1`.",
     )
     environment: str = Field(default="", max_length=16, description="Hash of the default cell's environment.")
-    pairs: str = Field(default="", max_length=4, description="How many pairs of executions each order measures.")
+    pairs: str = Field(
+        default="", max_length=4, description="The number of pairs of executions to measure for each cell."
+    )
 
 
 @bp.get("/settings-lab")

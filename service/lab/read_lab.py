@@ -341,7 +341,7 @@ def _describe_other_differences(names: Sequence[str]) -> str:
     listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
     n_more = len(names) - _MAX_LISTED_NAMES
     names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else listed_names
-    return f"Measured with other values of {names_clause}, so the cell is not comparable."
+    return f"Measured only with other values of {names_clause}, so the runs are not comparable with the default."
 
 
 def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str,
         raise NotSentError(f"{channel.host} port {channel.port}: {error or type(error).__name__}") from error
     except UnicodeError:
         # smtplib sends user and password only in ASCII. Its own error would quote a part of the password.
-        raise NotSentError(f"{channel.host}: the user or the password has characters other than ASCII") from None
+        raise NotSentError(f"{channel.host}: the user or the password contains non-ASCII characters") from None
 
 
 def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:

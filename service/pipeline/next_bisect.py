@@ -130,7 +130,7 @@ def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     if event is None:
         return "The drift no longer exists.", False
     if not event.open or event.merged_into is not None:
-        return f"The event is {event.state.value.replace('_', ' ')}, so its commit need not be found any more.", False
+        return f"The event is {event.state.value.replace('_', ' ')}, so its commit no longer needs to be found.", False
     reason = "Another bisect has narrowed down the event." if event.culprits else ""
     return reason, not event.still_detected
 

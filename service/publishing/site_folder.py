@@ -12,7 +12,7 @@ from service.errors import ServiceError
 from service.store.maintenance.complete_files import explain_write_errors
 
 _MARKER = "faultwatch-site.txt"
-_MARKER_TEXT = "faultwatch publish wrote this folder, and will replace all of it the next time.\n"
+_MARKER_TEXT = "Faultwatch's publish command wrote this folder, and replaces all of it each time it runs.\n"
 
 
 @contextmanager

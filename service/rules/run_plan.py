@@ -326,6 +326,6 @@ _REASON_NOTES = {
     ),
     Reason.RERUN: (
         "The newest runs differ from the previous level, and it is not certain yet that they will stay "
-        "there. A revision on the level that fewer runs show is measured again, to distinguish a drift from an outlier."
+        "there. A revision at the level with fewer runs is measured again, to distinguish a drift from an outlier."
     ),
 }

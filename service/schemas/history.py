@@ -144,7 +144,7 @@ class SeriesPoint(View):
     author: str
     committed_at: datetime
     position: int
-    """Position of the revision in the subject's history, oldest first."""
+    """Position of the revision in the subject's history, counted from the oldest."""
     measured_at: datetime
     environment: str
     """Hash of the environment."""
@@ -405,7 +405,7 @@ class SeriesHead(View):
     better: Literal["lower", "higher"]
     judged: bool
     budget: Budget | None = None
-    """The allowed increase of the metric; None if the workload does not set a budget."""
+    """How much worse the metric may get; None if the workload does not set a budget."""
 
 
 class SeriesSummary(SeriesHead):

@@ -51,7 +51,7 @@ class ServiceMetrics:
         yield GaugeMetricFamily("faultwatch_database_size_bytes", "Size of the database.", self.figures.size)
         yield CounterMetricFamily(
             "faultwatch_requests_refused",
-            "Requests with reports that this machine temporarily refused because it was busy.",
+            "Report requests that this machine temporarily refused because it was busy.",
             self.refused_requests,
         )
 

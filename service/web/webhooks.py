@@ -34,7 +34,7 @@ def receive(name: str) -> ResponseReturnValue:
     if delivery is None:
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {FORGES[kind].refusal_clause}.")
     if not request.is_json or not delivery.id or not _is_document(body):
-        detail = "Send a JSON object as application/json, and the id of the delivery in its header."
+        detail = "Send a JSON object as application/json, with the id of the delivery in the forge's header."
         raise ProblemError(HTTPStatus.BAD_REQUEST, detail)
     if not delivery.is_relevant:
         return {"taken": False}, HTTPStatus.OK

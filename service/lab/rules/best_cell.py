@@ -55,7 +55,10 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         listed_names = "; ".join(names[:_MAX_LISTED])
         if len(names) > _MAX_LISTED:
             listed_names += f"; and {len(names) - _MAX_LISTED} more"
-        sentence = f"No single cell is the best. {len(names)} cells have equally few page faults: {listed_names}."
+        sentence = (
+            f"No single cell is certain to be the best. {len(names)} cells may have the fewest page faults: "
+            f"{listed_names}."
+        )
         return BestCell(None, sentence + caveat + undecided_sentence)
     best_faults = _get_metric(best_cell, FAULTS)
     percent_clause = f" ({format_percent(best_faults.percent)})" if best_faults.percent is not None else ""

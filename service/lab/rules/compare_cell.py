@@ -122,7 +122,9 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
     if not all(
         len(side.present_values) >= _MIN_SAMPLES and is_repeating(side.present_values) for side in (default, cell)
     ):
-        sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
+        sentence = (
+            "On at least one side, the count does not repeat, so only an interleaved measurement can compare the cells."
+        )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
         sentence = (

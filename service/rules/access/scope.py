@@ -25,8 +25,8 @@ class Scope(StrEnum):
 
 MEANINGS: Mapping[Scope, str] = {
     Scope.READ: "see all measurements and results",
-    Scope.REPORT: "report measurements, read plans and results",
-    Scope.TRIAGE: "decide on events, silence series",
+    Scope.REPORT: "report measurements; read plans and results",
+    Scope.TRIAGE: "decide on events and silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
     Scope.REGISTER: "register GitHub Actions runners",
     Scope.ADMIN: "everything, including settings and tokens",

@@ -19,7 +19,7 @@ _MIN_VARYING_RUNS = 2
 """A count varies only if at least this many runs have samples that do not repeat: one run may have been disturbed."""
 MAX_RUNS_PER_END = 10
 """A search for a varying count gives up after this many runs of each end of the range; a run has several samples."""
-_LAST_RESORT = "Make the count repeat, or search between commits with a larger difference."
+_LAST_RESORT = "Make the count repeatable, or search between commits that differ by more."
 
 
 def apply_noise_rules_if_varying(question: Question, observations: Iterable[Observation]) -> Question:

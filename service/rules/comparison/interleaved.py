@@ -149,7 +149,9 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
     decision = rules.decide_count(pairs, alpha, request.max_pairs, least_change)
     if decision.excluded_change is None or not same_answers:
         return decision
-    sentence = f"{decision.sentence} Both programs found the same files, so smaller changes are not searched for."
+    sentence = (
+        f"{decision.sentence} Both programs found the same files, so the comparison does not look for smaller changes."
+    )
     return decision._replace(sentence=sentence)
 
 

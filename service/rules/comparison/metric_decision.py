@@ -118,7 +118,7 @@ def decide_count(
     if excluded_change is not None:
         sentence = (
             f"The count varies; {_describe_signs(signs)}. A change of {format_number(excluded_change)} or more is "
-            "excluded."
+            "ruled out."
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
     # A single pair does not show whether the counts repeat.
@@ -210,7 +210,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     if is_significant_majority(n_changed_pairs, n, alpha):
         if rule == "exact":
             sentence = (
-                f"Each side repeats its count, in {count_agreeing(base)} of {n} base samples and "
+                f"The count repeats on each side, in {count_agreeing(base)} of {n} base samples and "
                 f"{count_agreeing(head)} of {n} head samples: the difference is certain."
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
@@ -263,7 +263,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     if -precision < low and high < precision:
         sentence = f"{bounds_sentence}: a change of less than {format_number(precision)} % does not matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{bounds_sentence}: more pairs must decide, because a change of {format_number(precision)} % matters."
+    sentence = f"{bounds_sentence}: more pairs are needed, because a change of {format_number(precision)} % matters."
     return MetricDecision(
         Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, remaining_pairs=remaining_pairs
     )
@@ -273,7 +273,7 @@ def describe_bounds(interval: tuple[float, float]) -> str:
     """Return the bounds of a change in words, converted from percent of the mean of both sides to percent of base."""
     low, high = (convert_to_percent_of_base(bound) for bound in interval)
     if low is None:
-        return "above any percentage of base, which is close to zero"
+        return "above any percentage of base (base is close to zero)"
     if high is None:
         return f"above {format_percent(low)}"
     return f"between {format_percent(low)} and {format_percent(high)}"
@@ -285,7 +285,10 @@ def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) ->
     ``large_clause`` is inserted after the number of pairs with the sign ``direction``, 1 or -1.
     """
     above_clause, below_clause = (large_clause if direction == sign else "" for sign in (1, -1))
-    return f"head counts more in {signs.above} of {signs.n} pairs{above_clause} and less in {signs.below}{below_clause}"
+    return (
+        f"head's count is higher in {signs.above} of {signs.n} pairs{above_clause} and lower in "
+        f"{signs.below}{below_clause}"
+    )
 
 
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:

@@ -33,7 +33,9 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         return verdict.model_copy(update=changes)
     if _has_reproducible_builds(base) and _has_reproducible_builds(head):
         return verdict.model_copy(
-            update={"sentence": f"{verdict.sentence} Base and head, built again, have the same bytes as before."}
+            update={
+                "sentence": f"{verdict.sentence} Further builds of base and head are byte-identical to the first ones."
+            }
         )
     n_further_builds = min(len(base_levels), len(head_levels)) - 1
     if n_further_builds < FURTHER_BUILDS:

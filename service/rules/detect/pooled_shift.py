@@ -161,7 +161,7 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
     n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"in one run, the trimmed mean of {n} benchmarks moved by {shift:+.2f}, and {n_moved} of them moved in that "
+        f"in one run, the trimmed mean of {n} series moved by {shift:+.2f}, and {n_moved} of them moved in that "
         f"direction (p = {format_number(p)})"
     )
     return PooledShift(shift, shift - margin, shift + margin, p, n, n_moved, evidence)

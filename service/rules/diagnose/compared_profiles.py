@@ -237,7 +237,7 @@ LOADER = Rule(
         Remedy(text="check what is linked into the program: libraries, relocations and static data"),
         Remedy(text="if the start-up does not matter, judge only the region of interest of this workload"),
     ),
-    report="a program that only starts: 303 faults with -O3, 265 with -Os",
+    report="a program that does nothing but start up: 303 faults with -O3, 265 with -Os",
     is_comparison=True,
 )
 

@@ -62,7 +62,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     competition = f"competing for the lock: {calls}"
     if not calls:
-        competition = f"calls that map and unmap take {facts.memory_call_share:.0%} of the CPU time"
+        competition = f"calls that map and unmap memory take {facts.memory_call_share:.0%} of the CPU time"
     return (
         f"threads waited for the mmap lock {times}for {format_quantity(facts.lock_wait, 's')} in total, "
         f"and used {format_quantity(facts.cpu_seconds, 's')} of CPU time",

@@ -476,18 +476,18 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
     # If there are more faults and fewer huge pages, or the reverse, the memory may be the same.
     huge_page_sign = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
     if huge_page_sign * growth < 0:
-        return f"touches memory for the first time {'page by page' if growth > 0 else 'by huge pages'}"
+        return f"touches new memory {'page by page' if growth > 0 else 'by the huge page'}"
     more_or_fewer = "more" if growth > 0 else "fewer"
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
         FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
-        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages again after madvise gave them back",
-        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages again after the memory there was unmapped",
-        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again after the shrinking heap gave them back",
+        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages that madvise had given back",
+        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages that had been unmapped",
+        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages that the shrinking heap had given back",
         FaultCause.COPIED: f"copies {more_or_fewer} pages that it shares with a forked process",
         FaultCause.FILE_PAGES: f"touches {more_or_fewer} pages of {file.rpartition('/')[2] or 'mapped files'}",
         FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had only read before",
-        FaultCause.AGAIN: f"touches {more_or_fewer} pages again although it had not given them back",
+        FaultCause.AGAIN: f"touches {more_or_fewer} pages that the kernel had taken away or write-protected",
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
         FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings or at unknown places",
     }

@@ -86,8 +86,8 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
-        f"{windows:,} calls to munmap, one for {format_amount(faults * facts.page_size / windows)} of touched pages on "
-        f"average; the faults and calls take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
+        f"{windows:,} calls to munmap, one per {format_amount(faults * facts.page_size / windows)} of touched pages on "
+        f"average; these calls and the faults take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
 
@@ -123,7 +123,7 @@ def _describe_dropped(facts: Facts) -> tuple[str, ...]:
     return (
         f"{_count_dropped(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} that madvise had "
         "dropped from the mapping",
-        f"{facts.count_calls('madvise'):,} calls to madvise; they and these faults take "
+        f"{facts.count_calls('madvise'):,} calls to madvise; these calls and the faults take "
         f"{_estimate_kept_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MADVISE,), (Memory.FILE_DATA,)),
     )

@@ -82,7 +82,7 @@ _GLIBC_REMEDY = Remedy(
     text="let the C library keep large blocks",
     settings={"env.MALLOC_MMAP_THRESHOLD_": _LARGEST_THRESHOLD, "env.MALLOC_TRIM_THRESHOLD_": _LARGEST_THRESHOLD},
 )
-_PROGRAM_REMEDIES = (Remedy(text="map once and keep the mapping: no malloc was recognised in this program"),)
+_PROGRAM_REMEDIES = (Remedy(text="map memory once and keep the mapping (no malloc was recognised in this program)"),)
 _ALLOCATOR_REMEDIES: dict[Allocator, tuple[Remedy, ...]] = {
     Allocator.GLIBC: (_GLIBC_REMEDY,),
     Allocator.JEMALLOC: (

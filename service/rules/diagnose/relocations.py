@@ -91,11 +91,11 @@ def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
 
 RELOCATIONS = Rule(
     name="relocations",
-    title="The program's start copies pages to write addresses into them",
+    title="At start-up, pages are copied so that addresses can be written into them",
     condition=_relocates_much,
     max_saving=_estimate_start_saving,
     evidence=_describe_relocations,
     remedies=_suggest_fewer_relocations,
-    report="large programs as position-independent executables: megabytes of tables are copied at every start",
+    report="large position-independent executables: megabytes of tables are copied at every start",
     is_comparison=True,
 )

@@ -82,7 +82,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
         f"{_describe_refaults(facts)}",
-        f"calls: {counts}; they and these faults take {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
+        f"calls: {counts}; these calls and the faults take {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
         *_describe_returning_line(facts, calls),
         *facts.describe_top_site("of these faults are", touches, memory),
     )
@@ -186,7 +186,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     if facts.operations:
         faults = facts.faults / facts.operations
         amount = format_amount(faults * facts.page_size)
-        per_operation = f"{faults:,.0f} faults per operation: {amount} are allocated and released" if faults else ""
+        per_operation = f"{faults:,.0f} faults per operation: {amount} is allocated and released" if faults else ""
     return (
         f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
@@ -230,4 +230,4 @@ def _describe_refaults(facts: Facts) -> str:
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
     """Return as evidence the line of the program from which the given calls give memory back; empty if unknown."""
     line = facts.find_returning_line(*calls)
-    return (f"most of the time of these calls is spent in calls from {line}",) if line else ()
+    return (f"most of the time spent in these calls comes from {line}",) if line else ()

@@ -70,7 +70,7 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     image_faults = _count_major_file_faults(facts, is_image=True)
     data_faults = _count_major_file_faults(facts, is_image=False)
     smaller_binary = Remedy(
-        text="make the binary smaller (-Os, fewer libraries), or order its functions as start-up uses them"
+        text="make the binary smaller (-Os, fewer libraries), or put its functions in the order of their first use"
     )
     return (
         *([smaller_binary] if image_faults >= data_faults else []),
@@ -199,7 +199,7 @@ MEMORY_LIMIT = Rule(
     max_saving=_estimate_memory_saving,
     evidence=_describe_shortage,
     remedies=lambda _: (
-        Remedy(text="raise the control group's limit, or use less memory at a time"),
+        Remedy(text="raise the control group's limit, or use less memory at once"),
         Remedy(text="lock the memory that must not be evicted (mlock); check vm.swappiness and the host's other load"),
     ),
     report="services under a memory limit: major faults and stalls although the program itself did not change",

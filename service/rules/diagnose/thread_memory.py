@@ -136,6 +136,6 @@ MORE_ARENAS = Rule(
         ),
         Remedy(text="use fewer threads: one for each processor"),
     ),
-    report="servers with many threads: memory that each has freed stays in its arena, and no other thread uses it",
+    report="servers with many threads: what a thread has freed stays in its arena, where no other thread uses it",
     is_comparison=True,
 )

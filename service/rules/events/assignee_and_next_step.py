@@ -44,7 +44,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
             return "Wait: further runs will decide"
         return "No further run will confirm the change: decide on it, or dismiss it"
     if event.only_builds is not None:
-        return "Nothing: builds of the same commit differ just as much"
+        return "Nothing to do: builds of the same commit differ just as much"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
     # Whoever acknowledges an event is assumed to know its commit.

@@ -79,7 +79,7 @@ def format_insights(insights: Iterable[Insight]) -> str:
         if insight.diagnosis:
             parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _MAX_STACK_LENGTH)}.\n\n")
         if insight.price:
-            parts.append(f"The price of the change in faults of {case}: {insight.price}.\n\n")
+            parts.append(f"What the change in faults of {case} costs: {insight.price}.\n\n")
         if insight.growing_stacks:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
             parts += [

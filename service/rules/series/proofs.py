@@ -342,7 +342,7 @@ def _apply_proofs_to_drift(
         evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs show that the commits are not the cause"
         yield replace(drift, cause=Cause.CONFIG, change=_append_evidence(drift.change, evidence_clause)), None
     elif not drift.change.wants_rerun:
-        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show it"
+        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show the change"
         yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, evidence_clause)), None
 
 

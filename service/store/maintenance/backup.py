@@ -33,7 +33,7 @@ def backup_database(
         Called with the numbers of copied pages and of all pages of SQLite's file.
     """
     if file.exists():
-        raise ServiceError("The file already exists", str(file), "Choose another name, or move it away.")
+        raise ServiceError("The file already exists", str(file), "Choose another name, or move the existing file away.")
     if database.is_sqlite:
         require_data(database)
     with write_completely(file) as part_file:

@@ -71,7 +71,7 @@ def index(query_data: JobQuery) -> JobList:
 @bp.post("/jobs")
 @bp.input(JobOrder)
 @bp.output(Job, status_code=201)
-@bp.doc(responses={200: "The open job with the same question"})
+@bp.doc(responses={200: "The open job that already has the same `question`"})
 def order(json_data: JobOrder) -> ResponseReturnValue:
     """Order a job, or return the open job with the same question."""
     # The backend CALLER means that the client runs the job itself, as only `faultwatch` does.

@@ -19,9 +19,9 @@ from service.web.api.document.schemas import REFERENCE, build_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
 _ABOUT = (
-    "This API serves all data of the dashboard and receives all data of the runners. A service on loopback is open; a "
-    "service that others can reach requires a token, and each operation states the scope that it needs. Errors are "
-    "problem documents (RFC 9457)."
+    "This API serves all data of the dashboard and receives all data of the runners. By default, a service that only "
+    "its own machine can reach needs no token; any other service needs one, and each operation states the scope that "
+    "it requires. Errors are problem documents (RFC 9457)."
 )
 _PROBLEM = {
     "description": "The problem, and the field that caused it",
@@ -55,7 +55,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
                 "type": "http",
                 "scheme": "bearer",
                 "description": "A token from `faultwatch-service token new`, or the token that a GitHub Actions job "
-                "receives in exchange for its OIDC token. A service that is open on loopback ignores tokens.",
+                "receives in exchange for its OIDC token. A service that is open to every caller ignores tokens.",
             }
         },
     }

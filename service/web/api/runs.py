@@ -101,7 +101,9 @@ def pyperf(run_id: UUID) -> Response:
     """Download the samples of a run as a pyperf suite file."""
     suite = build_suite(_find_report(run_id))
     if suite is None:
-        raise make_not_found(f"pyperf suite of run {run_id}: no metric has only samples above zero")
+        raise make_not_found(
+            f"pyperf suite of run {run_id}: pyperf needs values above zero, and every metric has others"
+        )
     text = StringIO()
     suite.dump(text)
     headers = {"Content-Disposition": f'attachment; filename="{run_id}.json"'}

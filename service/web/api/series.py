@@ -47,8 +47,8 @@ class SeriesDetailQuery(BaseModel):
         le=100_000,
         description=(
             "The approximate maximum number of points to return. Neighbouring points are grouped, and the lowest and "
-            "the highest of each group are returned, so a step of a single run is never lost. The runs around each "
-            "drift are always returned. By default, all points are returned."
+            "the highest of each group are returned, so even a change in a single run is never lost. The runs around "
+            "each drift are always returned. By default, all points are returned."
         ),
     )
 

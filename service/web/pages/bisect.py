@@ -52,7 +52,7 @@ _MAX_NAME_CHARACTERS = 70
 """Characters of a culprit's name that fit into the picture."""
 _NEXT_WORDS = {
     "measure": "searches for the commit",
-    "prove": "proves the commit that it found",
+    "prove": "verifies the commit that it found",
     "found": "has found the commit",
     "refused": "ended without a commit",
 }

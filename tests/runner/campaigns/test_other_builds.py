@@ -53,7 +53,7 @@ def test_two_builds_with_the_same_bytes_need_no_third(tmp_path: Path, service_ur
     make_history(tmp_path / "repo", [10, 11])
     status, said = compare(tmp_path, service_url)
     assert status == 1, said
-    assert "Base and head, built again, have the same bytes as before" in said
+    assert "Further builds of base and head are byte-identical to the first ones" in said
 
 
 @pytest.mark.thorough

@@ -86,7 +86,7 @@ def test_a_bisect_finds_the_commit_that_touches_a_page_more(folder: Path) -> Non
     found = run_command(folder, "bisect", f"{commits[0]}..{commits[-1]}")
     assert f"{commits[6][:10]} 'Commit 6'" in found
     assert "50 faults at" in found
-    assert "proven: Each side repeats its count" in found
+    assert "proven: The count repeats on each side" in found
     # The same range by its history.
     history = run_command(folder, "history", f"{commits[0]}..{commits[-1]}")
     assert f"commit  {commits[6][:10]} Commit 6" in history

@@ -398,7 +398,7 @@ def _rows(written: str) -> set[int]:
     return widths
 
 
-def explained(place: str, sentence: str = "touches more pages again") -> GateReport:
+def explained(place: str, sentence: str = "touches more pages that had been unmapped") -> GateReport:
     """Return a gate whose case got worse, with an explanation that names a place."""
     part = DifferencePart(cause=FaultCause.AFTER_MUNMAP, before=5, after=105, place=place, sentence=sentence)
     remedy = MeasuredRemedy(
@@ -411,7 +411,7 @@ def explained(place: str, sentence: str = "touches more pages again") -> GateRep
 def test_the_first_line_says_why_and_what_takes_it_back() -> None:
     outcome = judge_gate(explained("sum at sums.c:10"))
     first, _, _ = comment_text.build_comment(outcome, LINKS, MARKER).partition("\n")
-    assert f"{format_code('sum at sums.c:10')} touches more pages again: +100 faults." in first
+    assert f"{format_code('sum at sums.c:10')} touches more pages that had been unmapped: +100 faults." in first
     assert f"{format_code('KEEP=1')} undoes 97 % of the change in minor faults, measured in 6 pairs." in first
     # The title of a check run has the verdict, so its text begins with the reason.
     assert comment_text.build_summary(outcome, LINKS, 10_000).startswith(format_code("sum at sums.c:10"))

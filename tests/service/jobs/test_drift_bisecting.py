@@ -300,7 +300,7 @@ def test_it_ends_when_somebody_has_decided_about_the_event(app: APIFlask, client
     ended = client.get(f"/api/v1/jobs/{own['id']}").json
     assert (ended["state"], ended["sentence"]) == (
         "cancelled",
-        "The event is expected, so its commit need not be found any more.",
+        "The event is expected, so its commit no longer needs to be found.",
     )
 
 

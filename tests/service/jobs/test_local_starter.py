@@ -160,6 +160,6 @@ def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
     starter.start(job)
     (line,) = capsys.readouterr().out.splitlines()
     assert line == (
-        "Job 7 measures on this machine next: a profile of copy[mib=8], which the service ordered. "
+        "Job 7 runs next on this machine: a profile of copy[mib=8], which the service ordered. "
         "`faultwatch job pause 7` frees the host."
     )

@@ -115,7 +115,7 @@ def _as_described(world: World) -> Iterator[None]:
     [
         (PROGRAM.format(pages=201), False, "**Worse: +1\u00a0fault", "failure"),
         (PROGRAM.format(pages=150), True, "**Better: −50\u00a0faults", "success"),
-        (SAME, True, "**No change, because base and head have the same bytes, in 1 case", "success"),
+        (SAME, True, "**No change, because base and head are byte-identical, in 1 case", "success"),
         ("int main(void) { return", False, "**The head does not build", "failure"),
     ],
     ids=["one-page-more", "improvement", "no-change", "build-failure"],
@@ -156,7 +156,7 @@ def test_what_was_measured_of_the_base_before_is_not_measured_again(world: World
     assert measured.returncode == 0, measured.log
     world.subject.run("pull_request", world.propose(SAME), **world.identity())
     body, check = world.told()
-    assert body.startswith("**No change, because base and head have the same bytes, in 1 case")
+    assert body.startswith("**No change, because base and head are byte-identical, in 1 case")
     assert "The base was not measured again" in body
     assert check["conclusion"] == "success"
     world.subject.run("pull_request", world.propose(PROGRAM.format(pages=201)), **world.identity())

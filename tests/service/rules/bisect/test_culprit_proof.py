@@ -108,7 +108,7 @@ def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±3")
     assert "c1 may move the metric, but no proof confirms it: The count varies." in answer.sentence
-    assert answer.sentence.endswith("Make the count repeat, or search between commits with a larger difference.")
+    assert answer.sentence.endswith("Make the count repeatable, or search between commits that differ by more.")
 
 
 def test_after_too_many_proofs_without_a_result_only_what_is_proven_is_named():

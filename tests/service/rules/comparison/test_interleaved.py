@@ -308,7 +308,7 @@ def test_a_count_that_varies_little_is_the_same_as_soon_as_one_that_repeats() ->
     base, head = [6_426 + (place % 3 == 0) for place in range(20)], [6_426 + (place % 4 == 0) for place in range(20)]
     verdict = faults(base, head)
     assert (verdict.verdict, verdict.threshold) == (SAME, pytest.approx(6_426 * 0.0005, rel=0.01))
-    assert verdict.sentence.endswith("A change of 3.21 or more is excluded.")
+    assert verdict.sentence.endswith("A change of 3.21 or more is ruled out.")
     assert faults(base[:19], head[:19]).verdict is MORE
 
 
@@ -336,5 +336,5 @@ def test_programs_that_found_the_same_files_need_to_exclude_a_large_change_alone
     assert judge(None).verdict is MORE
     assert judge(files).verdict is SAME
     assert judge(files).sentence.endswith(
-        "Both programs found the same files, so smaller changes are not searched for."
+        "Both programs found the same files, so the comparison does not look for smaller changes."
     )

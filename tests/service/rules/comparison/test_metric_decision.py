@@ -53,7 +53,7 @@ def test_a_change_in_some_executions_is_called_intermittent() -> None:
         decision = decided(LAWS["exact"], head, seed)
         assert (decision.verdict, decision.change, decision.direction) == (Verdict.CHANGED, 1_000, 1)
         assert decision.changed_pairs is not None
-        assert decision.sentence.startswith(f"Intermittent: head counts more in {decision.changed_pairs} of ")
+        assert decision.sentence.startswith(f"Intermittent: head's count is higher in {decision.changed_pairs} of ")
 
 
 def test_too_few_samples_are_the_same_only_where_the_workload_allows_no_more() -> None:

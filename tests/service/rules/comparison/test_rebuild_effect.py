@@ -109,5 +109,5 @@ def test_builds_that_count_the_same_do_not_explain_a_change_that_their_levels_do
     comparison = full(base, head)
     (verdict,) = comparison.metrics
     assert (verdict.verdict, verdict.changed_pairs, verdict.over_budget) == (Verdict.CHANGED, 67, True)
-    assert verdict.sentence.startswith("Intermittent: head counts more in 67 of 200 pairs")
+    assert verdict.sentence.startswith("Intermittent: head's count is higher in 67 of 200 pairs")
     assert not comparison.needs_other_builds

@@ -325,7 +325,7 @@ def test_who_gave_the_memory_back_is_named_from_the_time_of_the_calls() -> None:
         after = profiled(again).model_copy(update={"frames": frames, "on_cpu": on_cpu})
         return explain(profiled(new(100)), after).parts[0].sentence
 
-    sentence = "touches more pages again after the memory there was unmapped"
+    sentence = "touches more pages that had been unmapped"
     assert explain_with(20) == f"{sentence} (from release at src/pool.c:88)"
     assert explain_with(5) == sentence  # too few samples
     assert explain_with(20, "fp") == sentence  # the C library has no frame pointers

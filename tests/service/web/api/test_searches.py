@@ -118,7 +118,7 @@ def test_a_search_that_can_prove_nothing_about_a_varying_count_says_so_and_gives
     said = plain(answer["sentence"])
     assert re.match(r"Not proven: this metric varies by ±\d+(\.5)? faults between executions of one commit; ", said)
     assert "it is not certain that the ends differ" in said
-    assert "Make the count repeat, or search between commits with a larger difference" in said
+    assert "Make the count repeatable, or search between commits that differ by more" in said
     assert taken <= 100
 
 
