@@ -3,8 +3,8 @@
 from pydantic import Field, FiniteFloat
 
 from runner.errors import FaultwatchError
+from runner.importing.imported_result import Result, group_into_runs, make_case
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.result import Result, group_into_runs, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 
 FORMAT_NAME = "criterion"
