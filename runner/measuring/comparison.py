@@ -17,7 +17,7 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Environment, Report, Sample
-from runner.dependencies.lookup_answers_in_tree import ProgramTree
+from runner.dependencies.lookup_answers import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession, require_unchanged
 from runner.measuring.trial import Trial

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from runner.dependencies.lookup_answers_in_tree import CHECKOUT_TIME
+from runner.dependencies.lookup_answers import CHECKOUT_TIME
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE_HINT, Checkout, is_git_directory
