@@ -29,7 +29,7 @@ _CHECK_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by as much as it writes in that time."""
 
 
-class TreeGuard:
+class ResourceGuard:
     """A companion that kills a program whose tree grows too large.
 
     Asking the file system for its free space costs almost nothing and disturbs nothing. The tree itself is walked only
