@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runner.contract import ComparisonRequest, Report, Verdict
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
 from service.rules.same_bytes import (
     ProgramBytes,
     list_system_file_settings,
