@@ -1,24 +1,14 @@
-"""Results, which the parsers of formats return, and their grouping into runs."""
+"""The values of one metric of one case, which the parsers of formats return."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct, field
 
-from runner.contract.imported_metric import Better, name_imported_metric
-from runner.contract.judging import Judging
-from runner.contract.metrics import metric
-from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_document, make_safe_name
-from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.provenance import locate_result
-from runner.importing.source import Source, shorten_message
+from runner.contract.imported_metric import Better
+from runner.contract.report import Case, hash_document, make_safe_name
 
-MAX_SAMPLES = 201
-"""The largest number of samples of one run. More values are represented by evenly spaced quantiles, whose middle one is
-the median."""
-_MAX_METRICS = 100
-"""The largest number of metrics that are judged for one case."""
-_MAX_PARAMETERS, _MAX_PARAMETER_CHARACTERS, _MAX_SETTING_CHARACTERS = 100, 200, 1000
+_MAX_PARAMETERS, _MAX_PARAMETER_CHARACTERS = 100, 200
 """How many of a file's parameters and how much of each text is kept: a file can contain any number and length."""
 
 
@@ -76,72 +66,3 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
         definition=hash_document({"imported": hashable_identity}),
         parameters=dict(list(parameter_texts.items())[:_MAX_PARAMETERS]),
     )
-
-
-def group_into_runs(
-    results: Iterable[Result], format_name: str, source: Source, defaults: ImportDefaults
-) -> list[ImportedRun]:
-    """Group results into runs: those with the same case, revision, time, host and settings form one run."""
-    groups: dict[object, list[Result]] = {}
-    for result in results:
-        settings = tuple(sorted(result.settings.items()))
-        key = (result.case.name, result.case.definition, result.revision, result.time, result.host, settings)
-        groups.setdefault(key, []).append(result)
-    return [_make_run(group, format_name, source, defaults) for group in groups.values()]
-
-
-def _make_run(group: Sequence[Result], format_name: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
-    """Return results of one case as a run; sample number *i* contains value number *i* of each metric.
-
-    If a file contains the same benchmark several times, the run contains all values.
-    """
-    first_result = group[0]
-    location = shorten_message(f"{source.name}: {first_result.case.name:.100}")
-    placement = locate_result(source, defaults, location, first_result.revision, first_result.time)
-    values_by_metric: dict[str, list[float]] = {}
-    tool_metrics: dict[str, tuple[str, str]] = {}
-    judged_metrics = []
-    for result in group:
-        better = defaults.better.get(result.metric, result.better)
-        name = _build_metric_name(result, better)
-        # Of different metrics of the tool that get the same name, only the first is read.
-        if tool_metrics.setdefault(name, (result.metric, result.unit)) == (result.metric, result.unit):
-            values_by_metric.setdefault(name, []).extend(result.values)
-        if better and name not in judged_metrics:
-            judged_metrics.append(name)
-    columns = {name: _thin_values(values) for name, values in values_by_metric.items()}
-    n_samples = max(map(len, columns.values()))
-    samples = tuple(
-        Sample(readings={name: Reading(value=values[i]) for name, values in columns.items() if i < len(values)})
-        for i in range(n_samples)
-    )
-    settings = {key: " ".join(value.split())[:_MAX_SETTING_CHARACTERS] for key, value in first_result.settings.items()}
-    return ImportedRun(
-        location=location,
-        revision=placement.revision,
-        case=first_result.case,
-        started_at=placement.time,
-        samples=samples,
-        settings={IMPORT_FORMAT: format_name} | settings,
-        subject=first_result.subject,
-        host=first_result.host,
-        judging=Judging(judge=tuple(judged_metrics[:_MAX_METRICS])),
-        time_is_known=placement.time_is_known,
-        not_judged=tuple(metric(name).title for name in columns if name not in judged_metrics),
-    )
-
-
-def _build_metric_name(result: Result, better: Better | None) -> str:
-    """Return the name of a result's metric in reports. It needs a direction, which is ``lower`` if none is known."""
-    if result.in_catalogue:
-        return result.metric
-    return name_imported_metric(result.metric, result.unit, better or "lower")
-
-
-def _thin_values(values: Sequence[float]) -> tuple[float, ...]:
-    """Return at most ``MAX_SAMPLES`` values, spread evenly over their sorted order."""
-    if len(values) <= MAX_SAMPLES:
-        return tuple(values)
-    sorted_values = sorted(values)
-    last_index = len(sorted_values) - 1
-    return tuple(sorted_values[round(index * last_index / (MAX_SAMPLES - 1))] for index in range(MAX_SAMPLES))
