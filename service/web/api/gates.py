@@ -18,7 +18,7 @@ from service.pipeline import gate_insights, judging_schedule
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
 from service.store import accepted_heads, gate_baseline_levels
 from service.store import forge_queue as store
-from service.store.runs import runs
+from service.store.runs import gate_base_run
 from service.store.series import proofs
 from service.text.markdown import make_plain
 from service.web.access.caller_limits import require_access_to_publication, require_access_to_report
@@ -38,7 +38,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
     """Return the newest stored run of a base that was measured on the same host in the same environment."""
     require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
-        return BaseAnswer(report=runs.find_newest_report(session, json_data))
+        return BaseAnswer(report=gate_base_run.find_base_report(session, json_data))
 
 
 @bp.post("/gates")
