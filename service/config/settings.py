@@ -25,12 +25,12 @@ from service.config.setting_fields import (
     BaseAddress,
     Seconds,
     SecretFile,
-    Settings,
     Words,
     YesOrNo,
     declare_setting,
     expand_user,
 )
+from service.config.settings_from_environment import Settings
 from service.config.trusted_hosts import LOOPBACK, add_loopback
 from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
