@@ -31,7 +31,7 @@ from runner.perf.counted_events import build_perf_stat_command
 from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -308,7 +308,9 @@ def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: b
         )
         bench = Bench(Host(name="bench"), lambda _: Environment(settings={}))
         trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
-    return compare_interleaved(*trials, interleaved.decide_comparison, pairs=Pairs.from_workload(trials[0].workload))
+    return compare_interleaved(
+        *trials, comparison_verdict.decide_comparison, pairs=Pairs.from_workload(trials[0].workload)
+    )
 
 
 CASE = Case(workload="steady", definition="0" * 16)

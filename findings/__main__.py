@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from findings import by_hand, pictures, releases, stored
-from findings.comparison import Line, compare
 from findings.documents import only_documents
 from findings.local import forget_services
 from findings.product import Product, drifts_of
+from findings.repeated_drifts import Line, compare
 from findings.repository import clone, git
 from findings.stored import ByHand, Culprit, Documents, Drift, History, Machine, Target
 

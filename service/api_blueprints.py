@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from apiflask import APIBlueprint, APIFlask
-from flask import Response, request
 
 from service.lab import api as lab
 from service.nightly import api as nightly_runs
@@ -32,6 +31,7 @@ from service.web.api import (
     subjects,
 )
 from service.web.api.body import require_json
+from service.web.rendering import not_modified
 
 PREFIX = "/api/v1"
 
@@ -43,7 +43,7 @@ def register_api(app: APIFlask) -> None:
     openapi.register(app)
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
-    api.after_request(_make_conditional)
+    api.after_request(not_modified.make_conditional)
     blueprints = (
         *(health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, proofs_and_nominations.bp, series.bp, drifts.bp),
         *(events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nightly_runs.bp, searches.bp),
@@ -52,15 +52,3 @@ def register_api(app: APIFlask) -> None:
     for blueprint in blueprints:
         api.register_blueprint(blueprint)
     app.register_blueprint(api)
-
-
-def _make_conditional(response: Response) -> Response:
-    """Add a hash of the answer as its ETag; answer 304 if the caller has the same one (RFC 9110, section 13).
-
-    The answer is still computed for each request: only the transfer is saved. Caches must revalidate each time.
-    """
-    if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
-        response.headers.setdefault("Cache-Control", "private, no-cache")
-        response.add_etag()
-        response.make_conditional(request)
-    return response

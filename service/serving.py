@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import ipaddress
 import logging
 import os
 import socket
@@ -23,6 +22,7 @@ from service.background import tasks
 from service.background.scheduler import BackgroundScheduler
 from service.config import notifications
 from service.config.settings import Config
+from service.config.trusted_hosts import list_trusted_hosts
 from service.errors import ServiceError
 from service.store.engine.database import BUSY_SECONDS_AT_START, Database
 from service.store.engine.error_codes import is_unreachable
@@ -74,7 +74,8 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
 
     def make_app() -> Flask:
         """Make the application of a worker process, and start its background tasks."""
-        app = _make_app_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
+        trusted_hosts = list_trusted_hosts(config.trusted_hosts, str(address))
+        app = _make_app_when_database_answers(config.copy_with(trusted_hosts=trusted_hosts))
         with app.app_context():
             database = app_resources.get_database()
         background.append(
@@ -143,20 +144,6 @@ def listen(host: str, port: int) -> socket.socket:
             "Stop the program that uses the port, or choose another port with FAULTWATCH_PORT or --port (0: any free "
             "one).",
         ) from error
-
-
-def list_trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
-    """Return the host names to accept; None for all.
-
-    On loopback, where no token is needed, only configured names are accepted. Otherwise a foreign web page could point
-    its own name at the service (DNS rebinding), and let the user's browser read everything. If others can reach the
-    service, its names are not known, but it requires tokens, which no foreign page has.
-    """
-    try:
-        is_public = not ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_public = host != "localhost"
-    return None if is_public else config.trusted_hosts
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]

@@ -21,7 +21,7 @@ from runner.contract.level import compute_median
 from runner.contract.proof_power import MAX_PAIRS
 from runner.measuring.comparison import Pairs, sample_interleaved
 from service.forges import gate_verdict_text
-from service.rules.comparison import interleaved, stored_runs
+from service.rules.comparison import comparison_verdict, stored_runs
 from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate
 
@@ -112,7 +112,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
         trials = [DrawnTrial(commit, case, draws, chance) for commit, draws in zip(commits, (base, head), strict=True)]
         result = sample_interleaved(
             *cast(Any, trials),
-            interleaved.decide_comparison,
+            comparison_verdict.decide_comparison,
             pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),
             n_cases=cases,
             judging=judging,

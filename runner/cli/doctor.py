@@ -11,7 +11,7 @@ from runner.cli.options import apply_options, json_option
 from runner.cli.result_output import print_json
 
 if TYPE_CHECKING:
-    from runner.doctor.fix import FixReport
+    from runner.doctor.fix_and_undo import FixReport
 
 
 @click.command(name="doctor")
@@ -33,7 +33,7 @@ def command(action: str | None, as_json: bool) -> None:
     """
     from runner.cli.measuring_setup import create_host_turn
     from runner.doctor.checks import is_measurable, run_checks
-    from runner.doctor.fix import apply_fixes, undo_fixes
+    from runner.doctor.fix_and_undo import apply_fixes, undo_fixes
     from runner.doctor.probe import HostProbe
     from runner.settings import load_settings
 

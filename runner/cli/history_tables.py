@@ -9,12 +9,11 @@ from runner.campaigns.history_measurement import HistorySummary
 from runner.campaigns.proving import ProofSummary
 from runner.cli.activity import format_time_spent
 from runner.cli.drift_map_lines import draw_drift_map
+from runner.cli.drift_next_steps import describe_cause, describe_standing, is_suspected
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.cli.next_command import TypedTarget
 from runner.contract.nomination import Nomination
 
-_DEFAULT_METRIC = "minor-faults"
-"""The metric for which a bisect searches by default."""
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 _MAX_SUSPECTED = 10
@@ -148,7 +147,7 @@ def show_drifts(
             highlight=False,
             soft_wrap=not console.is_terminal,
         )
-        for line in _describe_cause(drift, target):
+        for line in describe_cause(drift, target):
             console.print(escape_text(line), highlight=False, soft_wrap=True)
         for setting in drift["settings"]:
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
@@ -175,30 +174,13 @@ def _show_suspected(console: Console, nomination: Nomination, target: TypedTarge
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Move suspected drifts that are larger than every certain drift to the front; keep the order otherwise."""
-    certain_sizes = [_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)]
+    certain_sizes = [_compute_relative_size(drift) for drift in drifts if not is_suspected(drift)]
     largest_certain_size = max(certain_sizes, default=0.0)
 
     def comes_first(drift: dict[str, Any]) -> bool:
-        return _is_suspected(drift) and _compute_relative_size(drift) > largest_certain_size
+        return is_suspected(drift) and _compute_relative_size(drift) > largest_certain_size
 
     return [drift for drift in drifts if comes_first(drift)] + [drift for drift in drifts if not comes_first(drift)]
-
-
-def describe_standing(drift: dict[str, Any]) -> str:
-    """Return the standing of a drift in words: proven by pairs, certain by its runs alone, or suspected."""
-    evidence = drift.get("evidence", {})
-    if evidence.get("pairs"):
-        return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
-    if not _is_suspected(drift):
-        return "certain by its runs"
-    n_before, n_after = evidence.get("n_before"), evidence.get("n_after")
-    if n_before and n_after:
-        return f"suspected from {format_count(n_before, 'run')} before and {n_after:,} after, not measured interleaved"
-    return "suspected, not measured interleaved"
-
-
-def _is_suspected(drift: dict[str, Any]) -> bool:
-    return bool(drift.get("evidence", {}).get("wants_rerun"))
 
 
 def _compute_relative_size(drift: dict[str, Any]) -> float:
@@ -232,42 +214,3 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
             highlight=False,
             soft_wrap=True,
         )
-
-
-def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
-    """Return the cause of a drift in words: a single commit only if no other commit could have caused it.
-
-    The text for a suspected drift begins with "suspected".
-    """
-    candidates = [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
-    before, after = drift["previous_revision"][:10], drift["revision"][:10]
-    # If the position of the change is uncertain, the candidates are between two other runs.
-    good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
-    candidates_known = drift.get("candidates_known", True)
-    is_suspected = _is_suspected(drift)
-    cause = f"suspected: {drift['cause']}" if is_suspected else drift["cause"]
-    # The cause is not a commit.
-    if drift["cause"] not in {"commit", "both"}:
-        place = f"between {before} and {after}" if before != after else f"at {after}"
-        lines = [f"  {cause}  {place}"]
-        if is_suspected:
-            lines.append("    runs of later commits will confirm or refute it")
-        return lines
-    # The cause is a single commit.
-    if len(candidates) < 2 and candidates_known:
-        prefix = "the only candidate is " if is_suspected and candidates else ""
-        commit = candidates[0] if candidates else after
-        lines = [f"  {cause}  {prefix}{commit} {drift['title']}".rstrip()]
-        if is_suspected:
-            command = target.suggest("compare", f"{good}..{bad}", drift["case"])
-            lines.append(f"    `{command}` proves or refutes it")
-        return lines
-    # The cause is one of several commits.
-    if candidates_known:
-        candidate_text = f"one of {len(candidates)} commits, {candidates[0]}…{candidates[-1]}"
-    else:
-        candidate_text = f"{bad} or a commit before it"
-    options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
-    command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
-    purpose = "proves or refutes it, and names the commit" if is_suspected else "names the commit"
-    return [f"  {cause}  {candidate_text}", f"    `{command}` {purpose}"]

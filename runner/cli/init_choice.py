@@ -17,7 +17,6 @@ from runner.errors import FaultwatchError
 if TYPE_CHECKING:
     from runner.adoption.command_trials import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
-    from runner.adoption.sources import Sources
     from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
@@ -358,6 +357,7 @@ def _build_project(
         The commit cannot be checked out, or no way works. The message then names the missing package, or the first
         error of the most likely way.
     """
+    from runner.adoption.build_retries import list_build_retries
     from runner.adoption.command_trials import describe_build_failure
     from runner.adoption.tool_environment import describe_tools
     from runner.contract.report import Stage
@@ -382,9 +382,8 @@ def _build_project(
                 ) from None
             # Explain the failure.
             part = _find_missing_part(first_measurement, proposal, failure)
-            sources = first_measurement.sources
-            mended_builds = _list_mended_builds(sources, proposal, failure, part) if build is None else []
-            missing_part = missing_part or (None if mended_builds else part)
+            retries = list_build_retries(first_measurement.sources, proposal, failure, part) if build is None else []
+            missing_part = missing_part or (None if retries else part)
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
@@ -402,7 +401,7 @@ def _build_project(
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.builds_tests]
             else:
-                proposals[:0] = mended_builds
+                proposals[:0] = retries
             continue
         if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
@@ -440,32 +439,6 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
     print_message(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
     labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
     return questions.choose("How is the project built?", labels)
-
-
-def _list_mended_builds(
-    sources: "Sources", proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
-) -> list["BuildProposal"]:
-    """Return variants of a failed build that may work.
-
-    The variants: with the folder of a missing header; with one job, because not every makefile supports several; with a
-    ``go.sum`` that Go completes; and without the part that needs a missing library.
-
-    Parameters
-    ----------
-    part
-        What the build lacks on this host; None if unknown. If it is known, a build with one job would fail too.
-    """
-    from runner.adoption.header_folders import add_header_folder
-    from runner.adoption.proposal import make_serial
-    from runner.adoption.systems.cmake import switch_part_off
-    from runner.adoption.systems.go import complete_sums
-    from runner.subject.build import BuildFailure
-
-    log = failure.build.log if isinstance(failure, BuildFailure) else ""
-    serial_build = make_serial(proposal) if part is None else None
-    reduced_build = switch_part_off(proposal, sources, part.name) if part else None
-    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log), reduced_build)
-    return [candidate for candidate in candidates if candidate]
 
 
 def _get_first_error(failure: Exception) -> str:

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from runner.dependencies.lookup_answers_in_tree import Answer, ProgramTree, answer_lookups
+from runner.dependencies.lookup_answers import Answer, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 

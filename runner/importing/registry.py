@@ -22,8 +22,9 @@ from runner.importing.formats import (
     pyperf_suite,
     pytest_benchmark,
 )
+from runner.importing.imported_result import Result
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.result import Result, group_into_runs
+from runner.importing.runs_from_results import group_into_runs
 from runner.importing.source import Source, describe_first_mistake, shorten_message
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
+from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts

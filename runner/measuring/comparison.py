@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Self
 
 from msgspec import Struct
@@ -17,13 +17,14 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Environment, Report, Sample
-from runner.dependencies.lookup_answers_in_tree import ProgramTree
+from runner.dependencies.lookup_answers import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession, require_unchanged
+from runner.measuring.interleaved_servers import execute_servers_in_turns
+from runner.measuring.side_failure import SideFailure, name_failed_side
 from runner.measuring.trial import Trial
 from runner.perf.perf_stat import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
-from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
 from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload
@@ -228,15 +229,6 @@ def sample_interleaved(
         return make_undecided(base, head, {executed_trial: _report_failure(executed_trial, error)})
 
 
-class SideFailure(Exception):
-    """The program of one side of a pair has failed."""
-
-    def __init__(self, trial: Trial, failure: ExecutionFailure) -> None:
-        super().__init__(failure.message)
-        self.trial = trial
-        self.failure = failure
-
-
 def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]:
     """Execute two trials, and yield their samples: one after the other, or as servers with alternating windows.
 
@@ -247,46 +239,12 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
     """
     first, second = trials
     if first.can_run_at_once(second):
-        yield from _execute_servers_in_turns(trials)
+        yield from execute_servers_in_turns(trials)
         return
     for trial in trials:
-        with _name_failed_side(trial):
+        with name_failed_side(trial):
             sample = trial.execute()
         yield trial, sample
-
-
-def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, Sample]]:
-    """Start both servers, measure their windows alternately (A B B A), and return the sample of each server."""
-    servers: dict[Trial, ServerExecution] = {}
-    with ExitStack() as stack:
-        for trial in trials:
-            with _name_failed_side(trial):
-                servers[trial] = stack.enter_context(trial.start_server())
-                servers[trial].prepare()
-        order = trials
-        while not all(server.is_finished for server in servers.values()):
-            for trial in order:
-                if not servers[trial].is_finished:
-                    with _name_failed_side(trial):
-                        servers[trial].run_window()
-            order = (order[1], order[0])
-        for trial in trials:
-            with _name_failed_side(trial):
-                servers[trial].request_stop()
-        samples = []
-        for trial in trials:
-            with _name_failed_side(trial):
-                samples.append((trial, servers[trial].stop()))
-        return samples
-
-
-@contextmanager
-def _name_failed_side(trial: Trial) -> Iterator[None]:
-    """Turn a failure within the context into a :class:`SideFailure`, which names the side."""
-    try:
-        yield
-    except ExecutionFailure as failure:
-        raise SideFailure(trial, failure) from failure
 
 
 def _is_over(deadline: float | None) -> bool:

@@ -17,7 +17,7 @@ from runner.contract.mapped_files import CacheState
 from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups
+from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial

@@ -28,7 +28,7 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups
+from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.environment.program_identity import read_build_settings, read_run_settings

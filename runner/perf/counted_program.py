@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
-from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Program, ProgramResult
 from runner.execution.launcher import Launch, SimultaneousStart
 from runner.execution.launcher_compilation import get_launcher
 from runner.execution.load_commands import LoadCommands
 from runner.execution.process_variables import BASE_VARIABLES, pad_variables
+from runner.execution.resource_guard import ResourceGuard
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
 from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.perf.attached_recorder import Recorder, Recording
@@ -80,7 +80,7 @@ class CountedProgram:
         self.lost = LostPrograms()
         self._watch: LostProgramsWatch | None = None
         self._region = None
-        self._guard = stack.enter_context(TreeGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
+        self._guard = stack.enter_context(ResourceGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
         if order.region:
             self._region = stack.enter_context(
                 Region(REGION_EVENTS, lambda _: self.list_processes(), self.attach_recorders)

@@ -4,8 +4,7 @@ Measuring a revision takes a second, and building it takes many. Therefore worke
 the same time. While a program is measured, the workers and all their descendants are stopped, so that they do not
 disturb the measurement.
 
-A commit is not built if it changes only files that the last build did not read: it uses that build. For the first
-commit, the last build is that of the nearest earlier commit whose build is in the cache.
+A commit that uses the last build (:mod:`runner.subject.build_reuse`) is not built ahead.
 """
 
 import select
@@ -13,14 +12,13 @@ import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from msgspec.structs import replace
 
-from runner.contract.report import Build, hash_document
+from runner.contract.report import Build
 from runner.execution.build_clock import BuildClock
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
@@ -28,9 +26,8 @@ from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor_compilation import get_supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_inputs import measure_file_sizes
+from runner.subject.build_reuse import BuildReuse
 from runner.subject.build_worker import encode_order
-from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.system.paused import pause_descendants
 from runner.workload import Workload
@@ -39,9 +36,6 @@ MIN_BUILD_SECONDS = 0.5
 """The duration of a build in seconds from which workers are worthwhile: their start takes a few tenths of a second."""
 _BUILDS_AHEAD_PER_WORKER = 2
 """How many finished builds per worker may wait to be measured. More would only take disk space."""
-
-_COMMITS_PER_CHECK = 20
-"""As a check, one commit in this many is built even if its build should be the same as the last one."""
 
 
 class BuildAhead:
@@ -82,10 +76,8 @@ class BuildAhead:
         self._finished_commits: set[str] = set()
         self._ordered_commits: set[str] = set()
         """The commits that workers were told to build."""
-        self._builds_all = build_all
         self._start_at_once = start_at_once
-        self._previous_commits = {after: before for before, after in pairwise(self._next_commits)}
-        self._last_built_commit = ""
+        self._reuse = BuildReuse(self._builder, repository, workload, self._next_commits, build_all=build_all)
 
     def __enter__(self) -> Self:
         return self
@@ -112,10 +104,8 @@ class BuildAhead:
         """Return the tree of a built revision as :meth:`Builder.build` does, and let workers build the next ones."""
         with suppress(ValueError):
             self._next_commits.remove(commit)
-        if not self._builds_all and not self._last_built_commit:
-            self._last_built_commit = self._find_earlier_built_commit(commit)
         # The last build, if it has read none of the files that have changed since.
-        same_build = self._find_same_build(commit)
+        same_build = self._reuse.find_same_build(commit)
         if same_build:
             return same_build
         # The caller knows that building ahead is worthwhile, so do not wait for the first build to show it.
@@ -129,8 +119,7 @@ class BuildAhead:
             failure.build = self._mark_own_build(failure.build, commit)
             raise
         build = self._mark_own_build(build, commit)
-        self._stop_reuse_if_wrong(commit, tree)
-        self._last_built_commit = commit
+        self._reuse.check_build(commit, tree)
         # If this build took long enough, workers are worthwhile.
         if not self._workers and self._jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
@@ -140,56 +129,6 @@ class BuildAhead:
     def _mark_own_build(self, build: Build, commit: str) -> Build:
         """Return a build; if a worker of this command has made it, it is marked as not from the cache."""
         return build.model_copy(update={"cached": False}) if commit in self._ordered_commits else build
-
-    def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
-        """Return the last build if building ``commit`` would only repeat it; None if the cache has its own build."""
-        if self._builds_all or not self._last_built_commit or is_built_anyway(commit):
-            return None
-        if self._builder.has_build(self._repository, commit, self._workload):
-            return None
-        return self._builder.reuse(self._repository, self._last_built_commit, commit, self._workload)
-
-    def _find_earlier_built_commit(self, commit: str) -> str:
-        """Return the nearest earlier commit whose build is in the cache; empty if none of the last 20 has one."""
-        with suppress(GitError):  # The first commit of a history has no earlier one.
-            earlier_commits = self._repository.git(
-                "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
-            )
-            for earlier_commit in earlier_commits.split():
-                if self._builder.has_successful_build(self._repository, earlier_commit, self._workload):
-                    return earlier_commit
-        return ""
-
-    def _stop_reuse_if_wrong(self, commit: str, tree: Path) -> None:
-        """Stop reusing builds if the check of a commit shows that builds depend on files that they have not read."""
-        if self._builds_all or not self._last_built_commit or not is_built_anyway(commit):
-            return
-        last_commit = self._last_built_commit
-        changes = self._builder.find_unread_changes(
-            self._repository, last_commit, commit, self._workload, known_commit=last_commit
-        )
-        if changes is None:
-            return
-        try:
-            previous_tree, _ = self._builder.build(self._repository, last_commit, self._workload)
-        except BuildFailure:  # The cached build is lost, and cannot be built again, so nothing is compared.
-            return
-        if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
-            self._builds_all = True
-            self._builder.report_repeated_build(
-                f"{commit[:10]} changes only files that its build has not read, but its build differs from the "
-                "previous one: from now on, every commit is built"
-            )
-
-    def _is_reuse_likely(self, commit: str) -> bool:
-        """Return whether a commit will probably reuse the build of the previous one."""
-        previous_commit = self._previous_commits.get(commit)
-        if self._builds_all or not self._last_built_commit or not previous_commit or is_built_anyway(commit):
-            return False
-        changes = self._builder.find_unread_changes(
-            self._repository, previous_commit, commit, self._workload, known_commit=self._last_built_commit
-        )
-        return changes is not None
 
     def _await_build(self, commit: str) -> None:
         """Wait until a worker has built a commit, telling an idle one to build it; return at once if none can."""
@@ -229,7 +168,7 @@ class BuildAhead:
                 and len(self._finished_commits) < _BUILDS_AHEAD_PER_WORKER * self._jobs
             ):
                 commit = self._next_commits.popleft()
-                needs_build = not self._is_reuse_likely(commit) and not self._builder.has_build(
+                needs_build = not self._reuse.is_likely(commit) and not self._builder.has_build(
                     self._repository, commit, self._workload
                 )
                 if needs_build:
@@ -247,14 +186,6 @@ class BuildAhead:
         while program is not None and len(self._workers) < self._jobs:
             order = encode_order(self._builder, self._repository, self._workload)
             self._workers.append(_Worker(program, order, self._clock))
-
-
-def is_built_anyway(commit: str) -> bool:
-    """Return whether a commit is one of the 5 % that are built even if their build should be the same.
-
-    The choice is always the same for a commit.
-    """
-    return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
 class _Worker:

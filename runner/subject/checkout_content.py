@@ -1,7 +1,7 @@
 """Writes all files of a commit, including those to which it only refers: submodules, and files in Git LFS.
 
 Only content that the clone has is used. Nothing is downloaded, and neither hooks nor filters run, because an untrusted
-commit chooses what it refers to.
+commit chooses what it refers to. All files get the same time, :data:`CHECKOUT_TIME`.
 """
 
 import hashlib
@@ -17,7 +17,6 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from runner.dependencies.lookup_answers_in_tree import CHECKOUT_TIME
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE_HINT, Checkout, is_git_directory
@@ -25,6 +24,8 @@ from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
+CHECKOUT_TIME = 1_577_836_800
+"""The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _SUBMODULE_MODE = "160000"
 """The mode of a submodule in a tree of git."""
 _MAX_LEVELS = 8

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.errors import FaultwatchError
-from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import ProgramResult, execute
 from runner.execution.launcher import Launch, SimultaneousStart, resolve_program
 from runner.execution.launcher_compilation import get_launcher
 from runner.execution.process_variables import BASE_VARIABLES
+from runner.execution.resource_guard import ResourceGuard
 from runner.execution.sandbox import MAX_TASKS, MAX_TREE_BYTES, Sandbox
 from runner.process_state.memory_group import MemoryGroup
 
@@ -68,7 +68,7 @@ def execute_confined(
             group.apply()
             stack.callback(group.undo)
             group.limit_processes(MAX_TASKS)
-        guard = stack.enter_context(TreeGuard(tree, MAX_TREE_BYTES))
+        guard = stack.enter_context(ResourceGuard(tree, MAX_TREE_BYTES))
         launch = stack.enter_context(Launch(SimultaneousStart(1), confine_process))
         filter_descriptor = stack.enter_context(sandbox.open_system_call_filter())
         words = [

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
-from runner.execution.disk_guard import count_used_bytes
 from runner.execution.process_variables import BASE_VARIABLES
+from runner.execution.resource_guard import count_used_bytes
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import TreeTooLarge, compute_fingerprint, remove_tree, walk_tree

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
 
 from runner.contract.gate import ForgeKind
-from service.config.setting_fields import BaseAddress, SecretFile, Settings
+from service.config.setting_fields import BaseAddress, SecretFile
+from service.config.settings_from_environment import Settings
 
 WebhookSecret = Annotated[bytes, SecretFile("The webhook's secret", min_length=16)]
 """The secret by which a forge proves that it has sent a webhook."""

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Settings, Words, declare_setting
+from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Words, declare_setting
+from service.config.settings_from_environment import Settings
 from service.errors import ServiceError
 
 SESSION_LIFETIME = timedelta(hours=12)

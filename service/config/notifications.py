@@ -23,7 +23,8 @@ from pydantic import (
 
 from runner.contract.base import Name
 from runner.contract.docstrings import collect_field_docstrings
-from service.config.setting_fields import Settings, declare_setting, expand_user
+from service.config.setting_fields import declare_setting, expand_user
+from service.config.settings_from_environment import Settings
 from service.errors import ServiceError
 
 VARIABLE = "FAULTWATCH_NOTIFICATIONS"

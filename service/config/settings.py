@@ -25,18 +25,18 @@ from service.config.setting_fields import (
     BaseAddress,
     Seconds,
     SecretFile,
-    Settings,
     Words,
     YesOrNo,
     declare_setting,
     expand_user,
 )
+from service.config.settings_from_environment import Settings
+from service.config.trusted_hosts import LOOPBACK, add_loopback
 from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
 
 SESSION_KEY = "session.key"
 """The name of the file in the data folder with the key that signs sessions."""
-LOOPBACK = ("localhost", "127.0.0.1")
 JOB_LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
 NARROWING_RUNS = 200
@@ -48,10 +48,6 @@ HOST_IDLE_TIME = timedelta(minutes=2)
 def read_host_name() -> str:
     """Return the name that this machine has in reports."""
     return make_safe_name(socket.gethostname())
-
-
-def _add_loopback(words: object) -> object:
-    return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
 
 def _check_database_address(address: str) -> str:
@@ -101,9 +97,8 @@ class Config(Settings):
         "FAULTWATCH_PORT", "Port", 8080, unit="a number, 0 to 65535"
     )
     """The TCP port; 0 for any free one."""
-    # A web page must not reach a service on loopback by resolving its own name to it (DNS rebinding). None trusts all
-    # names.
-    trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_add_loopback)] = declare_setting(
+    # None trusts all names; see service/config/trusted_hosts.py.
+    trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(add_loopback)] = declare_setting(
         "FAULTWATCH_NAMES",
         "Names",
         LOOPBACK,

@@ -18,8 +18,9 @@ from service.config.notifications import (
     NotificationSettings,
     WebhookChannel,
 )
-from service.config.setting_fields import SECRET, Settings, find_secret_file
+from service.config.setting_fields import SECRET, find_secret_file
 from service.config.settings import Config
+from service.config.settings_from_environment import Settings
 from service.config.trusted_jobs import TrustedJobs
 
 DEFAULT, ENVIRONMENT, COMMAND_LINE = "default", "environment", "given at the start"

@@ -11,7 +11,8 @@ from pydantic_settings import NoDecode
 
 from service.config.access import GITHUB
 from service.config.claim_patterns import matches_repository, matches_workflow
-from service.config.setting_fields import ADDRESS_UNIT, BaseAddress, Settings, Words, declare_setting
+from service.config.setting_fields import ADDRESS_UNIT, BaseAddress, Words, declare_setting
+from service.config.settings_from_environment import Settings
 from service.errors import ServiceError
 
 

@@ -34,7 +34,7 @@ from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
 from service.schemas.triage import BisectPolicy
-from service.store import accepted_heads, audit, gate_baselines, subjects
+from service.store import accepted_heads, audit, gate_baseline_levels, subjects
 from service.store import forge_queue as store
 from service.store.audit import Actor
 from service.store.engine.database import Database
@@ -126,7 +126,9 @@ class ForgeWorker:
         return Publication(
             repository=repository,
             number=gate.pull.number,
-            outcome=judge_gate(report, acceptance).with_baselines(gate_baselines.unpack_baselines(gate.baselines)),
+            outcome=judge_gate(report, acceptance).with_baselines(
+                gate_baseline_levels.unpack_baselines(gate.baselines)
+            ),
             links=build_links(self._find_address(kind), report),
             comment_id=gate.pull.comment_id,
             key=f"faultwatch-{gate.id}-{gate.wanted}",

@@ -13,7 +13,7 @@ from service.rules.bisect import count_variation, culprit_proof, exact_search, n
 from service.rules.bisect.commits_per_step import choose_commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.bisect.setting_search import SettingQuestion
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from service.store.bisects import bisect_inputs
 from service.store.runs import runs
 
@@ -121,7 +121,7 @@ def _add_proof(
         return culprit
     precision = culprit_proof.choose_precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={metric_name: precision} if precision else {})
-    comparison = interleaved.decide_comparison(request)
+    comparison = comparison_verdict.decide_comparison(request)
     proof_state, sentence = culprit_proof.decide_proof(culprit, metric_name, comparison)
     proof = Proof(
         state=proof_state,

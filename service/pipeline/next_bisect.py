@@ -10,7 +10,7 @@ from types import MappingProxyType
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.pipeline.further_runs import FurtherRuns
+from service.pipeline.expected_further_runs import FurtherRuns
 from service.rules.jobs import drifts_to_bisect
 from service.rules.jobs.bisect_policy import offers_bisects
 from service.rules.jobs.bisect_question import build_bisect_question

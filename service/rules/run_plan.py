@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
+from service.rules.reruns import MAX_RERUNS, choose_rerun
 from service.schemas.history import Cause, Drift
-
-MAX_RERUNS = 8
-"""How often a revision is measured again at most while a drift is in doubt. After that, the runs of the next commits
-decide. A series without outliers needs 3 to 8 runs at the new level: the longer the old level is known, the fewer.
-"""
-
 
 MAX_ATTEMPTS = 3
 """How often a run that fails for a temporary reason is planned; after that, only if the request says so. A program that
@@ -110,7 +105,14 @@ def make_plan(
         attempts = Counter(run.revision for run in runs if run.environment == request.environment.hash)
         requested_revisions += _choose_cross_measured(order, runs, settled_revisions, requested_revisions, positions)
         requested_revisions += _choose_dividing_revision(order, measured_revisions, attempts, positions)
-        requested_revisions += _choose_rerun(order, measured_revisions, attempts, requested_revisions, positions)
+        requested_revisions += choose_rerun(
+            measured_revisions,
+            attempts,
+            requested_revisions,
+            positions,
+            in_doubt=order.in_doubt,
+            revision_before=order.revision_before,
+        )
         planned_runs += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in requested_revisions
@@ -237,78 +239,6 @@ def list_dividing_runs(drift: Drift) -> list[tuple[str, str]]:
         return []
     # The run between the changes has the old revision in the new environment, or the new one in the old environment.
     return [after if drift.revision == drift.good else before]
-
-
-def _choose_rerun(
-    order: Orders,
-    measured_revisions: Collection[str],
-    attempts: Mapping[str, int],
-    requested_runs: _Ordered,
-    positions: Mapping[str, int],
-) -> _Ordered:
-    """Return a revision to measure again if the newest level is in doubt; none if the plan has a later revision anyway.
-
-    The newest measured revision is measured again, or a revision on the previous level if fewer runs show the previous
-    level than the new one. A level that a single run shows may be an outlier, however many runs follow. Failed attempts
-    count too: otherwise a program that has begun to fail would be run again forever.
-
-    Parameters
-    ----------
-    measured_revisions
-        The revisions that were measured in the environment of the request.
-    attempts
-        How often each revision was run in this environment.
-    """
-    if not measured_revisions:
-        return []
-    newest_revision = max(measured_revisions, key=lambda revision: positions[revision])
-    if any(
-        reason is Reason.MISSING and positions[revision] > positions[newest_revision]
-        for revision, reason in requested_runs
-    ):
-        return []
-    for revision in (order.revision_before, newest_revision if order.in_doubt else None):
-        if revision is not None and revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
-            is_requested = any(revision == requested_revision for requested_revision, _ in requested_runs)
-            return [] if is_requested else [(revision, Reason.RERUN)]
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class DriftEnd:
-    """The end of a stored drift, with the fields on which a plan depends.
-
-    Attributes
-    ----------
-    series, environment
-        Series and environment of the first run at the new level.
-    position
-        Position of its revision in the subject's history.
-    in_doubt
-        Whether the drift is in doubt.
-    revision_before
-        See :attr:`Orders.revision_before`.
-    """
-
-    series: int
-    environment: str
-    position: int
-    in_doubt: bool
-    revision_before: str | None = None
-
-
-def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
-    """Return the newest drift of each series in each environment if it is in doubt, so that more runs can settle it.
-
-    If the level has changed again after a drift, more runs of the newest revision say nothing about this drift.
-    """
-    newest_drifts: dict[tuple[int, str], DriftEnd] = {}
-    for drift in drifts:
-        key = drift.series, drift.environment
-        newest = newest_drifts.get(key)
-        if newest is None or (newest.position, newest.in_doubt) < (drift.position, drift.in_doubt):
-            newest_drifts[key] = drift
-    return [drift for drift in newest_drifts.values() if drift.in_doubt]
 
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:

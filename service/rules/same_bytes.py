@@ -1,8 +1,7 @@
 """Compares the bytes of two programs: of the programs themselves, and of the files that they looked up.
 
 Two programs that got the same answers about their files have no reason to count differently. This can save a
-measurement or point at a suspect, but it never changes a measured result. The number of faults in unprepared files
-depends on the page cache; the range of this number was measured with the page cache renewed.
+measurement or point at a suspect, but it never changes a measured result.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from runner.contract import Report
-from runner.contract.level import Number
 
 
 class ProgramBytes(NamedTuple):
@@ -73,16 +71,3 @@ def have_same_own_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
 def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
     """Return whether the programs of two runs got the same answers about all files, inside and outside the builds."""
     return bool(first.key) and first.key == second.key
-
-
-def may_be_due_to_page_cache(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
-    """Return whether the page cache may be the only cause of a change, through faults in unprepared files.
-
-    It cannot be if the change exceeds the range of the number of these faults, or if a bound of this range differs
-    between the two sides by at least half of the change. The bounds were counted with the page cache renewed on both
-    sides, so their difference comes from the program, and leaves at most half of the change to the page cache.
-    """
-    widest_range = max(side.max_uncertain_faults - side.min_uncertain_faults for side in (before, after))
-    min_change = after.min_uncertain_faults - before.min_uncertain_faults
-    max_change = after.max_uncertain_faults - before.max_uncertain_faults
-    return 0 < abs(change) <= widest_range and 2 * max(abs(min_change), abs(max_change)) < abs(change)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from docs.site.reference.markdown import code, table
 from runner.variables import VARIABLES, VARIABLES_FOR_PROGRAMS
-from service.config.setting_fields import Settings
+from service.config.settings_from_environment import Settings
 
 
 def runner_variables() -> str:

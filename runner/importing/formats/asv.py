@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, FiniteFloat, TypeAdapter
 
 from runner.errors import FaultwatchError
-from runner.importing.result import Result, make_case
+from runner.importing.imported_result import Result, make_case
 from runner.importing.source import MAX_MILLISECONDS, MAX_VALUE, Part, Source, check_document, parse_json
 from runner.importing.units import NANOSECONDS
 

@@ -7,7 +7,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 
 from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
-from runner.importing.result import Result, make_case
+from runner.importing.imported_result import Result, make_case
 from runner.importing.source import MAX_MILLISECONDS, Part, Source, check_document, parse_json
 from runner.importing.units import find_direction, standardize_unit
 

@@ -3,8 +3,9 @@
 from pydantic import Field, FiniteFloat
 
 from runner.errors import FaultwatchError
+from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.result import Result, group_into_runs, make_case
+from runner.importing.runs_from_results import group_into_runs
 from runner.importing.source import Part, Source, check_document, parse_json
 
 FORMAT_NAME = "criterion"

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from runner.contract.imported_metric import Better
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
+from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import parse_time
-from runner.importing.result import Result, make_case
 from runner.importing.source import Source
 from runner.importing.units import find_direction
 

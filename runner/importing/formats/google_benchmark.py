@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field, FiniteFloat
 
 from runner.contract.report import Case
+from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import parse_time
-from runner.importing.result import Result, make_case
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
 from runner.importing.units import NANOSECONDS, find_direction
 

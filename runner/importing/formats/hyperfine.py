@@ -2,7 +2,7 @@
 
 from pydantic import Field, FiniteFloat
 
-from runner.importing.result import Result, make_case
+from runner.importing.imported_result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
 FORMAT_NAME = "hyperfine"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from runner.importing.result import Result, make_case
+from runner.importing.imported_result import Result, make_case
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
 from runner.importing.units import find_direction, standardize_unit
 

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
+from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import parse_time
-from runner.importing.result import Result, make_case
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
 
 FORMAT_NAME = "lnt"

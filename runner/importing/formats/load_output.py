@@ -1,8 +1,9 @@
 """Reads what load generators print about a server: its operations per second, and percentiles of their latency."""
 
 from runner.errors import FaultwatchError
+from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.result import Result, group_into_runs, make_case
+from runner.importing.runs_from_results import group_into_runs
 from runner.importing.source import Source
 from runner.work_reports.load_generators import LOAD_GENERATOR_READERS
 from runner.work_reports.work_output import UnreadableWorkError, read_work

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field, FiniteFloat
 
+from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import parse_time
-from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
 FORMAT_NAME = "pytest-benchmark"

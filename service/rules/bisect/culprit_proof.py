@@ -1,9 +1,9 @@
 """Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate.
 
 A search relies on one run per level, or on a model of the noise. A proof relies on neither: both commits are measured
-again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide_comparison` decides
-whether they differ. Its error bounds hold whatever the noise is like. A small difference has to show in further builds
-of both commits as well, because a proof is about two commits, not about two builds.
+again, next to each other in one session, until :func:`~service.rules.comparison.comparison_verdict.decide_comparison`
+decides whether they differ. Its error bounds hold whatever the noise is like. A small difference has to show in further
+builds of both commits as well, because a proof is about two commits, not about two builds.
 """
 
 from __future__ import annotations

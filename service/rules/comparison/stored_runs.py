@@ -1,11 +1,11 @@
 """Compares runs that were stored at different times.
 
-:mod:`service.rules.comparison.interleaved` judges runs that were measured interleaved. Here the two sides can lie
-months apart, and the samples of one run share the peculiarities of its session. So the trend decides: a drift between
-the two sides is a difference, unless the drift is in doubt. Without a drift, a count that repeats and is equal on both
-sides is the same. Counts that differ without a drift can only be judged if each side has several runs, by the rule of
-:mod:`service.rules.comparison.metric_decision`. Noisy metrics cannot be judged without a drift, because it is unknown
-how much sessions differ.
+:mod:`service.rules.comparison.comparison_verdict` judges runs that were measured interleaved. Here the two sides can
+lie months apart, and the samples of one run share the peculiarities of its session. So the trend decides: a drift
+between the two sides is a difference, unless the drift is in doubt. Without a drift, a count that repeats and is equal
+on both sides is the same. Counts that differ without a drift can only be judged if each side has several runs, by the
+rule of :mod:`service.rules.comparison.metric_decision`. Noisy metrics cannot be judged without a drift, because it is
+unknown how much sessions differ.
 
 A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
 and sorts them by their decisions; full verdicts are built only for the metrics shown.
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import compute_median, is_repeating
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import MetricDecision, decide_count
 from service.rules.comparison.run_pairing import Pair, Runs
@@ -127,7 +127,7 @@ class ComparedMetric(NamedTuple):
             return self.interleaved
         threshold = 1 if self.metric.exact else None
         sides = self.base.samples, self.head.samples
-        return interleaved.build_verdict(
+        return comparison_verdict.build_verdict(
             self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold
         )
 

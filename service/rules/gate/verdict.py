@@ -11,7 +11,7 @@ from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, 
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from runner.contract.metric_verdict_text import has_clearly_moved
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.judge_change_acceptance import needs_acceptance
@@ -383,7 +383,7 @@ def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOu
     for case in report.cases:
         comparison = None
         if case.measured and not _is_quarantined(case):
-            comparison = interleaved.decide_comparison(case.build_request(n_cases))
+            comparison = comparison_verdict.decide_comparison(case.build_request(n_cases))
         cases.append(CaseOutcome(case, comparison, at_tip=is_base_at_tip))
     return GateOutcome(report, tuple(cases), accepted)
 

@@ -13,7 +13,7 @@ from runner.contract import Kind, metric
 from runner.contract.level import compute_median
 from service.rules import detect
 from service.rules.detect.nomination import Nomination, nominate_change
-from service.rules.same_bytes import may_be_due_to_page_cache
+from service.rules.page_cache_effect import may_be_due_to_page_cache
 from service.rules.series.cause import find_cause
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead

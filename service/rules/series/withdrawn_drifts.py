@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import Kind
 from runner.contract.level import compute_median
 from service.rules.detect.level_change import format_level
-from service.rules.same_bytes import may_be_due_to_page_cache
+from service.rules.page_cache_effect import may_be_due_to_page_cache
 from service.rules.series.point_order import PathPoint
 from service.schemas.history import Drift, Number
 

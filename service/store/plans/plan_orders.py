@@ -10,7 +10,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.run_plan import DriftEnd, Orders, find_series_in_doubt, list_dividing_runs
+from service.rules.reruns import DriftEnd, find_series_in_doubt
+from service.rules.run_plan import Orders, list_dividing_runs
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.schemas.history import Cause, Drift
 from service.store import shared_rows

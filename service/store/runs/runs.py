@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session, contains_eager
 
 from runner import contract
 from runner.contract import Outcome
-from runner.contract.gate import BaseQuery
 from runner.contract.report import REASONS_UNRELATED_TO_HOST
 from runner.contract.reused_counts import REUSED
 from service.rules.run_plan import StoredRun
@@ -94,33 +93,13 @@ def select_joined(*columns: Any) -> Select[Any]:
 
 
 _SELECT_RUNS = select_joined(Run).options(*map(contains_eager, _RELATIONSHIPS))
-_NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
+NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
 def find_report(session: Session, run_id: UUID) -> contract.Report | None:
     """Return the report of the run with this id; None if there is none."""
     stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
     document = session.scalar(stored.where(Run.id == run_id))
-    return None if document is None else unpack_report(document)
-
-
-def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
-    """Return the report of the newest judged run that a query selects; None if there is none."""
-    number = session.scalar(
-        select_joined(Run.number)
-        .where(
-            Subject.name == query.subject,
-            Revision.commit == query.revision,
-            Case.key == shared_rows.make_case_key(query.case),
-            Host.name == query.host,
-            Environment.hash == query.environment,
-            Run.outcome == Outcome.MEASURED,
-            Run.quarantine.is_(None),
-        )
-        .order_by(*_NEWEST_FIRST)
-        .limit(1)
-    )
-    document = session.scalar(select(StoredReport.document).where(StoredReport.run_number == number))
     return None if document is None else unpack_report(document)
 
 
@@ -148,16 +127,16 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
 
 def list_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the run number of each host's newest run that satisfies the conditions; hosts without one are left out."""
-    newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
+    newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
     return [number for number in numbers if number is not None]
 
 
 def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
     """Return the newest runs with their related rows; runs are selected first, so that only these are joined."""
-    query = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    query = select(Run.number).where(*conditions).order_by(*NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(query).all()
-    return session.scalars(_SELECT_RUNS.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
+    return session.scalars(_SELECT_RUNS.where(Run.number.in_(numbers)).order_by(*NEWEST_FIRST)).all()
 
 
 def map_runs_for_plan(

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract import Comparison, ComparisonRequest
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("comparisons", __name__)
@@ -19,7 +19,7 @@ bp = APIBlueprint("comparisons", __name__)
 def post(json_data: ComparisonRequest) -> Comparison:
     """Compare a base and a head that were measured interleaved, and return how many more pairs are needed."""
     refuse_quarantined(json_data)
-    return interleaved.decide_comparison(json_data)
+    return comparison_verdict.decide_comparison(json_data)
 
 
 def refuse_quarantined(request: ComparisonRequest) -> None:

@@ -16,9 +16,9 @@ from service.forges.gate_findings import list_findings
 from service.forges.qualified_names import qualify_name
 from service.pipeline import gate_insights, judging_schedule
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
-from service.store import accepted_heads, gate_baselines
+from service.store import accepted_heads, gate_baseline_levels
 from service.store import forge_queue as store
-from service.store.runs import runs
+from service.store.runs import gate_base_run
 from service.store.series import proofs
 from service.text.markdown import make_plain
 from service.web.access.caller_limits import require_access_to_publication, require_access_to_report
@@ -38,7 +38,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
     """Return the newest stored run of a base that was measured on the same host in the same environment."""
     require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
-        return BaseAnswer(report=runs.find_newest_report(session, json_data))
+        return BaseAnswer(report=gate_base_run.find_base_report(session, json_data))
 
 
 @bp.post("/gates")
@@ -59,7 +59,7 @@ def post(json_data: GateReport) -> GateAnswer:
     outcome = judge_gate(json_data)
     with get_database().reading() as session:
         # A small step is an increase too small to fail, but the latest of several may exceed the budget together.
-        baselines = gate_baselines.find_baselines(session, json_data, outcome.list_small_steps())
+        baselines = gate_baseline_levels.find_baselines(session, json_data, outcome.list_small_steps())
     outcome = outcome.with_baselines(baselines)
     # Store the report if a forge publishes its verdict, and the proofs of its pairs.
     forge_worker = find_worker()
@@ -97,7 +97,7 @@ def _store_proofs(outcome: GateOutcome) -> None:
         judging_schedule.judge_or_defer_series(get_database())
 
 
-def _store_report(repository: str, report: GateReport, baselines: gate_baselines.Baselines) -> Acceptance | None:
+def _store_report(repository: str, report: GateReport, baselines: gate_baseline_levels.Baselines) -> Acceptance | None:
     """Store a report that is to be published; return who accepted its changes and why, or None if nobody has.
 
     Raises
@@ -114,5 +114,5 @@ def _store_report(repository: str, report: GateReport, baselines: gate_baselines
         gate = store.get_or_create_gate(session, repository, number, report.head)
         if report.merge_group:
             accepted_heads.accept_merge_queue_commit(session, gate)
-        store.store_report(gate, report, gate_baselines.pack_baselines(baselines), datetime.now(UTC))
+        store.store_report(gate, report, gate_baseline_levels.pack_baselines(baselines), datetime.now(UTC))
         return Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None

@@ -9,7 +9,7 @@ from runner.contract import Comparison, ComparisonRequest
 from runner.contract.nomination import NominationList
 from service.pipeline import judging_schedule
 from service.pipeline.nominate_changes import list_nominations
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from service.schemas.history import View
 from service.store.series import proofs
 from service.store.series.series import SeriesFilter
@@ -39,7 +39,7 @@ def post(json_data: ComparisonRequest) -> Comparison:
     """
     refuse_quarantined(json_data)
     require_access_to_report([json_data.base.subject], [json_data.base.host.name])
-    comparison = interleaved.decide_comparison(json_data)
+    comparison = comparison_verdict.decide_comparison(json_data)
     with get_database().writing([json_data.base.subject]) as session:
         proofs.store_proofs(session, json_data, comparison)
     judging_schedule.judge_or_defer_series(get_database())

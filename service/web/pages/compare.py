@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.rules.access.scope import Scope
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from service.rules.comparison.run_pairing import Matched, Pair, match_runs
 from service.rules.comparison.stored_runs import ComparedMetric
 from service.rules.comparison.stored_runs import compare_pairs as compare_all
@@ -240,7 +240,7 @@ def _compare_interleaved(session: Session, matched: Matched, *sides: compared_ru
         return {}
     return {
         metric_verdict.metric: metric_verdict
-        for metric_verdict in interleaved.decide_comparison(ComparisonRequest(base=base, head=head)).metrics
+        for metric_verdict in comparison_verdict.decide_comparison(ComparisonRequest(base=base, head=head)).metrics
     }
 
 

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from service.pipeline import check_bisect, decide_events, judging_schedule, next_bisect, triage_events
-from service.pipeline.further_runs import FurtherRuns
+from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
 from service.rules.events.headline import choose_leading_event_drift, split_headline
-from service.rules.further_runs import has_imported
+from service.rules.expected_further_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
 from service.schemas.triage import (

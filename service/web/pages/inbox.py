@@ -13,7 +13,7 @@ from flask import url_for
 from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE
-from service.pipeline.further_runs import FurtherRuns
+from service.pipeline.expected_further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
 from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees

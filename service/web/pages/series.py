@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from runner.contract import Kind, metric
 from runner.contract.nomination import Nomination
-from service.pipeline.further_runs import FurtherRuns
+from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.nominate_changes import list_likely_changes
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail

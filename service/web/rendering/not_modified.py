@@ -1,7 +1,7 @@
-"""Conditional requests: tells a browser quickly whether its copy of a page is still current.
+"""Conditional requests: answers 304 if the copy of a page or of an answer of the API is still current.
 
-The content of a page depends on the stored data, on the caller, and on the time, for example where it shows recent
-events.
+For a page, this is found out before the page is made: its content depends on the stored data, on the caller, and on the
+time, for example where it shows recent events. An answer of the API is made, and then compared.
 """
 
 from __future__ import annotations
@@ -55,4 +55,16 @@ def make_cacheable(response: Response, etag: str | None) -> Response:
     response.vary.update(("Accept", "Cookie"))
     if etag is not None:
         response.set_etag(etag, weak=True)
+    return response
+
+
+def make_conditional(response: Response) -> Response:
+    """Add a hash of an answer of the API as its ETag; answer 304 if the caller has the same one (RFC 9110, section 13).
+
+    The answer is still computed for each request: only the transfer is saved. Caches must revalidate each time.
+    """
+    if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        response.add_etag()
+        response.make_conditional(request)
     return response

@@ -2,7 +2,7 @@
 
 import os
 
-from runner.execution.disk_guard import MIN_FREE_FILES
+from runner.execution.resource_guard import MIN_FREE_FILES
 from tests.hostile.arena import Arena, Outcome
 
 USERS = ("root",)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.measuring.count_reuse import MIN_AGREEING_RUNS, is_checked
-from runner.subject.build_ahead import is_built_anyway
+from runner.subject.build_reuse import is_built_anyway
 from runner.workload import list_cases
 from runner.workload.workload_lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served

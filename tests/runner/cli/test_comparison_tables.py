@@ -9,7 +9,7 @@ from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerd
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.comparison import ComparisonResult
-from service.rules.comparison import interleaved
+from service.rules.comparison import comparison_verdict
 from tests.runner.sample_reports import report
 
 TARGET = TypedTarget("w", "bench.toml", "./seeds")
@@ -116,7 +116,7 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
         for readings in (dict.fromkeys(kinds, Reading(value=7)), missing)
     )
     for stored in (False, True):
-        decided = interleaved.decide_comparison(ComparisonRequest(base=base, head=head, base_stored=stored))
+        decided = comparison_verdict.decide_comparison(ComparisonRequest(base=base, head=head, base_stored=stored))
         show_comparison(ComparisonResult(base, head, decided, base_stored=stored), TARGET)
         text = capsys.readouterr().out
         said = f"  file-faults, anonymous-faults: Head has no value for this metric: {why}.\n"

@@ -9,7 +9,7 @@ import pytest
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
 from runner.dependencies.digests import combine_digests
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
+from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
 from runner.measuring.count_reuse import RUNS_PER_CHECK, CountReuse, is_checked
 from runner.measuring.trial import Bench

@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Environment, Outcome, Reason
+from service.rules.reruns import MAX_RERUNS
 from service.rules.run_plan import (
     MAX_ATTEMPTS,
-    MAX_RERUNS,
-    DriftEnd,
     Orders,
     StoredRun,
-    find_series_in_doubt,
     make_plan,
 )
 from tests.service.reports import CASE, GLIBC, JEMALLOC, OTHER_CASE, commit, plan_request
@@ -174,17 +172,6 @@ def test_a_doubtful_newest_run_is_measured_again_once_at_a_time_and_eight_times_
     assert ordered(doubtful, runs, 1, 2, 3) == []
     assert ordered(doubtful, runs, 1, 2, 3, 4) == [(4, "missing")]
     assert ordered(doubtful, runs + stored(4), 1, 2, 3, 4) == [(4, "rerun")]
-
-
-def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:
-    doubt, later, elsewhere = DriftEnd(1, "glibc", 5, True), DriftEnd(1, "glibc", 9, False), DriftEnd(1, "je", 9, False)
-    assert find_series_in_doubt([doubt]) == find_series_in_doubt([elsewhere, doubt]) == [doubt]
-    assert (
-        find_series_in_doubt([doubt, later])
-        == find_series_in_doubt([later, doubt])
-        == find_series_in_doubt([later])
-        == []
-    )
 
 
 def test_the_level_that_fewer_runs_show_is_measured_again_eight_times_at_most() -> None:

@@ -6,16 +6,14 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runner.contract import ComparisonRequest, Report, Verdict
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
+from service.rules.page_cache_effect import may_be_due_to_page_cache
 from service.rules.same_bytes import (
     ProgramBytes,
     list_system_file_settings,
-    may_be_due_to_page_cache,
     read_program_bytes,
 )
 from service.rules.series.find_drifts import find_drifts
@@ -93,11 +91,6 @@ def test_a_change_is_no_drift_only_if_renewing_the_page_cache_was_measured_to_mo
 ) -> None:
     assert len(causes((100, before), (100, before), (100 + change, after), (100 + change, after))) == drifts
     assert may_be_due_to_page_cache(change, before, after) is not bool(drifts)
-
-
-@given(st.integers(-100, 100), st.integers(0, 50), st.integers(0, 50))
-def test_faults_that_renewing_does_not_move_explain_nothing(change: int, before: int, after: int) -> None:
-    assert not may_be_due_to_page_cache(change, uncertain(before, before), uncertain(after, after))
 
 
 def run(faults: int, of: ProgramBytes, **changes: object) -> Report:

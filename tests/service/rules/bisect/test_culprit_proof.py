@@ -15,7 +15,7 @@ from service.rules.bisect.culprit_proof import (
     decide_proof,
 )
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
 from tests.service import reports
 from tests.service.rules.bisect import histories
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherPlace
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)

@@ -8,7 +8,7 @@ import pytest
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)

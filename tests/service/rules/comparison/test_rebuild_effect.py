@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.contract import Comparison, ComparisonRequest, Reading, Report, Sample, Verdict
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS, OtherBuild
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.uuid4()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runner.contract import Verdict
-from service.rules.comparison.interleaved import build_verdict
+from service.rules.comparison.comparison_verdict import build_verdict
 from service.rules.comparison.metric_decision import MetricDecision
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change
 

@@ -1,4 +1,4 @@
-"""Pages that a browser has already."""
+"""Pages and answers of the API that a caller has already are not sent again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
 
@@ -54,3 +56,22 @@ def test_another_query_another_form_and_another_time_are_another_page(
     assert own.get("/runs", headers={"If-None-Match": known, "Accept": "application/json"}).status_code == 200
     monkeypatch.setattr("service.web.rendering.not_modified.time.time", lambda: 1_000_060.0)
     assert own.get("/runs", headers={"If-None-Match": known, "Accept": "text/html"}).status_code == 200
+
+
+def test_an_answer_of_the_api_that_has_not_changed_is_not_sent_again(api: Api, client: FlaskClient) -> None:
+    api.send(reports.report(1, 100))
+    first = client.get("/api/v1/series")
+    again = client.get("/api/v1/series", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    assert first.headers["Cache-Control"] == "private, no-cache"
+
+
+def test_an_answer_of_the_api_that_has_changed_is_sent(api: Api, client: FlaskClient) -> None:
+    api.send(reports.report(1, 100))
+    tag = client.get("/api/v1/runs").headers["ETag"]
+    api.send(reports.report(2, 100))
+    assert client.get("/api/v1/runs", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_a_problem_is_not_kept(client: FlaskClient) -> None:
+    assert "ETag" not in client.get("/api/v1/drifts/nothing").headers

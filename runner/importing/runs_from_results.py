@@ -1,14 +1,12 @@
-"""Results, which the parsers of formats return, and their grouping into runs."""
+"""Groups the results of a file into runs, and limits the number of samples of each run."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-
-from msgspec import Struct, field
+from collections.abc import Iterable, Sequence
 
 from runner.contract.imported_metric import Better, name_imported_metric
 from runner.contract.judging import Judging
 from runner.contract.metrics import metric
-from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_document, make_safe_name
+from runner.contract.report import IMPORT_FORMAT, Reading, Sample
+from runner.importing.imported_result import Result
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.provenance import locate_result
 from runner.importing.source import Source, shorten_message
@@ -18,64 +16,8 @@ MAX_SAMPLES = 201
 the median."""
 _MAX_METRICS = 100
 """The largest number of metrics that are judged for one case."""
-_MAX_PARAMETERS, _MAX_PARAMETER_CHARACTERS, _MAX_SETTING_CHARACTERS = 100, 200, 1000
-"""How many of a file's parameters and how much of each text is kept: a file can contain any number and length."""
-
-
-class Result(Struct, frozen=True):
-    """The values of one metric of one case.
-
-    Attributes
-    ----------
-    metric
-        The tool's name of the metric, or its name in the catalogue.
-    unit
-        The unit of the values.
-    better
-        Which direction is an improvement; None if the file does not say, so that the metric is stored but not judged.
-    values
-        The values in the order in which they were measured.
-    revision, time, host, subject
-        The value in the file; empty or None if the file has none.
-    settings
-        Facts about the environment that the file contains, if they stay the same between runs.
-    in_catalogue
-        Whether the metric is one of the catalogue, and has its unit.
-    """
-
-    case: Case
-    metric: str
-    unit: str
-    better: Better | None
-    values: tuple[float, ...]
-    revision: str = ""
-    time: datetime | None = None
-    host: str = ""
-    subject: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    in_catalogue: bool = False
-
-
-def make_case(name: str, parameters: Mapping[str, object] | None = None, identity: str = "") -> Case:
-    """Create the case of a benchmark.
-
-    Parameters
-    ----------
-    identity
-        What distinguishes the benchmark from others of the same name, such as its package. Cases with different
-        identities never share a series.
-    """
-    parameter_texts = {
-        make_safe_name(key): " ".join(str(value).split())[:_MAX_PARAMETER_CHARACTERS]
-        for key, value in (parameters or {}).items()
-    }
-    # JSON can contain half of a surrogate pair, which cannot be hashed.
-    hashable_identity = (identity or name).encode(errors="replace").decode()
-    return Case(
-        workload=make_safe_name(name),
-        definition=hash_document({"imported": hashable_identity}),
-        parameters=dict(list(parameter_texts.items())[:_MAX_PARAMETERS]),
-    )
+_MAX_SETTING_CHARACTERS = 1000
+"""How much of the text of each setting is kept: a file can contain any length."""
 
 
 def group_into_runs(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.disk_guard import (
+from runner.execution.resource_guard import (
     MAX_FILES,
     MIN_FREE_BYTES,
     MIN_FREE_FILES,

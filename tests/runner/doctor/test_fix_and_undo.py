@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from runner.cli import doctor
-from runner.doctor.fix import OWN_FIXES, FixReport, apply_fixes, get_undo_file, undo_fixes
+from runner.doctor.fix_and_undo import OWN_FIXES, FixReport, apply_fixes, get_undo_file, undo_fixes
 from runner.doctor.probe import HostProbe, ProgramOutput, run_tool
 from runner.errors import FaultwatchError
 from runner.execution.own_command import build_installed_command
@@ -167,7 +167,7 @@ def test_the_command_says_what_was_done(
     mending: FixReport, code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play: Callable[[HostProbe], FixReport] = lambda _: mending  # noqa: E731
-    monkeypatch.setattr("runner.doctor.fix.apply_fixes", play)
+    monkeypatch.setattr("runner.doctor.fix_and_undo.apply_fixes", play)
     monkeypatch.setattr("runner.doctor.checks.run_checks", lambda _: iter(()))
     done = CliRunner().invoke(doctor.command, ["--fix"])
     assert done.exit_code == code

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.rules.further_runs import MAX_HOST_SILENCE, CaseOnHost, describe_end_of_doubt
+from service.rules.expected_further_runs import MAX_HOST_SILENCE, CaseOnHost, describe_end_of_doubt
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

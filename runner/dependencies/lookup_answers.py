@@ -1,7 +1,7 @@
-"""The answers to a program's file lookups in a built tree.
+"""The answers to a program's file lookups: about files of a built tree, and about files outside of it.
 
 If all answers are the same in two trees, the program cannot tell the trees apart. The answers describe the tree as it
-was built, without the files that the program itself made.
+was built, without the files that the program itself made. A file outside of the tree is only identified.
 
 All times at which files of a tree were made count as equal, because each build has its own times. The path of the tree
 is replaced in contents and links; all trees have paths of the same length.
@@ -21,8 +21,6 @@ from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identify_file, open_regular
 
-CHECKOUT_TIME = 1_577_836_800
-"""The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
 """The prefixes of the extended attributes that are compared. The others are labels that the host assigns by path."""
 _BLOCK_BYTES = 512

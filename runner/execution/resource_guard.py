@@ -1,6 +1,7 @@
-"""Limits how much a program writes into its tree: the kernel's limit on the size of one file does not limit their sum.
+"""Kills a program that leaves the host too little disk, memory or inodes, or that writes too much into its tree.
 
-The guard also checks the machine's memory, because a sandbox's ``/tmp`` takes memory outside all process limits.
+The kernel's limit on the size of one file does not limit the sum of the files. The memory is checked because a
+sandbox's ``/tmp`` takes memory outside all process limits.
 """
 
 import os
@@ -29,8 +30,8 @@ _CHECK_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by as much as it writes in that time."""
 
 
-class TreeGuard:
-    """A companion that kills a program whose tree grows too large.
+class ResourceGuard:
+    """A companion that kills a program whose tree grows too large, or that uses up a resource of the host.
 
     Asking the file system for its free space costs almost nothing and disturbs nothing. The tree itself is walked only
     after the free space has shrunk by as much as the tree may grow.

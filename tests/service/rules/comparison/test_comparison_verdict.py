@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Sample, Status, Verdict
 from runner.contract.mapped_files import ProgramFiles
-from service.rules.comparison.interleaved import decide_comparison
+from service.rules.comparison.comparison_verdict import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.uuid4()

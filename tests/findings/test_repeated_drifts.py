@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from findings.comparison import Verdict, compare
+from findings.repeated_drifts import Verdict, compare
 from findings.stored import Counts, Culprit, Documents, Drift, History, Machine
 
 HERE = Machine(compiler="gcc 12.2", libc="glibc 2.36", kernel="6.1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
+from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.execution.sandbox import Sandbox

@@ -1,0 +1,89 @@
+"""Decides which revision is measured again while it is uncertain whether the newest runs show a new level."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.contract import Reason
+
+MAX_RERUNS = 8
+"""How often a revision is measured again at most while a drift is in doubt. After that, the runs of the next commits
+decide. A series without outliers needs 3 to 8 runs at the new level: the longer the old level is known, the fewer.
+"""
+
+
+def choose_rerun(
+    measured_revisions: Collection[str],
+    attempts: Mapping[str, int],
+    requested_runs: Sequence[tuple[str, Reason]],
+    positions: Mapping[str, int],
+    *,
+    in_doubt: bool,
+    revision_before: str | None,
+) -> Sequence[tuple[str, Reason]]:
+    """Return a revision to measure again if the newest level is in doubt; none if the plan has a later revision anyway.
+
+    The newest measured revision is measured again, or a revision on the previous level if fewer runs show the previous
+    level than the new one. A level that a single run shows may be an outlier, however many runs follow. Failed attempts
+    count too: otherwise a program that has begun to fail would be run again forever.
+
+    Parameters
+    ----------
+    measured_revisions
+        The revisions that were measured in the environment of the request.
+    attempts
+        How often each revision was run in this environment.
+    in_doubt, revision_before
+        As in :class:`service.rules.run_plan.Orders`.
+    """
+    if not measured_revisions:
+        return []
+    newest_revision = max(measured_revisions, key=lambda revision: positions[revision])
+    if any(
+        reason is Reason.MISSING and positions[revision] > positions[newest_revision]
+        for revision, reason in requested_runs
+    ):
+        return []
+    for revision in (revision_before, newest_revision if in_doubt else None):
+        if revision is not None and revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
+            is_requested = any(revision == requested_revision for requested_revision, _ in requested_runs)
+            return [] if is_requested else [(revision, Reason.RERUN)]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class DriftEnd:
+    """The end of a stored drift, with the fields on which a plan depends.
+
+    Attributes
+    ----------
+    series, environment
+        Series and environment of the first run at the new level.
+    position
+        Position of its revision in the subject's history.
+    in_doubt
+        Whether the drift is in doubt.
+    revision_before
+        See :attr:`service.rules.run_plan.Orders.revision_before`.
+    """
+
+    series: int
+    environment: str
+    position: int
+    in_doubt: bool
+    revision_before: str | None = None
+
+
+def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
+    """Return the newest drift of each series in each environment if it is in doubt, so that more runs can settle it.
+
+    If the level has changed again after a drift, more runs of the newest revision say nothing about this drift.
+    """
+    newest_drifts: dict[tuple[int, str], DriftEnd] = {}
+    for drift in drifts:
+        key = drift.series, drift.environment
+        newest = newest_drifts.get(key)
+        if newest is None or (newest.position, newest.in_doubt) < (drift.position, drift.in_doubt):
+            newest_drifts[key] = drift
+    return [drift for drift in newest_drifts.values() if drift.in_doubt]

@@ -1,0 +1,26 @@
+"""What is tried after a build has failed."""
+
+from runner.adoption.build_retries import list_build_retries
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal
+from runner.adoption.systems import cmake
+from runner.contract.report import Build
+from runner.subject.build import BuildFailure
+from runner.subject.missing_packages import MissingPart
+from tests.runner.adoption.listings import listing
+
+FAILURE = BuildFailure("exit code 2", Build())
+
+
+def test_a_build_that_fails_for_an_unknown_reason_is_tried_with_one_job() -> None:
+    parallel = BuildProposal("Make", f"make {JOBS_OPTION}")
+    (serial,) = list_build_retries(listing({}), parallel, FAILURE, None)
+    assert serial.command.split() == ["make"]
+    assert list_build_retries(listing({}), serial, FAILURE, None) == []
+
+
+def test_a_build_that_lacks_a_library_is_tried_without_the_part_that_needs_it() -> None:
+    sources = listing({"CMakeLists.txt": 'project(s C)\noption(WITH_OGG "o" ON)\n'})
+    (proposal, *_) = cmake.propose(sources)
+    (reduced,) = list_build_retries(sources, proposal, FAILURE, MissingPart("ogg", None))
+    assert "-DWITH_OGG=OFF" in reduced.command
+    assert JOBS_OPTION in proposal.command, "one job would not help"
