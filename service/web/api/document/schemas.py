@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any
@@ -15,6 +16,8 @@ from runner.contract.docstrings import collect_field_docstrings, describe_enum, 
 from service.web.api.document.field_descriptions import FIELD_DESCRIPTIONS
 
 REFERENCE = "#/components/schemas/{model}"
+_NONE = re.compile(r"\bNone\b")
+"""Python's name, in docstrings, for what JSON calls null."""
 
 
 class _Schemas(GenerateJsonSchema):
@@ -40,7 +43,7 @@ class _Schemas(GenerateJsonSchema):
             field.pop("title", None)
             text = texts.get(name) or FIELD_DESCRIPTIONS.get(f"{cls.__name__}.{name}") or FIELD_DESCRIPTIONS.get(name)
             if text:
-                field.setdefault("description", text)
+                field.setdefault("description", _NONE.sub("null", text))
         return document
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from runner.contract import Report, RevisionList
 from runner.contract.job import JobOrder
 from service.schemas.triage import DecisionRequest, SilenceRequest, TriageRequest
 from service.web.api.document.examples import EXAMPLES
+from service.web.api.document.field_descriptions import FIELD_DESCRIPTIONS
 from tests.service.web.application import application
 
 
@@ -27,6 +28,25 @@ def document(text: str) -> dict[str, Any]:
     """The OpenAPI document."""
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def list_field_descriptions(document: dict[str, Any]) -> set[str]:
+    """Return the descriptions of all fields and parameters."""
+    schemas = document["components"]["schemas"].values()
+    fields = [field for schema in schemas for field in schema.get("properties", {}).values()]
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    parameters = [parameter for operation in operations for parameter in operation.get("parameters", ())]
+    return {described.get("description", "") for described in (*fields, *parameters)}
+
+
+def test_a_missing_value_has_its_name_in_json(document: dict[str, Any]) -> None:
+    descriptions = list_field_descriptions(document)
+    assert any("null if" in text for text in descriptions)
+    assert not {text for text in descriptions if re.search(r"\bNone\b", text)}
+
+
+def test_every_shared_description_is_that_of_a_field(document: dict[str, Any]) -> None:
+    assert set(FIELD_DESCRIPTIONS.values()) <= list_field_descriptions(document)
 
 
 def test_every_operation_is_described(document: dict[str, Any]) -> None:
