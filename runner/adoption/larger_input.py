@@ -1,15 +1,19 @@
 """Makes a larger input from a small one by repeating it, so that a program does more than start."""
 
+import os
 import re
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import TriedCommand
+from runner.system.regular_file import read_regular
 
 _FEW_FAULTS = 5000
 """An execution with fewer faults consists largely of its start: a program with a language runtime takes 3,000 faults
@@ -29,10 +33,47 @@ _MIN_RATIO = 2
 build step. A program that maps its input, such as a compressor, takes few faults for a large file in the page cache."""
 
 
-def propose_larger_input(
-    build: BuildProposal, tried: TriedCommand, size: int
-) -> tuple[BuildProposal, RunProposal] | None:
-    """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
+class LargerInput(Struct, frozen=True):
+    """A larger file that is made from the small file of a command.
+
+    Attributes
+    ----------
+    build
+        The build that makes the larger file.
+    run
+        The command with the larger file.
+    small_file
+        The path of the small file, in the project.
+    rounds
+        How many times the larger file repeats the small one.
+    """
+
+    build: BuildProposal
+    run: RunProposal
+    small_file: str
+    rounds: int
+
+    @contextmanager
+    def make_for_trial(self, tree: Path) -> Iterator[None]:
+        """Make the larger file in a tree that was built without it, so that a trial needs no build; then remove it.
+
+        Raises
+        ------
+        OSError
+            The small file cannot be read, or the larger one exists or cannot be written.
+        """
+        content = read_regular(tree / self.small_file, _LARGE_BYTES)
+        file = tree / name_larger_file(self.small_file)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as stream:
+            stream.write(_repeat(content, self.rounds, is_json=_is_json(self.small_file)))
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def propose_larger_input(build: BuildProposal, tried: TriedCommand, size: int) -> LargerInput | None:
+    """Return a larger file that is made from the file of a command; None if it is not useful.
 
     Parameters
     ----------
@@ -48,16 +89,25 @@ def propose_larger_input(
     larger_run = replace_file(run, name_larger_file(run.file))
     if rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    return add_build_step(build, _build_repeating_step(run.file, rounds)), larger_run
+    return LargerInput(add_build_step(build, _build_repeating_step(run.file, rounds)), larger_run, run.file, rounds)
 
 
 def _build_repeating_step(file: str, rounds: int) -> str:
     """Return a shell command that repeats a file into the larger one; JSON texts become the elements of an array."""
-    if PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES:
+    if _is_json(file):
         repeating = f"{{ echo [; for round in $(seq {rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
     else:
         repeating = f"for round in $(seq {rounds}); do cat {file}; done"
     return f"{repeating} > {name_larger_file(file)}"
+
+
+def _repeat(content: bytes, rounds: int, *, is_json: bool) -> bytes:
+    """Return what the shell command of :func:`_build_repeating_step` writes."""
+    return b"[\n" + b",\n".join([content] * rounds) + b"]\n" if is_json else content * rounds
+
+
+def _is_json(file: str) -> bool:
+    return PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES
 
 
 def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> list[tuple[RunProposal, RunProposal]]:
