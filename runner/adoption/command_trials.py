@@ -29,7 +29,7 @@ from runner.adoption.exit_status import accept_result_status
 from runner.adoption.input_files import find_input_folder
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.own_code import executes_own_code
-from runner.adoption.port_arguments import list_port_arguments
+from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (

@@ -221,6 +221,7 @@ def _may_be_kept_elsewhere(file: str) -> bool:
 
 
 def _get_folder(file: str) -> str:
+    """Return the folder of a file in lower case, in which the patterns are written."""
     return str(PurePosixPath(file).parent).lower()
 
 

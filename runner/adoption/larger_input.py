@@ -31,6 +31,9 @@ _MAX_OTHER_PROGRAMS = 3
 _MIN_RATIO = 2
 """The larger input has to cause at least this many times the faults or the CPU time of the small one, to be worth its
 build step. A program that maps its input, such as a compressor, takes few faults for a large file in the page cache."""
+_MIN_TIME_RATIO = 5
+"""A program that reads its input piece by piece takes no more faults for a larger one. It is then worth its build step
+if it takes at least this many times the CPU time: a regression for each piece would show."""
 
 
 class LargerInput(Struct, frozen=True):
@@ -160,5 +163,8 @@ def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
     makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
     takes_more_faults = min(larger.faults) >= _MIN_RATIO * min(small.faults)
     takes_more_time = larger.cpu_seconds >= _MIN_RATIO * small.cpu_seconds > 0
-    reads_more = takes_more_faults or (takes_more_time and min(larger.faults) > min(small.faults))
+    takes_much_more_time = larger.cpu_seconds >= _MIN_TIME_RATIO * small.cpu_seconds > 0
+    reads_more = (
+        takes_more_faults or takes_much_more_time or (takes_more_time and min(larger.faults) > min(small.faults))
+    )
     return reads_more and not makes_count_vary

@@ -103,7 +103,7 @@ def command(
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
     from runner.attach.live_remedies import fit_diagnosis
-    from runner.attach.missing_names import describe_missing_names, find_debug_package
+    from runner.attach.missing_debug_packages import describe_missing_names, find_debug_package
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
     from runner.attach.observe import observe_processes
     from runner.attach.process_table import find_busiest, read_process_table

@@ -78,8 +78,8 @@ def show_history(
     if summary.n_waiting:
         count, verb = format_count(summary.n_waiting, "report"), "is" if summary.n_waiting == 1 else "are"
         console.print(
-            f"[yellow]{count} {verb} on disk{error_text}.[/]\nThe next command that reaches the service sends what is "
-            "waiting. To send it now, run `faultwatch spool --flush`."
+            f"[yellow]{count} {verb} waiting on disk{error_text}.[/]\nThe next command that reaches the service will "
+            "send what is waiting. To send it now, run `faultwatch spool --flush`."
         )
         return
     # Print the drifts and the addresses of the charts.

@@ -102,7 +102,10 @@ _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the bu
         "--build", "build_command", metavar="COMMAND", help="The build command. Default: derived from the files."
     ),
     click.option(
-        "--run", "run_command", metavar="COMMAND", help="The command to measure. Default: a program that was built."
+        "--run",
+        "run_command",
+        metavar="COMMAND",
+        help="The command to measure. Default: a program that the build makes.",
     ),
     click.option(
         "--ci",

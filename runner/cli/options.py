@@ -83,7 +83,7 @@ output_option = click.option(
 reason_option = click.option("--reason", default="", metavar="TEXT", help="The reason, stored with the decision.")
 
 
-def make_sandbox_option(default: str = "only if the repository is given as an address") -> Callable[[Any], Any]:
+def make_sandbox_option(default: str = "only if the repository is given as a URL") -> Callable[[Any], Any]:
     """Return the option that confines code to a sandbox; ``default`` says in its help when this is the default."""
     return click.option(
         "--sandbox/--no-sandbox",

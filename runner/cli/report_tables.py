@@ -46,14 +46,17 @@ def show_reports(reports: Sequence[Report]) -> None:
             _show_windows(console, report)
     for remark in dict.fromkeys(remark for report in measured_reports for remark in report.remarks):
         console.print(escape_text(remark), style="dim", highlight=False)
+    printed_logs: set[str] = set()
     for report in reports:
         if report.failure:
             console.print(
                 f"[yellow]{escape_text(report.case.name)}: {report.outcome}: {escape_text(report.failure.message)}[/]"
             )
             # Print the same log only once: after a failed build, the reports of all cases share it.
-            if report.failure.log and report.outcome is Outcome.FAILED:
-                console.print(escape_text(report.failure.log[-_MAX_LOG_CHARACTERS:]), style="dim", highlight=False)
+            log = report.failure.log
+            if log and report.outcome is Outcome.FAILED and log not in printed_logs:
+                printed_logs.add(log)
+                console.print(escape_text(log[-_MAX_LOG_CHARACTERS:]), style="dim", highlight=False)
 
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:

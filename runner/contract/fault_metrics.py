@@ -23,7 +23,8 @@ FAULT_KINDS = (
         "file-faults",
         "Faults in files",
         "Page faults, minor and major, on addresses at which a file is mapped: the code and data of the program, its "
-        "loader and its libraries, and mapped data. They grow with the program.",
+        "loader and its libraries, and mapped data. Their number grows with the "
+        "size of the program.",
     ),
     _make_kind_metric(
         "anonymous-faults",

@@ -86,9 +86,10 @@ class CountReuse:
         """Return the report of a revision with the counts of a run; None if the revision has to be measured.
 
         A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` successive measured runs agree;
-        an earlier measurement contradicted the reused counts; it is the one in twenty that checks the host; the
-        environment has changed; or one untraced execution fails or has different counts. The counts differ if the
-        program looks up other files while it is traced, or depends on more than the answers to its lookups.
+        an earlier measurement contradicted the reused counts; it is the one in twenty that checks the host; one
+        untraced execution fails or has different counts; or the environment has changed, the case has an obstacle, or
+        it is cold. The counts differ if the program looks up other files while it is traced, or depends on more than
+        the answers to its lookups.
         """
         name = source.case.name
         if self._newest_runs[name].agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
@@ -96,7 +97,9 @@ class CountReuse:
         if is_checked(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
-        expected_counts = _collect_exact_counts(source) or {}
+        expected_counts = _collect_exact_counts(source)
+        if not expected_counts:
+            return None
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
             restore_tree(tree)

@@ -35,8 +35,8 @@ from runner.environment.program_identity import read_build_settings, read_run_se
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.launcher import resolve_program
+from runner.execution.requested_limits import compute_memory_limit, explain_too_many_processes
 from runner.execution.sandbox import Sandbox
-from runner.execution.sandbox_limits import compute_memory_limit, explain_too_many_processes
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache

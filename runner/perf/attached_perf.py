@@ -104,7 +104,7 @@ class ControlledPerf:
             selector.register(self._from_perf, selectors.EVENT_READ)
             while b"\n" not in answer:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT_SECONDS:g} s")
+                    raise AttachError(f"perf did not acknowledge the command within {_TIMEOUT_SECONDS:g} s")
                 # Some versions send a NUL after the line; it arrives with the next answer.
                 chunk = os.read(self._from_perf, 16)
                 if not chunk:

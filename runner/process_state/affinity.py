@@ -1,10 +1,8 @@
 """The processors on which a process runs."""
 
 import os
-import re
 
-from runner.system.cpu_list import format_cpus, parse_cpus
-from runner.system.tree import Tree
+from runner.system.cpu_list import format_cpus
 
 
 class Affinity:
@@ -13,9 +11,8 @@ class Affinity:
     setting = "process.cpus"
     remedy = "choose processors that this process may use; `taskset -cp $$` lists them"
 
-    def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:
+    def __init__(self, cpus: frozenset[int]) -> None:
         self._cpus = cpus
-        self._tree = tree or Tree()
         self._previous_cpus: set[int] = set()
 
     @property
@@ -25,9 +22,7 @@ class Affinity:
 
     def read_value(self) -> str:
         """Return the processors that this thread may use, as a list of ranges."""
-        status = self._tree.read_text("proc/thread-self/status") or ""
-        match = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
-        return format_cpus(parse_cpus(match[1])) if match else format_cpus(os.sched_getaffinity(0))
+        return format_cpus(os.sched_getaffinity(0))
 
     def apply(self) -> None:
         """Restrict this thread to the processors; raise unless all are available: fewer would change the results."""

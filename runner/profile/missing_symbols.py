@@ -70,8 +70,8 @@ def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[st
     if with_unread_lines:
         names = _list_files(with_unread_lines)
         yield (
-            f"{names}: no source lines could be read, although the debug information is there; `llvm-addr2line` was "
-            "tried too if it is installed"
+            f"{names}: no source lines could be read, although the debug information is there; `llvm-addr2line`, if "
+            "installed, was tried too"
         )
     if without_lines:
         yield f"{_list_files(without_lines)}: no source lines; build with `-g`"

@@ -140,7 +140,7 @@ class Spool(Struct, frozen=True):
             except ValidationError as error:
                 # It is damaged, or written by another version. Set it aside, so that it does not block the others.
                 _move_to_refused(
-                    file, f"the file is not a {_get_kind(file)} of this version: {error.errors()[0]['msg']}"
+                    file, f"the file is not a {_get_kind(file)} that this version can read: {error.errors()[0]['msg']}"
                 )
                 continue
             yield file, document

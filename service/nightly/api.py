@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
 from service.nightly.queries import nightly_drifts, nightly_runs
 from service.store.series.series import SeriesFilter
-from service.web.access.caller_limits import require_access_to_report, require_own_nightly_run
+from service.web.access.token_limits_and_ownership import require_access_to_report, require_own_nightly_run
 from service.web.api import judging_wait
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found

@@ -21,7 +21,7 @@ _LEASE_BYTES = 24
 
 
 class BusyError(Exception):
-    """A host cannot claim a job, because it has another job, or another host has this job."""
+    """A host cannot claim a job, because it has another job, or another host has this job, until that lease ends."""
 
     def __init__(self, detail: str, until: datetime) -> None:
         super().__init__(detail)

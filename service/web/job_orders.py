@@ -20,7 +20,7 @@ from service.schemas.audit import AuditAction
 from service.store import jobs
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
-from service.web.access import audit_log, caller_limits
+from service.web.access import audit_log, token_limits_and_ownership
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
@@ -35,11 +35,11 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         422, where the order cannot be carried out; 403, where it is beyond the limits of the caller's token.
     """
     if order.github is not None:
-        caller_limits.require_access_to_publication(order.github)
+        token_limits_and_ownership.require_access_to_publication(order.github)
     try:
         order = find_scheduler().fill_in_question(order)
         if order.question is not None:
-            caller_limits.require_access_to_subject(order.question.subject, order.question.host)
+            token_limits_and_ownership.require_access_to_subject(order.question.subject, order.question.host)
         job, new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
         raise make_unprocessable(error.field, str(error)) from None
@@ -87,11 +87,11 @@ def open_for_change(
         row = jobs.find_job(session, job_id)
         if row is None:
             raise make_not_found(f"job {job_id}")
-        caller_limits.require_access_to_subject(
+        token_limits_and_ownership.require_access_to_subject(
             row.question["subject"], claiming_host or row.host or row.question.get("host")
         )
         if only_own_jobs:
-            caller_limits.require_own_job(row.github)
+            token_limits_and_ownership.require_own_job(row.github)
         try:
             yield session, row, now
         except lease_jobs.BusyError as error:

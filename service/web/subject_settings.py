@@ -6,7 +6,7 @@ from service.jobs.extension import find_scheduler
 from service.schemas.audit import AuditAction
 from service.schemas.triage import SubjectChange, SubjectEntry
 from service.store import subjects
-from service.web.access import audit_log, caller_limits
+from service.web.access import audit_log, token_limits_and_ownership
 from service.web.app_resources import get_database
 
 
@@ -19,7 +19,7 @@ def change_settings(name: str, settings: SubjectChange, author: str) -> SubjectE
         403, where the caller's token is limited to other subjects, or is limited to hosts: the settings let the
         service order jobs from any host.
     """
-    caller_limits.require_access_to_subject(name, None)
+    token_limits_and_ownership.require_access_to_subject(name, None)
     with get_database().writing() as session:
         before = subjects.find_subject_entry(session, name)
         after = subjects.set_bisect_policy(session, name, settings.bisect_policy)

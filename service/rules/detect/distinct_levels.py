@@ -61,7 +61,11 @@ class DistinctLevels:
         self._n_changes_up_to: list[int] = []  # for each proposal: how many changes lie at or before it
 
     def update(self, values: Floats, proposals: Sequence[int], first_changed: int) -> int:
-        """Check the proposals from index ``first_changed`` on; return how many changes at the start are as before."""
+        """Check the proposals from index ``first_changed`` on; return how many changes at the start are as before.
+
+        The verdict on a proposal also depends on the ``MAX_SPURIOUS_PROPOSALS`` after it. The caller therefore passes
+        an index that is at least that far before the first proposal that differs.
+        """
         del self._n_changes_up_to[first_changed:]
         n_kept = self._n_changes_up_to[-1] if self._n_changes_up_to else 0
         del self.changes[n_kept:]

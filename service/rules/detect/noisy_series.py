@@ -15,7 +15,7 @@ import numpy as np
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
-from service.rules.detect.distinct_levels import DistinctLevels
+from service.rules.detect.distinct_levels import MAX_SPURIOUS_PROPOSALS, DistinctLevels
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.median_of_nine import Floats
@@ -125,9 +125,9 @@ class NoisySeries:
                 break
             n_unchanged -= 1
 
-        # Drop proposals without distinct levels on the two sides. The last unchanged proposal is judged again, because
-        # the level after it may have changed.
-        n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - 1))
+        # Drop proposals without distinct levels on the two sides. The last unchanged proposals are judged again,
+        # because the proposals after them may have changed.
+        n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - MAX_SPURIOUS_PROPOSALS))
         changes = self._distinct_levels.changes
         if n_unchanged == len(changes) == len(self._measured_changes):
             # No change differs, but the newest level has grown and may be a slow ramp now.

@@ -55,7 +55,9 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
             text="let the collector keep the heap: larger MinHeapFreeRatio and MaxHeapFreeRatio",
             settings={"env._JAVA_OPTIONS": "-XX:MinHeapFreeRatio=90 -XX:MaxHeapFreeRatio=100"},
         ),
-        Remedy(text="give the heap its full size at once (-Xms equal to -Xmx), and touch it at start (AlwaysPreTouch)"),
+        Remedy(
+            text="give the heap its full size from the start (-Xms equal to -Xmx), and touch it then (AlwaysPreTouch)"
+        ),
         Remedy(text="ZGC and Shenandoah: -XX:-ZUncommit, -XX:-ShenandoahUncommit"),
     ),
     Runtime.GO: (

@@ -119,6 +119,9 @@ def choose_drift_to_order(
 ) -> Drift | None:
     """Return the drift for which the service orders the next bisect; None if there is none.
 
+    Of each event, that is a certain drift whose commit is unknown, else one with a single candidate to prove, else a
+    suspected one that the bisect confirms or refutes.
+
     Parameters
     ----------
     events

@@ -32,7 +32,7 @@ class SuiteKey:
 def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
     """Return the series whose two newest points have the most common pair of environments.
 
-    Each series is given as its path and the position of its last drift.
+    Each series is given as its points, oldest first, and the position of its last change of level.
     """
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
@@ -42,11 +42,11 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
 
 
 def choose_representative(paths: Sequence[tuple[Points, int]]) -> Points:
-    """Return the path of a series whose two newest points show everything that can have shifted the suite.
+    """Return the points of a series whose two newest points show everything that can have shifted the suite.
 
-    Each series is given as its path and the position of its last drift. All paths end with runs of the same commits in
-    the same environments. But a commit may have changed only some of the programs, and a system upgrade only some of
-    the files that they map.
+    Each series is given as its points, oldest first, and the position of its last change of level. The points of all
+    series end with runs of the same commits in the same environments. But a commit may have changed only some of the
+    programs, and a system upgrade only some of the files that they map.
     """
     return max((path for path, _ in paths), key=lambda path: _CAUSES_BY_EXTENT.index(find_cause(path[-2], path[-1])))
 

@@ -21,7 +21,7 @@ from service.store import forge_queue as store
 from service.store.runs import gate_base_run
 from service.store.series import proofs
 from service.text.markdown import make_plain
-from service.web.access.caller_limits import require_access_to_publication, require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_publication, require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 

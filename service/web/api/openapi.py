@@ -19,9 +19,9 @@ from service.web.api.document.schemas import REFERENCE, build_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
 _ABOUT = (
-    "This API serves all data of the dashboard and receives all data of the runners. By default, a service that only "
-    "its own machine can reach needs no token; any other service needs one, and each operation states the scope that "
-    "it requires. Errors are problem documents (RFC 9457)."
+    "This API serves all the data that the dashboard shows and receives all the data that the runners send. By "
+    "default, a service that only its own machine can reach needs no token; any other service needs one, and each "
+    "operation states the scope that it requires. Errors are problem documents (RFC 9457)."
 )
 _PROBLEM = {
     "description": "The problem, and the field that caused it",

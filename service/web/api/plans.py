@@ -12,7 +12,7 @@ from service.store.plans import expected_counts, plan_orders, pool_runs
 from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series.series import SeriesFilter
-from service.web.access.caller_limits import require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api import judging_wait
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError

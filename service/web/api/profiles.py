@@ -14,7 +14,7 @@ from runner.contract.profile import Profile, StackKind
 from service.pipeline import ingest_profiles
 from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
-from service.web.access.caller_limits import require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable

@@ -13,7 +13,7 @@ from service.rules.comparison import comparison_verdict
 from service.schemas.history import View
 from service.store.series import proofs
 from service.store.series.series import SeriesFilter
-from service.web.access.caller_limits import require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api import judging_wait
 from service.web.api.comparisons import refuse_quarantined
 from service.web.app_resources import get_database

@@ -11,7 +11,7 @@ from service.pipeline import judging_schedule
 from service.schemas.history import RevisionPage, Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
-from service.web.access.caller_limits import require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable

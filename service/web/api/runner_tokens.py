@@ -12,7 +12,7 @@ from runner.contract.gate import ForgeKind
 from service.forges.extension import find_worker
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
-from service.web.access.caller_limits import require_access_to_repository
+from service.web.access.token_limits_and_ownership import require_access_to_repository
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 

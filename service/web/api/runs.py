@@ -15,7 +15,7 @@ from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
 from service.pipeline import ingest_reports, judging_schedule
 from service.schemas.history import RunPage, RunReceipt
 from service.store.runs import fast_parse, runs
-from service.web.access.caller_limits import require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
 from service.web.concurrency_limits import admit_requests, find_admission

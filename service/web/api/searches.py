@@ -7,7 +7,7 @@ from apiflask import APIBlueprint
 from runner.contract import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.pipeline import decide_bisect_step
-from service.web.access.caller_limits import require_access_to_report
+from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 

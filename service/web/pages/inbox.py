@@ -16,7 +16,7 @@ from runner.contract import CATALOGUE
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
-from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step_text import describe_next_step, find_assignees
 from service.rules.events.headline import split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline

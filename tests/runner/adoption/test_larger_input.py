@@ -122,3 +122,4 @@ def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -
     assert does_more_work(take(140, 0.0028), take(106, 0.0012))
     assert not does_more_work(take(140, 0.0014), take(106, 0.0012))
     assert not does_more_work(take(106, 0.0028), take(106, 0.0012)), "it does not read the larger file"
+    assert does_more_work(take(106, 0.008), take(106, 0.0012)), "it reads the larger file piece by piece"

@@ -115,3 +115,14 @@ def test_starts_that_warm_up_for_different_times_are_aligned_by_their_measured_w
     lines = [line.split() for line in shown([server], capsys).splitlines()]
     table = lines[lines.index(["window", "minor-faults"]) + 2 :]
     assert table[:4] == [["1,", "warm-up", "95"], ["2,", "warm-up", "90", "–", "91"], ["3", "7"], ["4", "5", "–", "6"]]
+
+
+def test_the_log_of_a_failed_build_is_printed_once_for_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    failure = Failure(stage=Stage.BUILD, message="the build failed", log="cc: error: no such file\n")
+    failed = [
+        made(allocator).model_copy(update={"outcome": Outcome.FAILED, "failure": failure})
+        for allocator in ("glibc", "jemalloc")
+    ]
+    text = shown(failed, capsys)
+    assert text.count("the build failed") == 2
+    assert text.count("cc: error") == 1

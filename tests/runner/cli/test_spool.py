@@ -136,7 +136,7 @@ def test_the_next_command_sends_what_waited(fading: Fading, asked: list[str]) ->
 @pytest.mark.perf
 def test_a_history_says_on_a_terminal_what_waits(fading: Fading, asked: list[str]) -> None:
     done = CliRunner().invoke(history.command, asked[:-1])
-    assert "2 reports are on disk: the service does not answer." in done.stdout
+    assert "2 reports are waiting on disk: the service does not answer." in done.stdout
     assert "`faultwatch spool --flush`" in " ".join(done.stdout.split())
 
 

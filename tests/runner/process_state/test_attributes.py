@@ -45,7 +45,6 @@ STAT = "4711 (odd) name) (x) S 1 1 1 0 -1 4194560 5 0 0 0 1 2 0 0 20 {} 1 0 100\
         ({"self__limits": LIMITS.format(16384)}, lambda tree: StackLimit(tree=tree), "16384"),
         ({"self__limits": LIMITS.format("unlimited")}, lambda tree: StackLimit(tree=tree), "unlimited"),
         ({"self__status": STATUS}, FileMask, "0077"),
-        ({"thread_self__status": STATUS}, lambda tree: Affinity(frozenset({1}), tree), "2-3,8"),
         ({"thread_self__stat": STAT.format(19)}, lambda tree: Niceness(tree=tree), "19"),
         ({"thread_self__stat": STAT.format(-5)}, lambda tree: Niceness(tree=tree), "-5"),
     ],

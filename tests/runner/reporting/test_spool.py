@@ -44,7 +44,7 @@ def test_a_file_that_is_not_a_report_is_set_aside(tmp_path: Path) -> None:
     assert sent == [good]
     ((file, reason),) = spool.list_refused()
     assert file.name == "half.refused"
-    assert "not a report of this version" in reason
+    assert "not a report that this version can read" in reason
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step_text import describe_next_step, find_assignees
 from service.schemas.history import Candidate, Cause, Direction
 from service.schemas.triage import State
 from tests.service.notify.made_events import event

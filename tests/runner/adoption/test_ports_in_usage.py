@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.port_arguments import list_port_arguments
+from runner.adoption.ports_in_usage import list_port_arguments
 
 GO_FLAGS = 'Usage of bin/srv:\n  -addr string\n    \tlisten address (default ":8080")\n  -v\tverbose\n'
 ARGPARSE = """usage: srv.py [-h] [--bind ADDRESS]

@@ -1,7 +1,7 @@
 """Which functions have no names, and what would give them names."""
 
 from runner.attach.live_program import LiveProgram
-from runner.attach.missing_names import describe_missing_names
+from runner.attach.missing_debug_packages import describe_missing_names
 from runner.attach.process_table import LiveProcess
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
 from tests.runner.sample_reports import profile
