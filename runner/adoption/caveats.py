@@ -6,6 +6,8 @@ from runner.adoption.tried_command import TriedCommand
 _START_FAULTS, _START_CPU_SECONDS = 100, 0.02
 """A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
 100 faults, in a few milliseconds."""
+_MAX_NATIVE_START_FAULTS = 500
+"""A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 
 
 def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
@@ -23,7 +25,7 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
         return f"the load requests only pages that the server answers with HTTP error {run.http_error}"
     if tried.prints_usage or run.only_describes_itself:
         return f"this measures only the start of `{run.command}`, which prints its usage or version"
-    if run.stand_in_file and not adds_little(tried, start_faults):
+    if run.stand_in_file and not _only_starts(tried, start_faults):
         return f"the file in `{run.command}` only stands in for the input of real users"
     return _describe_missing_work(tried, start_faults)
 
@@ -35,7 +37,7 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     for a long time do work without an input.
     """
     run = tried.run
-    if run.file and adds_little(tried, start_faults):
+    if run.file and _only_starts(tried, start_faults):
         added = min(tried.faults) - start_faults
         fewer = f"only {added} fewer faults" if added > 0 else "no fewer faults"
         return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
@@ -54,3 +56,12 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""
+
+
+def _only_starts(tried: TriedCommand, start_faults: int) -> bool:
+    """Return whether a command with an input does little more than start.
+
+    A native program that reads its input piece by piece hardly takes more faults for it, but more CPU time.
+    """
+    works_long = tried.cpu_seconds >= _START_CPU_SECONDS and start_faults < _MAX_NATIVE_START_FAULTS
+    return adds_little(tried, start_faults) and not works_long

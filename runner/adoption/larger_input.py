@@ -1,6 +1,5 @@
 """Makes a larger input from a small one by repeating it, so that a program does more than start."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,9 @@ from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import TriedCommand
+from runner.subject.session_tree_restorer import copy_tree
 from runner.system.regular_file import read_regular
+from runner.system.tree_walk import remove_tree
 
 _FEW_FAULTS = 5000
 """An execution with fewer faults consists largely of its start: a program with a language runtime takes 3,000 faults
@@ -34,6 +35,9 @@ build step. A program that maps its input, such as a compressor, takes few fault
 _MIN_TIME_RATIO = 5
 """A program that reads its input piece by piece takes no more faults for a larger one. It is then worth its build step
 if it takes at least this many times the CPU time: a regression for each piece would show."""
+
+
+_TRIAL_FOLDER = "trial"
 
 
 class LargerInput(Struct, frozen=True):
@@ -57,22 +61,31 @@ class LargerInput(Struct, frozen=True):
     rounds: int
 
     @contextmanager
-    def make_for_trial(self, tree: Path) -> Iterator[None]:
-        """Make the larger file in a tree that was built without it, so that a trial needs no build; then remove it.
+    def make_in_copy(self, tree: Path) -> Iterator[Path]:
+        """Yield a copy of a built tree that also has the larger file, so that a trial needs no build; then remove it.
+
+        The copy is beside the tree. It is no build of the cache: there, the larger file would be removed before each
+        session.
 
         Raises
         ------
         OSError
-            The small file cannot be read, or the larger one exists or cannot be written.
+            The small file cannot be read, or the project has a file with the name of the larger one.
+        FaultwatchError, UnreadableTree
+            The tree cannot be copied.
         """
         content = read_regular(tree / self.small_file, _LARGE_BYTES)
-        file = tree / name_larger_file(self.small_file)
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as stream:
-            stream.write(_repeat(content, self.rounds, is_json=_is_json(self.small_file)))
+        folder = tree.parent / _TRIAL_FOLDER
+        remove_tree(folder)  # a killed command may have left it
+        folder.mkdir()
         try:
-            yield
+            copy = folder / tree.name
+            copy_tree(tree, copy)
+            with (copy / name_larger_file(self.small_file)).open("xb") as stream:
+                stream.write(_repeat(content, self.rounds, is_json=_is_json(self.small_file)))
+            yield copy
         finally:
-            file.unlink(missing_ok=True)
+            remove_tree(folder)
 
 
 def propose_larger_input(build: BuildProposal, tried: TriedCommand, size: int) -> LargerInput | None:
@@ -168,3 +181,8 @@ def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
         takes_more_faults or takes_much_more_time or (takes_more_time and min(larger.faults) > min(small.faults))
     )
     return reads_more and not makes_count_vary
+
+
+def takes_more(larger: TriedCommand, other: TriedCommand) -> bool:
+    """Return whether the larger input takes more faults, or much more CPU time, than another input."""
+    return min(larger.faults) > min(other.faults) or larger.cpu_seconds >= _MIN_TIME_RATIO * other.cpu_seconds > 0

@@ -206,20 +206,21 @@ def _try_larger_input(
     chosen_command
         The result of the command that is measured otherwise, perhaps with another input.
     """
-    from runner.adoption.larger_input import does_enough_work, propose_larger_input
+    from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
     from runner.subject.build import BuildFailure
+    from runner.subject.session_tree_restorer import UnreadableTree
 
     try:
         larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
         if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command)):
             return None
-        with show_activity("trying a larger input") as show_progress, larger.make_for_trial(tree):
-            tried = _find_program_that_works_more(first_measurement, proposal, larger.run, small, tree, show_progress)
-        if tried is None or (chosen_command.run.file and min(tried.faults) <= min(chosen_command.faults)):
+        with show_activity("trying a larger input") as show_progress, larger.make_in_copy(tree) as copy:
+            tried = _find_program_that_works_more(first_measurement, proposal, larger.run, small, copy, show_progress)
+        if tried is None or (chosen_command.run.file and not takes_more(tried, chosen_command)):
             return None
         with show_activity("building with a larger input"):
             larger_tree, _ = first_measurement.build(larger.build)
-    except (OSError, BuildFailure, FaultwatchError):  # OSError: see make_for_trial
+    except (OSError, BuildFailure, FaultwatchError, UnreadableTree):  # see make_in_copy
         return None
     print_message(
         f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes this file from copies "

@@ -49,6 +49,13 @@ def test_a_stand_in_that_adds_little_is_said_to_measure_a_start() -> None:
     assert describe_caveat(result, 100).startswith("the file in `./x LICENSE` only stands in")
 
 
+def test_a_program_that_reads_its_input_piece_by_piece_does_more_than_start() -> None:
+    result = replace(tried("./x a.bin", input_file="a.bin"), faults=(107, 107), cpu_seconds=0.03)
+    assert describe_caveat(result, 106) == ""
+    assert describe_caveat(replace(result, cpu_seconds=0.002), 106)
+    assert describe_caveat(replace(result, faults=(3010, 3010), cpu_seconds=0.1), 3000), "a runtime starts slowly"
+
+
 def test_a_program_that_computes_for_long_does_more_than_start() -> None:
     quick = tried("./life", may_do_nothing=True)
     assert describe_caveat(replace(quick, cpu_seconds=3.0)) == ""

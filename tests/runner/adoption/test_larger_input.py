@@ -10,6 +10,7 @@ from runner.adoption.larger_input import (
     list_other_programs,
     name_larger_file,
     propose_larger_input,
+    takes_more,
 )
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -49,27 +50,33 @@ def test_a_json_file_is_repeated_as_the_elements_of_an_array(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["a.json", "b.txt"])
 def test_a_trial_has_the_same_larger_file_as_the_build_and_leaves_none(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text('{"a": 1}\n')
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / name).write_text('{"a": 1}\n')
     reading = TriedCommand(RunProposal(f"./x {name}", input_file=name), (70, 70), seconds=0.01)
     proposed = propose_larger_input(BuildProposal("scripts", ""), reading, 10_000)
     assert proposed
-    file = tmp_path / name_larger_file(name)
-    with proposed.make_for_trial(tmp_path):
-        content = file.read_bytes()
-    assert not file.exists()
-    subprocess.run(shlex.split(proposed.build.command), cwd=tmp_path, check=True)
-    assert file.read_bytes() == content
+    (tmp_path / "trial").mkdir()  # of a killed command
+    with proposed.make_in_copy(tree) as copy:
+        assert (copy / name).read_text() == '{"a": 1}\n'
+        content = (copy / name_larger_file(name)).read_bytes()
+    assert [file.name for file in tmp_path.rglob("*")] == ["tree", name]
+    subprocess.run(shlex.split(proposed.build.command), cwd=tree, check=True)
+    assert (tree / name_larger_file(name)).read_bytes() == content
 
 
 def test_a_trial_overwrites_no_file_of_the_project_and_follows_no_link(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("small")
-    (tmp_path / "faultwatch-input.txt").symlink_to(tmp_path / "precious")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.txt").write_text("small")
+    (tree / "faultwatch-input.txt").symlink_to(tmp_path / "precious")
     reading = TriedCommand(RunProposal("./x a.txt", input_file="a.txt"), (70, 70), seconds=0.01)
     proposed = propose_larger_input(BuildProposal("scripts", ""), reading, 10_000)
     assert proposed
-    with pytest.raises(FileExistsError), proposed.make_for_trial(tmp_path):
+    with pytest.raises(FileExistsError), proposed.make_in_copy(tree):
         pass
     assert not (tmp_path / "precious").exists()
+    assert not (tmp_path / "trial").exists()
 
 
 def test_other_programs_get_the_file_too() -> None:
@@ -123,3 +130,6 @@ def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -
     assert not does_more_work(take(140, 0.0014), take(106, 0.0012))
     assert not does_more_work(take(106, 0.0028), take(106, 0.0012)), "it does not read the larger file"
     assert does_more_work(take(106, 0.008), take(106, 0.0012)), "it reads the larger file piece by piece"
+    assert takes_more(take(106, 0.008), take(106, 0.0012))
+    assert takes_more(take(107, 0.0012), take(106, 0.0012))
+    assert not takes_more(take(106, 0.0028), take(106, 0.0012))
