@@ -28,7 +28,7 @@ _ERROR_STATUS = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
 _DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """Error numbers that mean that a file cannot be written. Any other OSError is a bug."""
-_DISK_REMEDY = "Free some space, or make its folder writable for this user."
+_DISK_REMEDY = "Free some disk space, or make the folder of the file writable for this user."
 _MAX_PID = 2**22
 """The largest process id on Linux."""
 _INSTALLATION_REMEDY = "Install the service with `pip install 'faultwatch[service]'`; in a clone, run `make run`."
@@ -59,7 +59,10 @@ cli.add_command(config)
     help="File to which the port is written once the service is listening.",
 )
 @click.option(
-    "--parent", type=click.IntRange(1, _MAX_PID), metavar="PID", help="Stop the service when this process ends."
+    "--parent",
+    type=click.IntRange(1, _MAX_PID),
+    metavar="PID",
+    help="Stop the service when the process with this id ends.",
 )
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""

@@ -27,13 +27,13 @@ from runner.system.scratch import make_scratch_folder
         type=click.Path(path_type=Path),
         required=True,
         metavar="SITE",
-        help="The folder to write: new, empty, or an earlier site, which is replaced.",
+        help="The folder to write to: a new or empty one, or an earlier site, which is replaced.",
     ),
     click.option(
         "--with-details",
         is_flag=True,
-        help="Also show the values of settings and the messages of failed builds. By default, the site shows what a "
-        "service with FAULTWATCH_ANONYMOUS_READ shows to everybody.",
+        help="Also show the values of settings and the messages of failed builds. By default, the site shows only "
+        "what a service with FAULTWATCH_ANONYMOUS_READ lets everybody see.",
     ),
     repo_option,
 )

@@ -55,16 +55,18 @@ def comment(report: Path) -> None:
         repository = connect_repository(token, os.environ.get("GITHUB_API_URL") or _PUBLIC_API, name)
         address = write_job_comment(repository, name, event, gate)
     except JobCommentError as error:
-        raise ServiceError("The comment was not written", str(error), "The job summary contains its text.") from None
+        raise ServiceError("The comment was not written", str(error), "Its text is in the job summary.") from None
     click.echo(address or "The pull request is closed or has a newer head, so its comment was not changed.")
 
 
 def _read_variable(name: str) -> str:
-    """Return a variable that GitHub Actions sets for each job; raise if it is not set."""
+    """Return a variable that a job of GitHub Actions has; raise if it is not set."""
     value = os.environ.get(name, "")
     if not value:
         raise ServiceError(
-            f"{name} is not set", "this is not a GitHub Actions job", "Set it, or run the command in a job."
+            f"{name} is not set",
+            "this command needs the variables of a GitHub Actions job",
+            "Set the variable, or run the command in a GitHub Actions job.",
         )
     return value
 
@@ -78,7 +80,7 @@ def _read_event_file() -> dict[str, Any]:
     except ValueError:
         payload = None  # It is rejected below, because it is not an object.
     if not isinstance(payload, dict):
-        raise ServiceError("The file at GITHUB_EVENT_PATH is not an event", str(file), remedy)
+        raise ServiceError("The file at GITHUB_EVENT_PATH does not contain an event", str(file), remedy)
     return payload
 
 

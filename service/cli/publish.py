@@ -20,13 +20,13 @@ from service.cli.progress import show_progress
     type=click.Path(path_type=Path),
     required=True,
     metavar="SITE",
-    help="The folder to write: new, empty, or an earlier site, which is replaced.",
+    help="The folder to write to: a new or empty one, or an earlier site, which is replaced.",
 )
 @click.option(
     "--with-details",
     is_flag=True,
-    help="Also show the values of settings and the messages of failed builds. By default, the site shows what "
-    "FAULTWATCH_ANONYMOUS_READ shows to everybody.",
+    help="Also show the values of settings and the messages of failed builds. By default, the site shows only "
+    "what FAULTWATCH_ANONYMOUS_READ lets everybody see.",
 )
 def publish(site: Path, with_details: bool) -> None:
     """Write the inbox, the drift map, the events and the series as static files into SITE.

@@ -77,7 +77,7 @@ def restore(file: Path, replace: bool) -> None:
         "same rows as csv; repeated exports add only new runs. pyperf: a folder with one suite file per run."
     ),
 )
-@click.option("--subject", metavar="NAME", help="Only the runs of this subject.")
+@click.option("--subject", metavar="NAME", help="Export only the runs of this subject.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -178,7 +178,7 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
     if result.returned:
         parts.append(f"{result.returned:,} bytes returned to the file system")
-    return ("nothing was changed; the command would do this: " if dry_run else "") + ", ".join(parts)
+    return ("nothing was changed; without --dry-run, the result would be: " if dry_run else "") + ", ".join(parts)
 
 
 @click.command(short_help="Delete a subject with all of its measurements.")

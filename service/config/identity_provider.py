@@ -35,7 +35,7 @@ def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
     scopes = tuple(assigned.split("+"))
     if not group or not set(scopes) <= set(SCOPES_OF_PEOPLE):
         remedy = f"Write group=scope or group=scope+scope, with scopes of {', '.join(SCOPES_OF_PEOPLE)}."
-        raise ServiceError("This does not assign scopes to a group", f"FAULTWATCH_OIDC_GROUPS: {word}", remedy)
+        raise ServiceError("An entry does not assign scopes to a group", f"FAULTWATCH_OIDC_GROUPS: {word}", remedy)
     return group, scopes
 
 
@@ -114,7 +114,7 @@ class IdentityProvider(Settings):
         """Check that all settings are present that are needed for people to sign in."""
         if not self.address:
             remedy = "Set it to the address at which people reach this service; the provider sends them back there."
-            raise ServiceError("Sign-in needs an address", "FAULTWATCH_ADDRESS is not set", remedy)
+            raise ServiceError("Sign-in needs the address of this service", "FAULTWATCH_ADDRESS is not set", remedy)
         if not self.client:
             remedy = "Set it to the client id that the identity provider shows for this service."
             raise ServiceError("Sign-in needs a client id", "FAULTWATCH_OIDC_CLIENT is not set", remedy)

@@ -89,7 +89,9 @@ class QuietHours(StrictSettings):
     def _require_length(self) -> QuietHours:
         """Check that quiet hours begin and end at different times."""
         if self.start == self.end:
-            raise ValueError("`from` and `to` are the same time: remove `quiet`, or the whole channel")
+            raise ValueError(
+                "`from` and `to` are the same time: remove `quiet`, or remove the channel if it must never send anything"
+            )
         return self
 
 

@@ -111,7 +111,7 @@ class Config(Settings):
         "FAULTWATCH_ACCESS",
         "Access",
         None,
-        default_text="`tokens` if other machines can reach the service, or if people sign in",
+        default_text="`tokens` if other machines can reach the service, or if an identity provider is set",
         unit="`open` or `tokens`",
         format_shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
@@ -172,7 +172,7 @@ class Config(Settings):
             "FAULTWATCH_SESSION_KEY_FILE",
             "Session key",
             None,
-            default_text="`session.key` in `FAULTWATCH_HOME`, which the service creates",
+            default_text="`session.key` in `FAULTWATCH_HOME`; the service creates this file",
             format_shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
             repr=False,
         )
@@ -224,7 +224,7 @@ class Config(Settings):
         config = cls.read(environment)
         provider = IdentityProvider.read_if_enabled(environment, config.address)
         if provider is not None and config.access is Access.OPEN:
-            remedy = f"Unset one of FAULTWATCH_ACCESS and {IdentityProvider.switch}."
+            remedy = f"Unset either FAULTWATCH_ACCESS or {IdentityProvider.switch}."
             raise ServiceError("People cannot sign in to an open service", "FAULTWATCH_ACCESS=open", remedy)
         forge_settings = (forge.read_if_enabled(environment, config.address) for forge in forges)
         return config.copy_with(

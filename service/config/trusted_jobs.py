@@ -42,7 +42,7 @@ def _parse_assignment(word: str) -> tuple[str, str]:
     repository, _, pattern = word.partition("=")
     if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
         prefix = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
-        raise ServiceError("This does not assign a subject to a repository", prefix, "Write owner/name=subject.")
+        raise ServiceError("An entry does not assign a subject to a repository", prefix, "Write owner/name=subject.")
     return repository.lower(), pattern
 
 
@@ -96,7 +96,7 @@ class TrustedJobs(Settings):
         """Check that an audience is set, which the ID tokens of jobs have to contain."""
         if not self.audience:
             remedy = "Set it to the address at which runners reach this service."
-            raise ServiceError("Job ID tokens need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
+            raise ServiceError("The ID tokens of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return self
 
     @classmethod

@@ -17,10 +17,13 @@ def offer_acceptance(outcome: GateOutcome, links: Links) -> str:
     if not outcome.needs_acceptance or outcome.accepted is not None:
         return ""
     if links.merge:
-        return "If this is intended, merge it despite the failed check: later heads are compared with the result.\n\n"
+        return (
+            "If this change is intended, merge the pull request despite the failed check: later heads are compared with "
+            "the merged result.\n\n"
+        )
     if not links.accept:
         return ""
-    return f"To accept it, comment {format_code('/faultwatch accept REASON')} (needs write access).\n\n"
+    return f"To accept the change, comment {format_code('/faultwatch accept REASON')} (needs write access).\n\n"
 
 
 def suggest_commands(outcome: GateOutcome) -> str:
@@ -49,7 +52,7 @@ def offer_bisect(outcome: GateOutcome, links: Links) -> str:
     if not links.bisect or not cases_over_budget:
         return ""
     command = format_code(f"/faultwatch bisect {cases_over_budget[0]}", _MAX_COMMAND_CHARACTERS)
-    return f"To find the commit, comment {command}.\n\n"
+    return f"To find the commit that caused the change, comment {command}.\n\n"
 
 
 def explain_faults(outcome: GateOutcome, links: Links) -> str:

@@ -121,7 +121,7 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
     paragraphs = all_paragraphs[:_MAX_REASONS]
     n_more = len(all_paragraphs) - len(paragraphs)
     if n_more:
-        paragraphs.append(f"… and {n_more} more case{'s' if n_more > 1 else ''} with such metrics.\n\n")
+        paragraphs.append(f"… and {n_more} more case{'s' if n_more > 1 else ''} with metrics that clearly changed.\n\n")
     return "".join(paragraphs)
 
 
@@ -234,7 +234,8 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
             log = format_block(failure.log, _MAX_LOG_CHARACTERS)
             parts.append(f"{section_start.format('End of the log')}{log}\n{section_end}\n")
     if len(failures) > _MAX_FAILURES:
-        parts.append(f"… and {len(failures) - _MAX_FAILURES} more that could not be measured.\n\n")
+        n_more = len(failures) - _MAX_FAILURES
+        parts.append(f"… and {n_more} more failure{'s' if n_more > 1 else ''}.\n\n")
     return "".join(parts)
 
 

@@ -69,7 +69,7 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
         if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
-            parts.append("As before, the target branch's workload file was used.")
+            parts.append("Until it is merged, the target branch's workload file is used.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
         parts.append("Head's workload file was used, because the target branch does not have one yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
@@ -77,8 +77,8 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
     if report.merge:
         count = len(report.merge_bases)
         parts.append(
-            f"The branches have {count} merge bases, so the result of merging them was compared with "
-            f"{report.base[:10]}, the tip of the target branch."
+            f"The branches have {count} merge bases, so the result of merging the branches was compared "
+            f"with {report.base[:10]}, the tip of the target branch."
         )
     return " ".join(parts)
 
@@ -218,9 +218,9 @@ def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
     titles, case_names = describe_rows(described_rows, escape)
     if missing_rows:
         clauses = {_describe_side_without_value(row.metric_verdict) for row in missing_rows}
-        return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {case_names}"
+        return f"{clauses.pop() if len(clauses) == 1 else 'one side has no value for'} {titles} in {case_names}"
     if rows_without_head_samples:
-        return f"some executions of head lack {titles} in {case_names}"
+        return f"some executions of head have no value for {titles} in {case_names}"
     if all(row.metric_verdict.may_exceed for row in described_rows):
         if len(described_rows) == 1:
             return "more runs are needed to decide whether the change exceeds the budget"
@@ -246,8 +246,8 @@ def _choose_verb(titles: str, singular: str, plural: str) -> str:
 def _describe_side_without_value(verdict: MetricVerdict) -> str:
     """Return the side without samples of the metric, as a subject and a verb before the metric's name."""
     if not verdict.base.n and not verdict.head.n:
-        return "base and head lack"
-    return "base lacks" if not verdict.base.n else "head lacks"
+        return "base and head have no value for"
+    return f"{'head' if verdict.base.n else 'base'} has no value for"
 
 
 def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:

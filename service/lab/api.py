@@ -23,7 +23,7 @@ class LabArguments(BaseModel):
     subject: str = Field(default="", max_length=100)
     case: str = Field(default="", max_length=1000)
     host: str = Field(default="", max_length=100)
-    commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or a part of a hash.")
+    commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or the first digits of a hash.")
     rows: str = Field(
         default="", max_length=400, description="Names of the settings to use as rows, separated by spaces."
     )
@@ -33,7 +33,7 @@ class LabArguments(BaseModel):
     set: str = Field(
         default="",
         max_length=8000,
-        description="Values to measure, as `NAME=VALUE` with `|` between them: "
+        description="The values to measure, as `NAME=VALUE`, separated by `|`: "
         "`allocator=jemalloc|process.huge_pages=never|variable.MALLOC_ARENA_MAX=1`.",
     )
     environment: str = Field(default="", max_length=16, description="Hash of the default cell's environment.")

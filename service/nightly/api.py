@@ -44,7 +44,7 @@ def put(name: str, json_data: NightlyPart) -> NightlyDigest:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             "A nightly run's name may contain only letters, digits, '_', '.' and '-'.",
-            [FieldError(field="name", detail="contains another character, or is too long")],
+            [FieldError(field="name", detail="contains a character that is not allowed, or is too long")],
         ) from None
     owner = require_own_nightly_run(name)
     # A plan contains the cells of all hosts, but a cell that was carried out must be reported by its own host.

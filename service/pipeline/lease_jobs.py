@@ -59,7 +59,7 @@ def claim_job(
     # Check that the job is for this host, and free.
     host = row.question.get("host")
     if host not in {None, request.host}:
-        raise WrongHostError(f"job {row.id} is for the host {host}, but this is {request.host}")
+        raise WrongHostError(f"job {row.id} is for the host {host}, but this host is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
     # Check that the host is free.

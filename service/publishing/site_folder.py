@@ -12,7 +12,7 @@ from service.errors import ServiceError
 from service.store.maintenance.complete_files import explain_write_errors
 
 _MARKER = "faultwatch-site.txt"
-_MARKER_TEXT = "Faultwatch's publish command wrote this folder, and replaces all of it each time it runs.\n"
+_MARKER_TEXT = "Faultwatch's publish command wrote this folder, and replaces everything in it each time it runs.\n"
 
 
 @contextmanager
@@ -51,4 +51,4 @@ def _refuse_other_files(site: Path) -> None:
         return
     if site.is_dir() and ((site / _MARKER).is_file() or not any(site.iterdir())):
         return
-    raise ServiceError("The folder is not a site", str(site), "Choose a new or an empty folder.")
+    raise ServiceError("The folder does not contain an earlier site", str(site), "Choose a new or an empty folder.")

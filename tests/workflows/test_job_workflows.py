@@ -99,7 +99,7 @@ def test_a_range_in_which_nothing_moves_says_so(workshop: Workshop) -> None:
     done = workshop.carry_out("bisect.yml", number)
     assert done.returncode == 0, done.log
     said = workshop.job(number)["sentence"].replace("\xa0", " ")
-    assert re.fullmatch(r"The ends do not differ: good ([\d,]+) faults, bad \1 faults\.", said)
+    assert re.fullmatch(r"The two ends of the range do not differ: good ([\d,]+) faults, bad \1 faults\.", said)
 
 
 @pytest.mark.parametrize(

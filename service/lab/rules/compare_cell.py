@@ -123,7 +123,8 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
         len(side.present_values) >= _MIN_SAMPLES and is_repeating(side.present_values) for side in (default, cell)
     ):
         sentence = (
-            "On at least one side, the count does not repeat, so only an interleaved measurement can compare the cells."
+            "On at least one side, the count varies or has too few samples, so only an interleaved measurement can "
+            "compare the cells."
         )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
@@ -133,7 +134,7 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
         )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(entry.metric, change) if change else Effect.SAME
-    sentence = "On each side, every run gave the same count, so the two counts can be compared."
+    sentence = "On each side, at least nine in ten samples have the same count, so the two counts can be compared."
     return entry.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 

@@ -38,13 +38,16 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
     if _counts_as_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
     has_opposite_sign = _counts_as_difference(verdict, culprit) and own_change != 0
-    result = "a change of the opposite sign" if has_opposite_sign else "no change"
+    result = "a change in the opposite direction" if has_opposite_sign else "no change"
     unit = metric(metric_name).unit
     before, after = (
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
     )
-    sentence = f"The search measured {before} before and {after} after. The interleaved measurement shows {result}."
+    sentence = (
+        f"The search measured {before} before the commit and {after} after it. The interleaved measurement shows "
+        f"{result}."
+    )
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 

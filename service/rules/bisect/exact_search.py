@@ -66,7 +66,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
                 else ""
             )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
-            return Refused(sentence=f"The ends do not differ: {levels}{limit}.")
+            return Refused(sentence=f"The two ends of the range do not differ: {levels}{limit}.")
         if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
             if state.culprits:
                 return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
@@ -109,9 +109,10 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
 def _describe_small_changes(question: Question, good: Number, bad: Number) -> str:
     """Return why a search names no commit although the ends differ."""
     return (
-        f"The ends differ (good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}), but "
-        f"no commit was found that moves the metric by {format_number(question.min_difference)} or more, the smallest "
-        "difference that matters: smaller changes may add up."
+        f"The two ends of the range differ (good {question.format_quantity(good, bad)}, bad "
+        f"{question.format_quantity(bad, good)}), but no commit was found that moves the metric by "
+        f"{format_number(question.min_difference)} or more, the smallest difference that matters: smaller changes may "
+        "add up to the difference."
     )
 
 

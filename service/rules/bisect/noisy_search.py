@@ -445,4 +445,7 @@ def _describe_doubt(
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
     probability = format_number(no_step_probability)
-    return f"it is not certain that the ends differ: {levels}. The probability that they do not differ is {probability}"
+    return (
+        f"it is not certain that the two ends of the range differ: {levels}. The probability that they do not differ is "
+        f"{probability}"
+    )

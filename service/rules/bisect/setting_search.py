@@ -117,7 +117,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if before == after or abs(after - before) < question.min_difference:
             before_text = format_quantity(before, question.unit, after).strip()
             after_text = format_quantity(after, question.unit, before).strip()
-            return Refused(sentence=f"The environments do not differ: before {before_text}, after {after_text}.")
+            return Refused(
+                sentence=f"The metric does not differ between the two environments: before {before_text}, after "
+                f"{after_text}."
+            )
 
         def carries_difference(changed_names: frozenset[str]) -> bool | None:
             """Return whether a mixture has the level of the environment after the change; None if it is unmeasurable.
@@ -285,8 +288,8 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
-            f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"the probability that they do not differ is {format_number(belief.no_step_probability)}."
+            f"After {question.patience} runs in each environment, it is not certain that the metric differs between "
+            f"them: the probability that it does not is {format_number(belief.no_step_probability)}."
         )
         return (
             _build_measure_step(question, tests[end])

@@ -67,7 +67,7 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
             out, said = same.communicate(timeout=120)
         assert same.returncode == 1, said
         assert "to go" not in said
-        assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
+        assert "The two ends of the range do not differ" in json.loads(out)["answer"]["sentence"]
 
 
 @pytest.mark.perf
@@ -218,5 +218,5 @@ def test_what_only_the_administrator_can_set_is_named_and_not_searched(blocks: P
         (blocks / name).write_text(json.dumps({"settings": settings}), encoding="utf-8")
     found = search_settings(blocks, "--settings", "a..b")
     assert found.returncode == 1
-    assert "The environments do not differ" in found.stdout
+    assert "The metric does not differ between the two environments" in found.stdout
     assert "only the host's administrator can set them: vm.swappiness (60 → 10)" in found.stdout

@@ -97,7 +97,7 @@ def test_with_several_merge_bases_merging_is_measured(home: Path, service_url: s
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 1300)}
     assert (found["head"], found["base"], len(found["merge_bases"])) == (head, git(subject, "rev-parse", "main"), 2)
-    assert "the result of merging them was compared" in found["judge"]
+    assert "the result of merging the branches was compared" in found["judge"]
     assert (git(subject, "count-objects"), git(subject, "for-each-ref")) == before
 
 

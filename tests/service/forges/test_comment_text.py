@@ -468,7 +468,7 @@ def test_no_time_is_put_on_faults_if_the_programs_own_time_clearly_fell() -> Non
 
 def test_a_job_that_nothing_else_watches_says_that_merging_accepts() -> None:
     links = Links(merge=True)
-    sentence = "If this is intended, merge it despite the failed check"
+    sentence = "If this change is intended, merge the pull request despite the failed check"
     assert sentence in comment_text.build_comment(judge_gate(made_gates.gate(OVER)), links, MARKER)
     assert sentence not in comment_text.build_comment(judge_gate(made_gates.gate(SAME)), links, MARKER)
 

@@ -53,7 +53,7 @@ TOLD = {
     "found": job(Found(culprits=(CULPRIT, CULPRIT.model_copy(update={"proof": None, "candidates": ("a", "c")})))),
     "merge": job(Found(culprits=(CULPRIT.model_copy(update={"branch_change": -21_931}),))),
     "many": job(Found(culprits=(CULPRIT,) * 10)),
-    "nothing": job(NothingToFind(sentence="The ends do not differ: good 7, bad 7.")),
+    "nothing": job(NothingToFind(sentence="The two ends of the range do not differ: good 7, bad 7.")),
     "failed": job(state=State.FAILED, sentence=f"the build is not there {HOSTILE}"),
     "hostile": job(Found(culprits=(HIDDEN,)), case=HOSTILE),
 }

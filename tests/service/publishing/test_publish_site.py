@@ -198,7 +198,7 @@ def test_other_files_are_never_replaced(tmp_path: Path) -> None:
     assert not (site / "old.html").exists(), "a site is replaced as a whole"
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "main.c").touch()
-    with pytest.raises(ServiceError, match="The folder is not a site"):
+    with pytest.raises(ServiceError, match="The folder does not contain an earlier site"):
         publish(config, tmp_path / "project")
     assert sorted(file.name for file in tmp_path.iterdir() if file.name.startswith(".")) == []
 

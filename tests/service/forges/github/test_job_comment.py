@@ -122,7 +122,7 @@ def test_a_push_has_no_comment(run: Comment, hub: stand_in.GitHub) -> None:
         ("\x00", {}, "is not a gate report"),
         (WORSE, {"GITHUB_TOKEN": ""}, "GITHUB_TOKEN is not set"),
         (WORSE, {"GITHUB_EVENT_PATH": "/nowhere"}, "/nowhere cannot be read"),
-        (WORSE, {"GITHUB_EVENT_PATH": "/dev/null"}, "The file at GITHUB_EVENT_PATH is not an event"),
+        (WORSE, {"GITHUB_EVENT_PATH": "/dev/null"}, "The file at GITHUB_EVENT_PATH does not contain an event"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

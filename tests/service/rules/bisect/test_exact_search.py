@@ -295,6 +295,6 @@ def test_smaller_changes_that_add_up_are_refused_with_the_numbers():
     answer, _ = lead(search_exact, Question(good="c0", bad="c2", commits=line(2), min_difference=10), truth)
     assert isinstance(answer, Refused)
     assert answer.sentence == (
-        "The ends differ (good 100, bad 112), but no commit was found that moves the metric by 10 or more, the "
-        "smallest difference that matters: smaller changes may add up."
+        "The two ends of the range differ (good 100, bad 112), but no commit was found that moves the metric by 10 or "
+        "more, the smallest difference that matters: smaller changes may add up to the difference."
     )

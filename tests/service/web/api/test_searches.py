@@ -83,7 +83,7 @@ def test_ends_that_do_not_differ_are_refused_with_the_numbers(api: Api) -> None:
     api.send(reports.report(1, 7, 7), reports.report(COMMITS, 7, 7))
     refused = ask(api)["answer"]
     assert refused["kind"] == "refused"
-    assert plain(refused["sentence"]) == "The ends do not differ: good 7 faults, bad 7 faults."
+    assert plain(refused["sentence"]) == "The two ends of the range do not differ: good 7 faults, bad 7 faults."
 
 
 def plain(text: str) -> str:
@@ -117,7 +117,7 @@ def test_a_search_that_can_prove_nothing_about_a_varying_count_says_so_and_gives
     answer, taken = lead_a_varying_count(api, 0)
     said = plain(answer["sentence"])
     assert re.match(r"Not proven: this metric varies by ±\d+(\.5)? faults between executions of one commit; ", said)
-    assert "it is not certain that the ends differ" in said
+    assert "it is not certain that the two ends of the range differ" in said
     assert "Make the count repeatable, or search between commits that differ by more" in said
     assert taken <= 100
 
