@@ -171,7 +171,7 @@ class JobOrder(Strict):
     max_runs: int | None = Field(
         default=None, ge=1, le=1_000_000, validation_alias=AliasChoices("max_runs", "most_runs")
     )
-    """The largest number of runs that the job may measure. Stored runs do not count."""
+    """The largest number of runs that the job may measure. Runs that were already stored do not count."""
 
     @model_validator(mode="after")
     def _check_question(self) -> Self:

@@ -18,8 +18,8 @@ def offer_acceptance(outcome: GateOutcome, links: Links) -> str:
         return ""
     if links.merge:
         return (
-            "If this change is intended, merge the pull request despite the failed check: later heads are compared with "
-            "the merged result.\n\n"
+            "If this change is intended, merge the pull request despite the failed check: later heads are compared "
+            "with the merged result.\n\n"
         )
     if not links.accept:
         return ""

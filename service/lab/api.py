@@ -23,7 +23,9 @@ class LabArguments(BaseModel):
     subject: str = Field(default="", max_length=100)
     case: str = Field(default="", max_length=1000)
     host: str = Field(default="", max_length=100)
-    commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or the first digits of a hash.")
+    commit: str = Field(
+        default="", max_length=200, description="A tag, a branch, a date or the first digits of a hash."
+    )
     rows: str = Field(
         default="", max_length=400, description="Names of the settings to use as rows, separated by spaces."
     )

@@ -51,4 +51,4 @@ def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:
     if not case.expects_runs(now):
         since = f"since {case.last_seen:%Y-%m-%d}" if case.last_seen else "yet"
         return f"{case.host} has not reported {since}, so no further run is expected to confirm the change."
-    return f"The next runs on {case.host} will decide."
+    return f"The next runs on {case.host} will show whether the change lasts."

@@ -249,13 +249,13 @@ def _describe_plan(planned: Iterable[PlannedRun]) -> str:
 
 _REASON_NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
-    "so that no commit is blamed for the configuration.",
+    "so that no commit is blamed for an effect of the configuration.",
     Reason.CROSS_MEASUREMENT: (
-        "A commit and the configuration, or the host, changed together. Each is measured "
+        "A commit changed together with the configuration or the host. Each change is measured "
         "without the other, to separate their effects."
     ),
     Reason.RERUN: (
         "The newest runs differ from the previous level, and it is not certain yet that they will stay "
-        "there. A revision at the level with fewer runs is measured again, to distinguish a drift from an outlier."
+        "there. A revision at whichever level has fewer runs is measured again, to distinguish a drift from an outlier."
     ),
 }

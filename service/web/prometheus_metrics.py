@@ -51,7 +51,7 @@ class ServiceMetrics:
         yield GaugeMetricFamily("faultwatch_database_size_bytes", "Size of the database.", self.figures.size)
         yield CounterMetricFamily(
             "faultwatch_requests_refused",
-            "Report requests that this machine temporarily refused because it was busy.",
+            "Requests to store reports that this machine refused because it was temporarily busy.",
             self.refused_requests,
         )
 
@@ -92,7 +92,7 @@ class ServiceMetrics:
         )
         yield GaugeMetricFamily(
             "faultwatch_webhooks_waiting",
-            "Webhooks from forges that have not been handled yet.",
+            "Webhooks that forges have sent and the service has not handled yet.",
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(

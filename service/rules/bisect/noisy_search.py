@@ -446,6 +446,6 @@ def _describe_doubt(
     )
     probability = format_number(no_step_probability)
     return (
-        f"it is not certain that the two ends of the range differ: {levels}. The probability that they do not differ is "
-        f"{probability}"
+        f"it is not certain that the two ends of the range differ: {levels}. The probability that they do not differ "
+        f"is {probability}"
     )

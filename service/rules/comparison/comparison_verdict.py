@@ -150,7 +150,7 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
     if decision.excluded_change is None or not same_answers:
         return decision
     sentence = (
-        f"{decision.sentence} Both programs found the same files, so the comparison does not look for smaller changes."
+        f"{decision.sentence} Base and head are byte-identical, so the comparison does not look for smaller changes."
     )
     return decision._replace(sentence=sentence)
 

@@ -40,7 +40,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     base_in_head_folder = request.base.other_place
     if base_in_head_folder is None:
         sentence = (
-            f"{verdict.sentence} But both programs found the same files, so the folder may have caused the difference."
+            f"{verdict.sentence} But base and head are byte-identical, so the folder may have caused the difference."
         )
         # A base that was measured earlier is first measured next to head.
         return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})

@@ -137,8 +137,8 @@ def decide_count(
         )
     elif is_repeating_count:
         sentence = (
-            f"The counts differ and mostly repeat (in {count_agreeing(base)} of {n} base samples and "
-            f"{count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
+            f"Base and head have different counts, which mostly repeat (in {count_agreeing(base)} of {n} base samples "
+            f"and {count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
         )
     else:
         sentence = f"The count varies; {_describe_signs(signs)}."
@@ -273,7 +273,7 @@ def describe_bounds(interval: tuple[float, float]) -> str:
     """Return the bounds of a change in words, converted from percent of the mean of both sides to percent of base."""
     low, high = (convert_to_percent_of_base(bound) for bound in interval)
     if low is None:
-        return "above any percentage of base (base is close to zero)"
+        return "beyond what a percentage of base can express (base is close to zero)"
     if high is None:
         return f"above {format_percent(low)}"
     return f"between {format_percent(low)} and {format_percent(high)}"

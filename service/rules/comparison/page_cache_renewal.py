@@ -23,8 +23,8 @@ def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> 
         return verdict
     if all(side.cache_renewed for side in sides):
         sentence = (
-            f"{verdict.sentence} The result is the same with the page cache renewed for the files that could not be "
-            "prepared."
+            f"{verdict.sentence} The result is the same when the page cache is renewed for the files that could not "
+            "be prepared."
         )
         return verdict.model_copy(update={"sentence": sentence})
     return verdict.model_copy(update={"needs_cache_renewal": True})

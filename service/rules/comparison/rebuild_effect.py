@@ -39,7 +39,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         )
     n_further_builds = min(len(base_levels), len(head_levels)) - 1
     if n_further_builds < FURTHER_BUILDS:
-        sentence = f"{verdict.sentence} Further builds of both revisions must also show the change."
+        sentence = f"{verdict.sentence} The change is certain only if further builds of both revisions show it as well."
         return verdict.model_copy(update={"needs_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {n_further_builds} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})

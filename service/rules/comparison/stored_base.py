@@ -31,7 +31,7 @@ def compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float
     pairs = [(base_count, value) for value in head.values(name)]
     decision = decide_count(pairs, alpha, request.max_pairs)
     if decision.verdict is Verdict.SAME:
-        sentence = f"{head.values(name).count(base_count)} of {len(pairs)} samples have the count that base had."
+        sentence = f"{head.values(name).count(base_count)} of {len(pairs)} head samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
     is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_count
     return pairs, undecided_result._replace(

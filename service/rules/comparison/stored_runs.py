@@ -72,7 +72,8 @@ _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
     for sentence in (
         "The metric is noisy, so only an interleaved measurement can show whether base and head differ.",
-        "The counts differ, but base and head were not measured interleaved, and sessions may differ by that much.",
+        "The counts differ, but base and head were not measured interleaved, and counts from different sessions may "
+        "differ by that much.",
     )
 )
 

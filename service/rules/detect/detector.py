@@ -146,7 +146,7 @@ class LevelChangeDetector:
             first_runs_lie = "first lies" if n_between == 1 else f"first {format_number(n_between)} lie"
             evidence += f"; the {first_runs_lie} between the two levels"
         if change.wants_rerun:
-            evidence += "; one more run can decide"
+            evidence += "; one more run can show whether the change lasts"
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _convert_level(self, offset: float) -> Number:

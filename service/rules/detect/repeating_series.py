@@ -184,7 +184,7 @@ class RepeatingSeries:
         before, after = self._level, self._pending_values[0]
         evidence = (
             f"{format_change(before, after)}: only the first run shows the previous level; more runs of its revision "
-            "can decide"
+            "can show whether it is an outlier"
         )
         self._suspected_after_first = [LevelChange(1, before, after, 1, 1, "exact", evidence, wants_rerun=True)]
 
@@ -345,7 +345,7 @@ class RepeatingSeries:
         if n_outliers:
             n_before = self.n_points - len(self._pending_values) - self._level_start
             reason = (
-                f"{len(self._pending_values)} successive runs are off a level that had only {n_outliers:,} "
+                f"{len(self._pending_values)} successive runs differ from a level that had only {n_outliers:,} "
                 f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
             )
         else:
@@ -459,7 +459,7 @@ class RepeatingSeries:
 
     def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""
-        reason = "the previous level repeats; more runs of this revision can decide"
+        reason = "the previous level repeats; more runs of this revision can show whether the change lasts"
         if self._count_outliers():
             return [self._make_change(runs, "repeat", reason, wants_rerun=True)]
         # Without outliers, each value that differs from the one before it may be a change.

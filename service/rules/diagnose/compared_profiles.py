@@ -156,13 +156,13 @@ def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
     is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
     size = format_amount(facts.page_size * facts.pages_per_huge_page)
     alignment = Remedy(
-        text=f"allocate what belongs together as one region, aligned to {size}: advice for a smaller region has no "
-        "effect"
+        text=f"allocate what belongs together as one region, aligned to {size}: MADV_HUGEPAGE has no effect on a "
+        "smaller region"
     )
     return (
         *([alignment] if is_advised else []),
         Remedy(
-            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the host's policy",
+            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or change the host's policy",
             settings={"thp": "always"},
         ),
         Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
@@ -188,7 +188,7 @@ HUGE_PAGES_GAINED = Rule(
     condition=_has_gained_huge_pages,
     max_saving=_compute_faster_fault_share,
     evidence=_describe_huge_pages,
-    remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
+    remedies=lambda _: (Remedy(text="nothing to fix; to make counts repeat, set huge_pages in the workload file"),),
     report=_REPORT,
     is_comparison=True,
 )

@@ -90,7 +90,7 @@ LOCK_CONTENTION = Rule(
     max_saving=_estimate_lock_saving,
     evidence=_describe_lock,
     remedies=_suggest_fewer_calls,
-    report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() doubled the throughput",
+    report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() instead doubled the throughput",
 )
 
 
@@ -193,7 +193,7 @@ CONCURRENT_FIRST_USE = Rule(
         Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before any thread waits for it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
     ),
-    report="a biometric matcher with 96 threads on 235 GiB took 2.5 million faults and ten times its usual latency",
+    report="a biometric matcher with 96 threads on 235 GiB: 2.5 million faults, and ten times its usual latency",
 )
 
 _FAULT_METRICS = ("region:page-faults", "page-faults")

@@ -85,7 +85,7 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     files = _format_files(facts, Touch.AFTER_MUNMAP)
     faults = _count_remapped(facts)
     return (
-        f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
+        f"{faults:,} faults on pages of {files} that had been mapped before and then unmapped",
         f"{windows:,} calls to munmap, one per {format_amount(faults * facts.page_size / windows)} of touched pages on "
         f"average; these calls and the faults take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
@@ -100,7 +100,7 @@ FILE_WINDOWS = Rule(
     evidence=_describe_windows,
     remedies=lambda _: (
         Remedy(text="map the whole file once and keep the mapping; the address space is large enough"),
-        Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into a buffer that stays"),
+        Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into one buffer"),
     ),
     report="linkers and databases that map a file in pieces: each piece faults again, page by page",
     count=_count_remapped,

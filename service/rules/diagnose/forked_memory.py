@@ -94,6 +94,6 @@ COPIES_AFTER_FORK = Rule(
     max_saving=_estimate_copy_saving,
     evidence=_describe_copies,
     remedies=_suggest_less_copying,
-    report="a store that forks to save its data: meanwhile each write copies a page, and requests take longer",
+    report="a data store that forks to save its data: meanwhile, writes copy pages, and requests take longer",
     count=_count_copied,
 )

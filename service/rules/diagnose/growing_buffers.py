@@ -82,6 +82,6 @@ GROWING_BUFFER = Rule(
         Remedy(text="set the size of the buffer before you fill it: reserve(), with_capacity, or one allocation"),
         Remedy(text="if the size is unknown, keep and clear() the buffer, or use blocks that do not move (std::deque)"),
     ),
-    report="a vector that doubles: all pages of the old block are copied into new pages, which fault first",
+    report="a vector that doubles its size: the old block is copied into new pages, each of which faults",
     count=_count_copying_faults,
 )

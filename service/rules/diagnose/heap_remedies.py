@@ -58,12 +58,12 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
         Remedy(
             text="give the heap its full size from the start (-Xms equal to -Xmx), and touch it then (AlwaysPreTouch)"
         ),
-        Remedy(text="ZGC and Shenandoah: -XX:-ZUncommit, -XX:-ShenandoahUncommit"),
+        Remedy(text="let ZGC or Shenandoah keep free memory: -XX:-ZUncommit or -XX:-ShenandoahUncommit"),
     ),
     Runtime.GO: (
         Remedy(text="do not call debug.FreeOSMemory between bursts"),
         Remedy(
-            text="return memory lazily, so that it is still there when it is touched again soon",
+            text="return memory lazily, so that pages that are soon touched again are still there",
             settings={"env.GODEBUG": "madvdontneed=0"},
         ),
         Remedy(text="let the heap grow further before it is collected", settings={"env.GOGC": "400"}),

@@ -69,7 +69,7 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
         f"the dynamic linker touches {before}{relocated:,} data pages ({size}) of the program and its libraries, and "
         "copies those into which it writes addresses",
         "most of them: " + ", ".join(f"{file.rpartition('/')[2]} {number:,}" for file, number in files[:3]),
-        f"this takes {_estimate_start_saving(facts) or 0:.0%} of the CPU time",
+        f"touching and copying these pages takes {_estimate_start_saving(facts) or 0:.0%} of the CPU time",
     )
 
 

@@ -42,7 +42,8 @@ def _describe_shared(facts: Facts) -> tuple[str, ...]:
     return (
         f"{faults:,} first touches of shared memory on {pages:,} pages: the memory exists, but each process has "
         "its own page table",
-        f"those on pages that another process had touched take {_estimate_one_map_saving(facts):.0%} of the CPU time",
+        f"first touches of pages that another process had already touched take "
+        f"{_estimate_one_map_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),
     )
 
@@ -58,8 +59,8 @@ SHARED_MEMORY = Rule(
             text="back the shared memory with huge pages: MAP_HUGETLB or SHM_HUGETLB, huge_pages=on in PostgreSQL; "
             "MADV_HUGEPAGE if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
         ),
-        Remedy(text="let processes live longer (a pool of connections): each new one faults on every page again"),
-        Remedy(text="map everything that a process will need when it starts (MADV_POPULATE_READ)"),
+        Remedy(text="let processes live longer (by pooling connections): each new one faults on every page again"),
+        Remedy(text="when a process starts, map everything that it will need (MADV_POPULATE_READ)"),
     ),
     report="a database with a process for each connection: each faults on every buffer that it reads",
     count=_count_mapped_again,

@@ -86,7 +86,7 @@ COLD_START = Rule(
     max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
     remedies=_suggest_warm_start,
-    report="a program start: 69 major faults from storage, none when it was started again",
+    report="the start of one program: 69 major faults from storage, none when it was started again",
     count=lambda facts: facts.profile.value("major-faults") or 0.0,
 )
 
@@ -188,7 +188,7 @@ READ_AHEAD_OFF = Rule(
         Remedy(text="read ahead what is needed soon (MADV_WILLNEED, MAP_POPULATE), or read() larger pieces"),
         Remedy(text="check the device's read-ahead: /sys/block/DEVICE/queue/read_ahead_kb"),
     ),
-    report="a mapped database: one line of advice turned one read of 128 KiB into 32 of 4 KiB",
+    report="a mapped database: one call of madvise turned one read of 128 KiB into 32 of 4 KiB",
 )
 
 

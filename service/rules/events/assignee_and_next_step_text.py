@@ -56,7 +56,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
     if event.direction is Direction.IMPROVEMENT:
         return "Accept the new level"
     if event.cause is Cause.CONFIG:
-        return "Undo the setting, or accept the change"
+        return "Revert the setting, or accept the change"
     return "Fix the regression, or accept the new level"
 
 

@@ -127,7 +127,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     runs_between = after[last_old + 1 : first_new] if environment_before == environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Later runs contradict the drift: {_list_runs(runs_between)} between the two sides, at {levels}."
+        return f"Later runs contradict the drift: {_list_runs(runs_between)} between its two sides, at {levels}."
     return (
         f"With {len(points):,} runs, the series varies too much to show the change: "
         f"{_format_range(old_points)} before it, {_format_range(new_points)} after it."

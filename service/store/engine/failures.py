@@ -13,7 +13,7 @@ from service.store.engine.database import Database
 _REMEDIES = {
     "lock timeout": (
         "A table is constantly in use",
-        "End the long query or backup, or wait until it has finished and try again.",
+        "Stop the long-running query or backup, or wait until it has finished, then try again.",
     ),
     "locked": (
         "The database is locked",

@@ -17,7 +17,7 @@ bp = APIBlueprint("export", __name__)
 _MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
 _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {
-        "description": "Rows of samples, or reports, one per line",
+        "description": "Samples as flat rows, or whole reports, one per line",
         "content": {kind: {"schema": {"type": "string"}} for kind in _MEDIA_TYPES.values()},
     }
 }

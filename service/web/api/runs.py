@@ -32,7 +32,7 @@ class RunQuery(PageQuery):
 
     subject: str | None = None
     case: str | None = None
-    revision: str | None = Field(default=None, description="The commit: its hash, or its first digits.")
+    revision: str | None = Field(default=None, description="The commit: its hash, or the first digits of the hash.")
     outcome: Outcome | None = None
     host: str | None = None
     quarantined: bool | None = None
@@ -102,7 +102,7 @@ def pyperf(run_id: UUID) -> Response:
     suite = build_suite(_find_report(run_id))
     if suite is None:
         raise make_not_found(
-            f"pyperf suite of run {run_id}: pyperf needs values above zero, and every metric has others"
+            f"pyperf suite of run {run_id}: pyperf needs a value above zero in every sample, and no metric has that"
         )
     text = StringIO()
     suite.dump(text)

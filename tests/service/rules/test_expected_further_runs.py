@@ -17,7 +17,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
         (
             CaseOnHost("lab-1", imported=False, last_seen=NOW - timedelta(days=1)),
             True,
-            "The next runs on lab-1 will decide.",
+            "The next runs on lab-1 will show whether the change lasts.",
         ),
         (
             CaseOnHost("lab-1", imported=False, last_seen=NOW - MAX_HOST_SILENCE - timedelta(days=1)),

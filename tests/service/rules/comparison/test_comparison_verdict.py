@@ -336,5 +336,5 @@ def test_programs_that_found_the_same_files_need_to_exclude_a_large_change_alone
     assert judge(None).verdict is MORE
     assert judge(files).verdict is SAME
     assert judge(files).sentence.endswith(
-        "Both programs found the same files, so the comparison does not look for smaller changes."
+        "Base and head are byte-identical, so the comparison does not look for smaller changes."
     )

@@ -42,7 +42,7 @@ def test_a_difference_is_measured_again_with_the_page_cache_renewed() -> None:
 def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(highest: int) -> None:
     comparison, verdict = compare(run(150, highest, cache_renewed=True), run(1150, highest, cache_renewed=True))
     assert (verdict.verdict, verdict.over_budget, comparison.needs_cache_renewal) == (Verdict.CHANGED, True, False)
-    assert "with the page cache renewed for the files that could not be prepared" in verdict.sentence
+    assert "when the page cache is renewed for the files that could not be prepared" in verdict.sentence
 
 
 def test_files_that_are_prepared_or_shared_by_both_sides_need_no_renewal() -> None:

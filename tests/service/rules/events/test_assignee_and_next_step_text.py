@@ -35,7 +35,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
             "Di",
             "Wait: further runs will decide",
         ),
-        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept the change"),
+        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the setting, or accept the change"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
             {"n_candidates": 1, "certainty": "single", "direction": Direction.IMPROVEMENT},

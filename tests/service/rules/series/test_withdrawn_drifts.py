@@ -73,7 +73,7 @@ def test_each_reason_is_named() -> None:
     later = points(7, 7, 7, 7, 7, 9, 9, 9, 7, 7, 7)
     assert why([], later) == "Later runs contradict the drift: 3 runs after it, at 7. The level before the drift was 7."
     between = [*step, point(5, 8, run=90), point(5, 9, run=91)]
-    assert why([], between) == "Later runs contradict the drift: 2 runs between the two sides, at 8 … 9."
+    assert why([], between) == "Later runs contradict the drift: 2 runs between its two sides, at 8 … 9."
     assert why([], points(7, 9, 8, 9, 7, 9, 7, 9)) == (
         "With 8 runs, the series varies too much to show the change: 7 … 9 before it, 7 … 9 after it."
     )
