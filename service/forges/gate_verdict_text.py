@@ -69,7 +69,7 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
         if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
-            parts.append("Until it is merged, the target branch's workload file is used.")
+            parts.append("Until this pull request is merged, the target branch's workload file is used.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
         parts.append("Head's workload file was used, because the target branch does not have one yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
