@@ -50,8 +50,8 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
         )
     if tried.may_only_start and tried.only_imports:
         return (
-            f"this measures little more than the import of the package: `{run.command}` takes hardly more faults than "
-            "the import"
+            f"this measures little more than the import of the package: `{run.command}` takes hardly any more faults "
+            "than the import alone"
         )
     if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"

@@ -62,7 +62,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     if repository.find_merge_bases(good, bad) != (good_revision.commit,):
         raise FaultwatchError(
             f"{bad} does not descend from {good}",
-            f"use the commit that `git merge-base {good} {bad}` prints as the good end",
+            f"as the good end, use the commit that `git merge-base {good} {bad}` prints",
         )
     return good_revision, revisions
 

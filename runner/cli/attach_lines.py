@@ -70,7 +70,7 @@ def describe_outcome(outcome: Outcome) -> list[str]:
         f"{describe_growth(interval)}.",
         f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time; perf and this command used "
-        f"{100 * outcome.own_share:.2f} % of the host's processors.",
+        f"{100 * outcome.own_share:.2f} % of the host's CPU time.",
     ]
 
 

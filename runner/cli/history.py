@@ -74,8 +74,8 @@ _MAX_CHARTS = 3
         is_flag=True,
         help=(
             "Build and measure every revision. By default, a revision is not built if it changes only files that the "
-            "last build did not read, and not measured if its program finds the same files as before; every twentieth "
-            "of these revisions is measured to check the host."
+            "last build did not read, and not measured if its program finds the same files as before; one in twenty "
+            "of these revisions is measured anyway, to check the host."
         ),
     ),
     click.option(

@@ -20,7 +20,7 @@ set_option = click.option(
     "parameter_choices",
     multiple=True,
     metavar="NAME=VALUE[,VALUE…]",
-    help="Choose only the points of the matrix with these values. Repeatable.",
+    help="Choose only the cases whose parameter NAME has one of these values. Repeatable.",
 )
 case_option = click.option(
     "--case",

@@ -325,7 +325,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
         return _open_local(local, explicit=explicit)
     # ssh accepts addresses of the form user@host:path as well.
     if "://" not in location and not ("@" in location and ":" in location):
-        raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
+        raise FaultwatchError(f"{location}: no such folder", "pass the path or the URL of a git repository")
     # A token in the address is used only for this command: names, messages and the clone's configuration lack it.
     shown_location = hide_password(location)
     name = make_safe_name(_get_last_part(shown_location))
@@ -390,7 +390,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not finish.
             raise
-        raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or an address to clone from") from None
+        raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or a URL to clone from") from None
     # All clones of a project are the same subject, whatever their folders are called.
     origin = ""
     with suppress(GitError):  # There may be no remote of this name.
