@@ -13,8 +13,8 @@ _MAX_FILES = 3
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
     "java": (
-        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names of the functions for perf; to see the callers "
-        "too, start the program with -XX:+PreserveFramePointer"
+        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names of the functions for perf; to see the "
+        "callers too, start the program with -XX:+PreserveFramePointer"
     ),
     "node": (
         "start the program with `node --perf-basic-prof-only-functions`, which writes the names of its functions for "

@@ -78,8 +78,8 @@ _SERVER_REMARK = (
 )
 _FIXED_PORT_REMARK = (
     "`{}` always listens on the same port, so two instances of it cannot run at the same time, and another program may "
-    "already be using the port: give the program an option or a variable for the port, and pass {{port}} in [server] of "
-    "workload.toml"
+    "already be using the port: give the program an option or a variable for the port, and pass {{port}} in [server] "
+    "of workload.toml"
 )
 _GATE_READS_REMARK = (
     "The gate builds in a sandbox that has no network and must expose {0}: {1}. On the gate's host these folders must "

@@ -147,8 +147,8 @@ def choose_build_and_run(
         if single_thread is not None:
             stable_command = single_thread
             print_message(
-                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count no longer "
-                "varies"
+                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count no "
+                "longer varies"
             )
     missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))

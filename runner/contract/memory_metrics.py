@@ -45,7 +45,7 @@ MEMORY_METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Loads whose page was not in the data TLB. Needs a hardware counter.",
+        "Memory loads whose page was not in the data TLB. Needs a hardware counter.",
     ),
     Metric(
         "cache-misses",

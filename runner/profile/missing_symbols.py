@@ -40,7 +40,7 @@ def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Ite
     """Yield one remark about the kinds of stacks that have no callers; nothing if there are none."""
     if names := " and ".join(kinds):
         yield (
-            f"nearly all stacks of {names} have only one frame: they show functions, but not their callers. "
+            f"nearly all stacks of {names} have only one frame, so they show functions, but not their callers. "
             f"{_HINTS[call_graph]}"
         )
 

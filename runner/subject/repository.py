@@ -252,7 +252,7 @@ class Repository(Struct, frozen=True):
         is_ancestor = self._does_git_succeed("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
         if not is_ancestor:
             raise FaultwatchError(
-                f"{self.name} is a shallow clone that does not reach from {start} to the end of the range",
+                f"{self.name} is a shallow clone whose history does not reach from {start} to the end of the range",
                 "run `git fetch --unshallow`",
             )
 
