@@ -74,7 +74,8 @@ def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list
             "command with sudo"
         )
     if not permissions.tracepoints:
-        remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if is_root else "run the command with sudo"
+        mount_remedy = "to record them, run `mount -t tracefs tracefs /sys/kernel/tracing`"
+        remedy = mount_remedy if is_root else "run the command with sudo"
         limits.append(
             "calls that map and return memory are not recorded, so returned memory that is touched again cannot be "
             f"distinguished from new memory: {remedy}"

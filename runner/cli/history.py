@@ -91,7 +91,7 @@ _MAX_CHARTS = 3
         "--store",
         "store_location",
         metavar="FOLDER|branch:NAME",
-        help="Keep the runs as files in a folder, or in a branch of the repository, instead of a service or a local "
+        help="Keep the runs as files in a folder, or in a branch of the repository, instead of in a service or a local "
         "database. Runs that are already stored are not measured again.",
     ),
     result_options,

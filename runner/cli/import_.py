@@ -32,7 +32,10 @@ _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
     click.option("--revision", default="", metavar="REV", help="The revision to use for files that do not name one."),
     click.option("--case", default="", metavar="NAME", help="The case to use for files that do not name one."),
     click.option(
-        "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
+        "--host",
+        default="",
+        metavar="HOST",
+        help="The host of the measurements. Default: the host that the file names, or otherwise this host.",
     ),
     click.option(
         "--started-at", default="", metavar="TIME", help="The time of the run, for files that do not contain one."

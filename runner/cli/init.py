@@ -65,7 +65,7 @@ _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. "
 _MISSING_PART_REMARK = "Programs that do more work may be in the parts of the project that were not built: {}"
 _FAILED_REMARK = (
     "A better benchmark could not be measured: {}. To measure it, let `command` in [build] of workload.toml create the "
-    "files that it needs, or give it less work; then set it as `command` in [run]"
+    "files that the benchmark needs, or give the benchmark less work; then make it the `command` in [run]"
 )
 
 _MISSING_MODULE_REMARK = (
@@ -100,7 +100,10 @@ _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the bu
         "--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are left unchanged."
     ),
     click.option(
-        "--build", "build_command", metavar="COMMAND", help="The build command. Default: derived from the files."
+        "--build",
+        "build_command",
+        metavar="COMMAND",
+        help="The build command. Default: derived from the repository's files.",
     ),
     click.option(
         "--run",

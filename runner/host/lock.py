@@ -250,7 +250,7 @@ def _describe_processes_ahead(holder: Holder | None, waiting_processes: Sequence
     other_count = len(waiting_processes)
     if not other_count:
         return holder_text
-    return f"{holder_text}; {other_count} more {'is' if other_count == 1 else 'are'} waiting ahead of this one"
+    return f"{holder_text}; {other_count} more {'is' if other_count == 1 else 'are'} waiting ahead of this command"
 
 
 def _get_user(process: int) -> str:

@@ -33,7 +33,7 @@ _MAX_REF_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_TITLE_CHARACTERS = 200, 500, 2
 """The largest lengths that the models of a report allow."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 FULL_HISTORY_HINT = (
-    "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
+    "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; otherwise: git fetch --unshallow)"
 )
 """What to do if the clone in a CI job is shallow."""
 _LOG_FORMAT = "%H%x00%P%x00%an%x00%ct%x00%s"
@@ -159,7 +159,7 @@ class Repository(Struct, frozen=True):
         if not commits:
             raise FaultwatchError(
                 f"the range {commit_range!r} of {self.name} has no commits",
-                "put the older revision first; it is not part of the range",
+                "put the older revision first; the range begins after it",
             )
         if dots:
             self._refuse_truncated_history(commits, start or "HEAD")
