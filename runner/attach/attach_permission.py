@@ -77,7 +77,7 @@ def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list
         mount_remedy = "to record them, run `mount -t tracefs tracefs /sys/kernel/tracing`"
         remedy = mount_remedy if is_root else "run the command with sudo"
         limits.append(
-            "calls that map and return memory are not recorded, so returned memory that is touched again cannot be "
+            "calls that map or return memory are not recorded, so returned memory that is touched again cannot be "
             f"distinguished from new memory: {remedy}"
         )
     return limits

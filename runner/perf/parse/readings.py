@@ -144,5 +144,8 @@ def _check_and_complete(
             "perf was asked to count only in user space, but also counted elsewhere: "
             f"{', '.join(sorted(widened_events))}"
         )
-    reason = "perf printed no result for it: some versions omit the times that perf measures itself, or only zero times"
+    reason = (
+        "perf printed no result for it: some versions omit the times that perf measures itself, and some omit a time "
+        "that is zero"
+    )
     return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing_metrics}
