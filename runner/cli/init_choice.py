@@ -133,7 +133,7 @@ def choose_build_and_run(
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
-        behaviour = "no longer varies" if len(set(stable_command.faults)) == 1 else "varies less"
+        behaviour = "does not vary" if len(set(stable_command.faults)) == 1 else "varies less"
         print_message(f"  with {variables}: {_format_range(stable_command.faults)} minor faults; the count {behaviour}")
     elif len(set(chosen_command.faults)) > 1:
         tried_assignments = dict.fromkeys(
@@ -147,8 +147,8 @@ def choose_build_and_run(
         if single_thread is not None:
             stable_command = single_thread
             print_message(
-                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count no "
-                "longer varies"
+                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count does "
+                "not vary"
             )
     missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
