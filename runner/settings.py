@@ -137,9 +137,7 @@ def _read_url() -> str | None:
     """
     url = get_value("FAULTWATCH_URL") or None
     if url and not re.match(r"https?://[^/\s]", url):
-        raise FaultwatchError(
-            "FAULTWATCH_URL is not a valid address", "write it in full, as in https://faults.example.org"
-        )
+        raise FaultwatchError("FAULTWATCH_URL is not a valid URL", "write it in full, as in https://faults.example.org")
     return url
 
 

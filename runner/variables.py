@@ -49,7 +49,12 @@ VARIABLES = (
         "A common name for a pool of interchangeable machines; reports contain it instead of `FAULTWATCH_HOST`.",
         "none",
     ),
-    Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),
+    Variable(
+        "FAULTWATCH_PORT",
+        "The TCP port on which `faultwatch demo` serves the dashboard.",
+        "`8080`",
+        "a number, 1 to 65535",
+    ),
     Variable("FAULTWATCH_CPUS", "The processors to measure on, such as `2-3`.", "all"),
     Variable("FAULTWATCH_BUILD_JOBS", "How many revisions to build at once.", "one for each processor", "a number"),
     Variable("FAULTWATCH_BUILDS_GIB", "The largest total size of the stored builds; `0` for no limit.", "`20`", "GiB"),

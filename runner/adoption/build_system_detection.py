@@ -43,7 +43,7 @@ def _describe_missing_program(files: Sequence[str]) -> str:
         return f"{verb} no benchmark, no start script, no program in bin and no main module"
     if all(PurePosixPath(file).name in {"pom.xml", "build.gradle", "build.gradle.kts"} for file in files):
         verb = "builds" if len(files) == 1 else "build"
-        return f"{verb} no class with a main method outside of tests and examples"
+        return f"{verb} no class with a main method outside tests and examples"
     return f"{verb} no program and no benchmark"
 
 

@@ -26,7 +26,7 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     if tried.prints_usage or run.only_describes_itself:
         return f"this measures only the start of `{run.command}`, which prints its usage or version"
     if run.stand_in_file and not _only_starts(tried, start_faults):
-        return f"the file in `{run.command}` only stands in for the input of real users"
+        return f"the file in `{run.command}` is only a stand-in for the input of real users"
     return _describe_missing_work(tried, start_faults)
 
 
@@ -50,8 +50,8 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
         )
     if tried.may_only_start and tried.only_imports:
         return (
-            f"this measures little more than the import of the package: `{run.command}` takes hardly more faults than "
-            "the import"
+            f"this measures little more than the import of the package: `{run.command}` takes hardly any more faults "
+            "than the import alone"
         )
     if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"

@@ -208,7 +208,10 @@ class FirstMeasurement:
                 is_redirected_variant = candidate is not run
                 if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
                     tried = TriedCommand(
-                        candidate, (), "it does not open the file: it does the same with the name of a missing file"
+                        candidate,
+                        (),
+                        "it does not open the file: it behaves the same when it gets the name of a file that does not "
+                        "exist",
                     )
                     if redirect_file_to_input(run) in variants:
                         # This loop tries it after the plain redirection.

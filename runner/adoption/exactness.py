@@ -66,7 +66,7 @@ def assess_exactness(
             exact=True,
             sentence=f"{int(count):,} minor faults in {n_agreeing} of {len(counts)} {executions}, {low:,} to {high:,} "
             f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
-            f"--samples 10`{'' if is_server else '; `--env` shows what moves the count'}. {remedy}",
+            f"--samples 10`{'' if is_server else '; `--env NAME=VALUE` tests a setting that may move it'}. {remedy}",
         )
     return Exactness(
         exact=False,

@@ -102,5 +102,5 @@ def refuse_second_workload(files: Sequence[Path], top_file: Path, confirm: Confi
         return
     raise FaultwatchError(
         f"{file} exists, but --build and --run are for a new file",
-        "omit both options to measure the existing file, write the commands into it, or remove it first",
+        "omit both options to measure the existing file, or write the commands into it, or remove it first",
     )

@@ -172,7 +172,9 @@ def propose_known_server(program: str, find_generator: FindGenerator) -> RunProp
     if load:
         return replace(run, load=load)
     generators = ", ".join(load.command.split()[0] for load in _LOADS[server.protocol])
-    return replace(run, obstacle=f"{start} is a server, and none of its load generators is installed: {generators}")
+    return replace(
+        run, obstacle=f"{start} is a server, and none of the load generators for it is installed: {generators}"
+    )
 
 
 def propose_listening_server(

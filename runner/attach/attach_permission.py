@@ -70,12 +70,14 @@ def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list
     if not permissions.kernel:
         limits.append(
             "faults within system calls, the kernel's functions and waiting threads are not recorded, so the cost of "
-            "faults is unknown: allow it with `sudo sysctl kernel.perf_event_paranoid=1`, or run the command with sudo"
+            "faults is unknown: to record them, run `sudo sysctl kernel.perf_event_paranoid=1` first, or run the "
+            "command with sudo"
         )
     if not permissions.tracepoints:
-        remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if is_root else "run the command with sudo"
+        mount_remedy = "to record them, run `mount -t tracefs tracefs /sys/kernel/tracing`"
+        remedy = mount_remedy if is_root else "run the command with sudo"
         limits.append(
-            "calls that map and return memory are not recorded, so returned memory that is touched again cannot be "
+            "calls that map or return memory are not recorded, so returned memory that is touched again cannot be "
             f"distinguished from new memory: {remedy}"
         )
     return limits

@@ -13,13 +13,19 @@ _MAX_FILES = 3
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
     "java": (
-        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names for perf; to see the callers too, start it "
-        "with -XX:+PreserveFramePointer"
+        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names of the functions for perf; to see the "
+        "callers too, start the program with -XX:+PreserveFramePointer"
     ),
-    "node": "start it with `node --perf-basic-prof-only-functions`, which writes the names for perf",
-    "dotnet": "start it with DOTNET_PerfMapEnabled=1, which writes the names for perf",
-    "python": "start it with `python -X perf` (3.12 or later), which writes the names of Python functions for perf",
+    "node": (
+        "start the program with `node --perf-basic-prof-only-functions`, which writes the names of its functions for "
+        "perf"
+    ),
+    "dotnet": "start the program with DOTNET_PerfMapEnabled=1, which writes the names of its functions for perf",
+    "python": (
+        "start the program with `python -X perf` (3.12 or later), which writes the names of Python functions for perf"
+    ),
 }
+_OTHER_RUNTIME_HINT = "if its runtime can write a perf map, which contains the names, enable that"
 FindPackage = Callable[[str], str]
 
 
@@ -39,7 +45,7 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
     for module in files[:_MAX_FILES]:
         start = f"{100 * shares[module]:.0f} % of the stacks pass through "
         if not module:
-            hint = _RUNTIME_HINTS.get(program.runtime, "if its runtime can write a map for perf, let it do so")
+            hint = _RUNTIME_HINTS.get(program.runtime, _OTHER_RUNTIME_HINT)
             yield f"{start}code that was generated at run time and has no names: {hint.format(pid=program.process.pid)}"
             continue
         if module.endswith(DELETED_SUFFIX):

@@ -97,7 +97,9 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
     except OSError as error:
         raise FaultwatchError(f"{file} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise FaultwatchError(f"{file} is not an observation of this version", "observe the process again") from None
+        raise FaultwatchError(
+            f"{file} is not an observation that this version can read", "observe the process again"
+        ) from None
 
 
 def list_observations(folder: Path) -> list[str]:

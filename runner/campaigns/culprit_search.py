@@ -62,7 +62,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     if repository.find_merge_bases(good, bad) != (good_revision.commit,):
         raise FaultwatchError(
             f"{bad} does not descend from {good}",
-            f"use the commit that `git merge-base {good} {bad}` prints as the good end",
+            f"as the good end, use the commit that `git merge-base {good} {bad}` prints",
         )
     return good_revision, revisions
 
@@ -142,7 +142,7 @@ class CulpritSearcher(Struct, frozen=True):
                 if unused_runs == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
-                        "look at its runs on the dashboard, and run `faultwatch doctor`",
+                        "look at the runs of the search on the dashboard, and run `faultwatch doctor`",
                     )
                 # Measure the requested commits, prove a suspect, or return the result.
                 match state.answer:
@@ -258,7 +258,7 @@ def _send_runs(outbox: Outbox, reports: Sequence[Report], environment: Environme
         if report.environment.hash != environment.hash:
             raise FaultwatchError(
                 "this host's environment changed during the search, so its runs cannot be compared",
-                "start the search again; it reuses the runs of the same environment",
+                "start the search again; it reuses the runs that were measured in the same environment",
             )
         if report.quarantine not in {"", *SEARCH_PURPOSES.values()}:
             raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")

@@ -29,7 +29,7 @@ def _choose_location(files: Collection[str]) -> FileLocation:
     file = find_marked_file(files, *_OTHER_CI)
     name = next((name for marker_path, name in _OTHER_CI.items() if find_marked_file([file], marker_path)), "")
     instruction = (
-        f"init has no CI file for {name} ({file}): call the script from your CI job"
+        f"init cannot write a CI file for {name} ({file}): call the script from your CI job"
         if file
         else "no CI system was found: run the script"
     )

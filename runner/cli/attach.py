@@ -179,7 +179,8 @@ def command(
             highlight=False,
         )
         console.print(
-            f"[dim]After a change: faultwatch attach PID --before {stored_observation.observation_id}[/]",
+            "[dim]To see the effect of a change: faultwatch attach PID "
+            f"--before {stored_observation.observation_id}[/]",
             highlight=False,
             soft_wrap=True,
         )

@@ -70,7 +70,7 @@ def describe_outcome(outcome: Outcome) -> list[str]:
         f"{describe_growth(interval)}.",
         f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time; perf and this command used "
-        f"{100 * outcome.own_share:.2f} % of the host's processors.",
+        f"{100 * outcome.own_share:.2f} % of the host's CPU capacity.",
     ]
 
 
@@ -113,9 +113,9 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
     age = (started_at - program.started_at).total_seconds() if program.started_at else None
     if age is not None and age < _MIN_UNKNOWN_SECONDS:
         return ""
-    age_difference = f"{format_age(program.started_at, started_at)} older" if program.started_at else "older"
+    age_text = f"{format_age(program.started_at, started_at)} " if program.started_at else ""
     return (
-        f"The process is {age_difference} than this observation. What it touched and mapped before is unknown: the "
+        f"The process started {age_text}before this observation. What it touched and mapped until then is unknown: the "
         "first fault on a page counts as its first touch, unless the page was resident or had just been freed."
     )
 

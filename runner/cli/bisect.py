@@ -360,7 +360,7 @@ class _ProgressLines:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._activity(f"proving {state.answer.commit[:10]}")
-            text = f"{state.answer.commit[:10]}  with its parent {state.answer.parent[:10]}, interleaved, as a proof"
+            text = f"{state.answer.commit[:10]}  interleaved with its parent {state.answer.parent[:10]}, as a proof"
             print_message(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:

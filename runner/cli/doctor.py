@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     click.option(
         "--fix", "action", flag_value="fix", help="First apply, as root, the fixes that are safe and can be undone."
     ),
-    click.option("--undo", "action", flag_value="undo", help="First restore everything to its state before --fix."),
+    click.option("--undo", "action", flag_value="undo", help="First restore everything that --fix has changed."),
     json_option,
 )
 def command(action: str | None, as_json: bool) -> None:

@@ -18,7 +18,8 @@ def describe_standing(drift: dict[str, Any]) -> str:
         return "certain by its runs"
     n_before, n_after = evidence.get("n_before"), evidence.get("n_after")
     if n_before and n_after:
-        return f"suspected from {format_count(n_before, 'run')} before and {n_after:,} after, not measured interleaved"
+        before_text = format_count(n_before, "run")
+        return f"suspected from {before_text} before and {n_after:,} after, which were not interleaved"
     return "suspected, not measured interleaved"
 
 

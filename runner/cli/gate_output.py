@@ -12,7 +12,7 @@ from runner.contract.gate import GateAnswer, GateReport
 
 _OPTIONS = {
     "markdown": "Write the text of the pull request comment as Markdown.",
-    "junit": "Write the verdict as JUnit XML: a test for each case.",
+    "junit": "Write the verdict as JUnit XML, with a test for each case.",
     "code-quality": "Write the findings as GitLab's code-quality JSON.",
     "sarif": "Write the findings as SARIF 2.1.0.",
     "report": "Write the measurements for `faultwatch-service comment`, as JSON.",

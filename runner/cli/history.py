@@ -74,8 +74,8 @@ _MAX_CHARTS = 3
         is_flag=True,
         help=(
             "Build and measure every revision. By default, a revision is not built if it changes only files that the "
-            "last build did not read, and not measured if its program finds the same files as before; every twentieth "
-            "of these revisions is measured to check the host."
+            "last build did not read, and not measured if its program finds the same files as before; one in twenty "
+            "of these revisions is measured anyway, to check the host."
         ),
     ),
     click.option(
@@ -91,7 +91,7 @@ _MAX_CHARTS = 3
         "--store",
         "store_location",
         metavar="FOLDER|branch:NAME",
-        help="Keep the runs as files in a folder, or in a branch of the repository, instead of a service or a local "
+        help="Keep the runs as files in a folder, or in a branch of the repository, instead of in a service or a local "
         "database. Runs that are already stored are not measured again.",
     ),
     result_options,

@@ -73,7 +73,8 @@ def show_history(
         count = format_count(summary.waiting_before, "report")
         verb = "is" if summary.waiting_before == 1 else "are"
         console.print(
-            f"{count} of earlier commands {verb} still on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
+            f"{count} of earlier commands {verb} still waiting on disk{error_text}; see `faultwatch spool`.",
+            soft_wrap=True,
         )
     if summary.n_waiting:
         count, verb = format_count(summary.n_waiting, "report"), "is" if summary.n_waiting == 1 else "are"
@@ -210,7 +211,7 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
         console.print(
             f"[yellow]{format_count(len(proofs.open_nominations), 'likely change')} "
             f"{'was' if len(proofs.open_nominations) == 1 else 'were'} neither proven nor refuted: "
-            "--prove-for 30m gives them more time.[/]",
+            "--prove-for 30m gives the proofs more time.[/]",
             highlight=False,
             soft_wrap=True,
         )

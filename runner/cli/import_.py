@@ -28,11 +28,14 @@ _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
 @click.command(name="import")
 @apply_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER…", type=click.Path(path_type=Path)),
-    click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
+    click.option("--subject", default="", metavar="NAME", help="The name of the repository that was measured."),
     click.option("--revision", default="", metavar="REV", help="The revision to use for files that do not name one."),
     click.option("--case", default="", metavar="NAME", help="The case to use for files that do not name one."),
     click.option(
-        "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
+        "--host",
+        default="",
+        metavar="HOST",
+        help="The host of the measurements. Default: the host that the file names, or otherwise this host.",
     ),
     click.option(
         "--started-at", default="", metavar="TIME", help="The time of the run, for files that do not contain one."
@@ -54,7 +57,10 @@ _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
         "of a metric or a setting.",
     ),
     click.option(
-        "--repo", default="", metavar="PATH|URL", help="The repository that determines the order of the revisions."
+        "--repo",
+        default="",
+        metavar="PATH|URL",
+        help="The repository whose history determines the order of the revisions.",
     ),
     json_option,
 )

@@ -65,7 +65,7 @@ _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. "
 _MISSING_PART_REMARK = "Programs that do more work may be in the parts of the project that were not built: {}"
 _FAILED_REMARK = (
     "A better benchmark could not be measured: {}. To measure it, let `command` in [build] of workload.toml create the "
-    "files that it needs, or give it less work; then set it as `command` in [run]"
+    "files that the benchmark needs, or give the benchmark less work; then make it the `command` in [run]"
 )
 
 _MISSING_MODULE_REMARK = (
@@ -78,7 +78,8 @@ _SERVER_REMARK = (
 )
 _FIXED_PORT_REMARK = (
     "`{}` always listens on the same port, so two instances of it cannot run at the same time, and another program may "
-    "already use the port: add an option or a variable for the port, and pass {{port}} in [server] of workload.toml"
+    "already be using the port: give the program an option or a variable for the port, and pass {{port}} in [server] "
+    "of workload.toml"
 )
 _GATE_READS_REMARK = (
     "The gate builds in a sandbox that has no network and must expose {0}: {1}. On the gate's host these folders must "
@@ -93,13 +94,16 @@ _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the bu
     click.option(
         "--repo",
         metavar="PATH",
-        help="The repository to adopt. Default: the one that contains WORKLOAD or the current folder.",
+        help="The repository to set up. Default: the one that contains WORKLOAD or the current folder.",
     ),
     click.option(
         "--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are left unchanged."
     ),
     click.option(
-        "--build", "build_command", metavar="COMMAND", help="The build command. Default: derived from the files."
+        "--build",
+        "build_command",
+        metavar="COMMAND",
+        help="The build command. Default: derived from the repository's files.",
     ),
     click.option(
         "--run",

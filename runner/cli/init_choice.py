@@ -133,7 +133,7 @@ def choose_build_and_run(
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
-        behaviour = "repeats" if len(set(stable_command.faults)) == 1 else "varies less"
+        behaviour = "does not vary" if len(set(stable_command.faults)) == 1 else "varies less"
         print_message(f"  with {variables}: {_format_range(stable_command.faults)} minor faults; the count {behaviour}")
     elif len(set(chosen_command.faults)) > 1:
         tried_assignments = dict.fromkeys(
@@ -147,7 +147,8 @@ def choose_build_and_run(
         if single_thread is not None:
             stable_command = single_thread
             print_message(
-                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count repeats"
+                f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count does "
+                "not vary"
             )
     missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
@@ -322,7 +323,7 @@ def _list_proposals(
     if not proposals:
         reason = explain_missing_build(first_measurement.sources)
         if has_no_code(first_measurement.sources):
-            remedy = "the project may have moved: its README may name the new address"
+            remedy = "the project may have moved: its README may name the new URL"
             raise FaultwatchError(f"{first_measurement.repository.path} {reason}", remedy)
         raise FaultwatchError(
             f"{first_measurement.repository.path} {reason}",

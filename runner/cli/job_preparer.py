@@ -59,8 +59,8 @@ class JobPreparer(Struct, frozen=True):
         location = self.repo or question.repository or entry.repository
         if not location:
             raise FaultwatchError(
-                f"this host does not know the repository of {question.subject}",
-                "pass it with --repo, or order the job with a clone address",
+                f"this host does not know where to find the repository of {question.subject}",
+                "pass it with --repo, or order the job with a clone URL",
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
         workload = self._find_workload(job, repository, entry)
@@ -124,6 +124,6 @@ def _load_workload_inside(repository: Repository, path: str) -> Workload:
         raise FaultwatchError(f"{path} points outside {repository.path}")
     if not file.exists():
         raise FaultwatchError(
-            f"{repository.path} has no {path}", "run the job in a checkout (--repo), or pass the file as WORKLOAD"
+            f"{repository.path} has no {path}", "pass a checkout with --repo, or the workload file as WORKLOAD"
         )
     return find_workload(str(file))

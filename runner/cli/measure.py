@@ -185,7 +185,7 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
     if outbox.refused:
         raise FaultwatchError(next(iter(outbox.refused.values())), "the report is set aside; see `faultwatch spool`")
     if outbox.error and any(spool.get_file(report).exists() for report in reports):
-        raise FaultwatchError(f"{outbox.error.what}; the reports are on disk", "run `faultwatch spool --flush`")
+        raise FaultwatchError(f"{outbox.error.what}; the reports are waiting on disk", "run `faultwatch spool --flush`")
 
 
 def _require_single_case(case_count: int) -> None:

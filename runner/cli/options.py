@@ -20,7 +20,7 @@ set_option = click.option(
     "parameter_choices",
     multiple=True,
     metavar="NAME=VALUE[,VALUE…]",
-    help="Choose only the points of the matrix with these values. Repeatable.",
+    help="Choose only the cases whose parameter NAME has one of these values. Repeatable.",
 )
 case_option = click.option(
     "--case",
@@ -80,7 +80,9 @@ output_option = click.option(
     callback=_check_writable,
     help="Also write the --json output to a file; in GitHub Actions its path becomes a step output.",
 )
-reason_option = click.option("--reason", default="", metavar="TEXT", help="The reason, stored with the decision.")
+reason_option = click.option(
+    "--reason", default="", metavar="TEXT", help="The reason for the decision; it is stored with the decision."
+)
 
 
 def make_sandbox_option(default: str = "only if the repository is given as a URL") -> Callable[[Any], Any]:

@@ -34,7 +34,7 @@ def show_causes(difference: Difference) -> None:
         console.print(escape_text(line), highlight=False)
     changed_place = difference.changed_place
     if changed_place:
-        line = f"  Of the changed lines, {changed_place.place} grew most: +{changed_place.faults:,}."
+        line = f"  Of the changed lines, {changed_place.place} gained the most faults: +{changed_place.faults:,}."
         console.print(escape_text(line), highlight=False)
 
 

@@ -24,8 +24,8 @@ class ProofProgress:
         """Show which commits are compared, and the remaining time for proofs."""
         self._case = case.name
         self._activity(
-            f"proving {case.name} over {base[:10]}..{head[:10]}; up to {format_time_spent(seconds_left)} left for all "
-            "proofs"
+            f"proving the change of {case.name} in {base[:10]}..{head[:10]}; "
+            f"up to {format_time_spent(seconds_left)} left for all proofs"
         )
 
     def on_execution(self) -> None:

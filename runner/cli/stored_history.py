@@ -45,7 +45,7 @@ def open_history_store(settings: Settings, location: str | None, repository: Rep
         )
     if is_branch(location) and repository.path.is_relative_to(settings.clones):
         raise FaultwatchError(
-            f"--store {location}: --repo names an address, so the branch would be in a clone that nobody sees",
+            f"--store {location}: --repo is a URL, so the branch would be in Faultwatch's own clone, which nobody sees",
             "clone it, and pass the path of the clone",
         )
     return open_store(location, repository, print_warning, may_be_new=True)
@@ -89,6 +89,6 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
 
 
 def suggest_publishing(location: str) -> str:
-    """Return where the runs are stored, and the command that writes their pages."""
+    """Return where the runs are stored, and the command that writes static pages that show them."""
     argument = shlex.quote(f"./{location}" if location.startswith("-") else location)
-    return f"The runs are in {location}. `faultwatch publish {argument} --to site` writes their pages."
+    return f"The runs are in {location}. `faultwatch publish {argument} --to site` writes static pages that show them."

@@ -30,7 +30,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
             changed_line = (changed_place.source_file, changed_place.source_line)
             if changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
                 sentences.append(
-                    f"Of the changed lines, {escape_text(changed_place.place)} grew most: +{changed_place.faults:,}."
+                    f"Of the changed lines, {escape_text(changed_place.place)} gained the most faults: "
+                    f"+{changed_place.faults:,}."
                 )
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")

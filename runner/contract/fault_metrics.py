@@ -8,7 +8,7 @@ from runner.contract.metric import Kind, Metric
 
 _DEFINITION_END = (
     "Counted in an additional execution, in which every fault is recorded. Available only if a sample has the same "
-    "number of faults."
+    "number of faults as this execution."
 )
 
 
@@ -35,7 +35,7 @@ FAULT_KINDS = (
     _make_kind_metric(
         "kernel-faults",
         "Faults in the kernel",
-        "Page faults of either kind that the kernel took while it copied to or from the program's memory, as in "
+        "Page faults of either kind that the kernel took while it copied data to or from the program's memory, as in "
         "`read()`. Not supported if the kernel lets this user count only the program's own faults.",
     ),
 )

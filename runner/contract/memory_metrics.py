@@ -45,7 +45,7 @@ MEMORY_METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Loads whose page was not in the data TLB. Needs a hardware counter.",
+        "Memory loads whose page was not in the data TLB. Needs a hardware counter.",
     ),
     Metric(
         "cache-misses",
@@ -91,12 +91,12 @@ MEMORY_METRICS = (
         "workingset_refault_file",
         "File refaults",
         "pages",
-        "File pages that were read again soon after they were dropped. Requires cgroup v2.",
+        "File pages that were read again soon after they were dropped from the page cache. Requires cgroup v2.",
     ),
     _make_group_metric(
-        "memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME
+        "memory-stall-some", "Some stalled", "s", "Time during which at least one task waited for memory.", Kind.TIME
     ),
     _make_group_metric(
-        "memory-stall-full", "All stalled", "s", "Time in which all tasks waited for memory.", Kind.TIME
+        "memory-stall-full", "All stalled", "s", "Time during which all tasks waited for memory.", Kind.TIME
     ),
 )

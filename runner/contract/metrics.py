@@ -43,7 +43,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Minor and major faults together, as perf counts them. It is not judged separately, because each part is "
+        "Minor and major faults together, as perf counts them. This sum is not judged, because each of its parts is "
         "judged.",
     ),
     Metric(

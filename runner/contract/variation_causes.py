@@ -31,7 +31,9 @@ _JVM = (
     "The JVM compiles code and collects garbage in its own threads: with `-XX:+UseSerialGC -Xbatch` (if a script "
     "starts it, in `JAVA_TOOL_OPTIONS`), a count varied by 0.16 % instead of 4.8 %."
 )
-_JVM_HEAP = "A heap that is touched at the start (`-Xms64m -Xmx64m -XX:+AlwaysPreTouch`) does not grow in the windows."
+_JVM_HEAP = (
+    "A heap that is touched at the start (`-Xms64m -Xmx64m -XX:+AlwaysPreTouch`) does not grow during the windows."
+)
 _NODE = (
     "Node compiles code and collects garbage in its own threads: with `--single-threaded` in its command, a count "
     "varied by 0.06 % instead of 86 %."

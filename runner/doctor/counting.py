@@ -91,7 +91,7 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
         )
     if re.search(r"permission|permitted|paranoid|Access to performance", answer.text, re.IGNORECASE):
         return CountingResult(
-            what="the kernel does not allow this process to count",
+            what="the kernel does not allow this process to count page faults",
             remedy="in a container: docker run --cap-add PERFMON; if that is not enough, add "
             "--security-opt seccomp=unconfined",
         )

@@ -54,7 +54,7 @@ def check_events(host: HostProbe) -> CheckResult:
 def check_canary(host: HostProbe) -> CheckResult:
     """Check that the canary, whose number of faults is known, is counted correctly."""
     if try_counting(host).scope is None:
-        return make_unknown("cannot be checked, because perf cannot count")
+        return make_unknown("cannot be checked, because perf cannot count page faults")
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
         return make_unknown(outcome.problem, "install a C compiler (cc) and perf 5.10 or later")
@@ -70,11 +70,11 @@ def check_canary(host: HostProbe) -> CheckResult:
 def check_address_layout(host: HostProbe) -> CheckResult:
     """Check that address randomisation can be switched off for a process."""
     if host.tree.read_text("proc/sys/kernel/randomize_va_space") == "0":
-        return make_ok("randomisation is switched off on this host")
+        return make_ok("address randomisation is switched off on this host")
     if host.can_fix_layout():
-        return make_ok("randomisation is switched off for measured processes")
+        return make_ok("address randomisation is switched off for measured processes")
     return make_warning(
-        "randomisation cannot be switched off: counts vary by a few faults from one execution to the next",
+        "address randomisation cannot be switched off: counts vary by a few faults from one execution to the next",
         "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
         "sudo sysctl -w kernel.randomize_va_space=0",
     )
@@ -94,4 +94,4 @@ def check_user(host: HostProbe) -> CheckResult:
     """Check that the runner is not root."""
     if not host.is_root:
         return make_ok("an ordinary user")
-    return make_warning("root: the built and measured programs may do anything", "measure as an ordinary user")
+    return make_warning("root: the programs that are built and measured may do anything", "measure as an ordinary user")

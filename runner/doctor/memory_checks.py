@@ -114,7 +114,7 @@ def check_memory(host: HostProbe) -> CheckResult:
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > _MAX_PRESSURE_PERCENT:
         return make_warning(
-            f"programs are waiting for memory; {finding}", "end the programs that use it, or measure later"
+            f"programs are waiting for memory; {finding}", "end the programs that use the memory, or measure later"
         )
     if sizes["MemAvailable"] < _MIN_AVAILABLE_SHARE * sizes["MemTotal"]:
         return make_warning(

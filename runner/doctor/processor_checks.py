@@ -17,7 +17,7 @@ def check_governor(host: HostProbe) -> CheckResult:
     """Check that the frequency governor does not follow the load."""
     value = cpu.read_governors(host.tree)
     if value is None:
-        return make_ok("this system does not control the frequency")
+        return make_ok("this system does not control the frequency of its processors")
     if value == "performance":
         return make_ok(value)
     return make_warning(
@@ -35,7 +35,7 @@ def check_turbo(host: HostProbe) -> CheckResult:
         fix = f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
     else:
         fix = f"echo 0 | sudo tee /{_CPU}/cpufreq/boost"
-    return make_warning("on: times depend on temperature and on the other processors", fix)
+    return make_warning("on: times depend on the temperature and on what the other processors do", fix)
 
 
 def check_clock(host: HostProbe) -> CheckResult:
@@ -46,7 +46,7 @@ def check_clock(host: HostProbe) -> CheckResult:
     if source not in _SLOW_CLOCKS:
         return make_ok(source)
     return make_warning(
-        f"{source}: reading the time costs system time",
+        f"{source}: each reading of the clock costs system time",
         "dmesg shows why the kernel rejected a faster clock (often: tsc unstable)",
     )
 
@@ -85,5 +85,5 @@ def check_load(host: HostProbe) -> CheckResult:
         return make_unknown("this host does not show its load")
     finding = f"{load:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
     if cpus and load > cpus / 2:  # More than half of the processors are busy on average.
-        return make_warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
+        return make_warning(f"{finding}: this distorts times and context switches", "measure when the machine is idle")
     return make_ok(finding)

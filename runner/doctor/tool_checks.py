@@ -26,7 +26,7 @@ def check_compilers(host: HostProbe) -> CheckResult:
         return make_ok(host.read_version("cc") or "")
     packages = " ".join(_COMPILERS[command] for command in missing_commands)
     return make_warning(
-        f"not found: {', '.join(missing_commands)}; workloads in these languages cannot be built",
+        f"not found: {', '.join(missing_commands)}; workloads that need them cannot be built",
         f"sudo apt install {packages}",
     )
 
@@ -44,7 +44,7 @@ def check_allocators(host: HostProbe) -> CheckResult:
     packages = " ".join(_ALLOCATORS[family] for family in missing_families)
     return make_warning(
         f"found: {installed_names or 'none'}; not found: {', '.join(missing_families)}; "
-        "cases that preload them cannot run",
+        "cases that preload the missing ones cannot run",
         f"sudo apt install {packages}",
     )
 

@@ -99,7 +99,7 @@ class HostTurn:
         if self._descriptor is not None:
             return
         self._acquire(print_message or self._print_message)
-        log_step("measures alone on this host, with the lock %s", self._lock)
+        log_step("measuring alone on this host, with the lock %s", self._lock)
         self._on_begin()
 
     def _acquire(self, print_message: Callable[[str], None]) -> None:
@@ -128,7 +128,7 @@ class HostTurn:
         waiting_processes = set(waiting_list)
         if not waiting_processes:
             return
-        log_step("lets %d other commands measure first", len(waiting_processes))
+        log_step("letting %d other commands measure first", len(waiting_processes))
         self.end()
         # Locks are not handed over in a fixed order, and this process could overtake the waiting ones. So wait until
         # each of them has had the lock, or nobody wants it any more.
@@ -250,7 +250,7 @@ def _describe_processes_ahead(holder: Holder | None, waiting_processes: Sequence
     other_count = len(waiting_processes)
     if not other_count:
         return holder_text
-    return f"{holder_text}; {other_count} more {'is' if other_count == 1 else 'are'} waiting ahead of this one"
+    return f"{holder_text}; {other_count} more {'is' if other_count == 1 else 'are'} waiting ahead of this command"
 
 
 def _get_user(process: int) -> str:

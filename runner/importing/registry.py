@@ -116,6 +116,6 @@ def make_unknown_format_error(source: Source) -> FaultwatchError:
     if source.text.lstrip()[:1] in {"{", "["} and source.json is None:
         reason = ", and it is not a complete JSON document"
     return FaultwatchError(
-        f"{source.name} has no format that can be imported{reason}",
+        f"{source.name} is not in a format that can be imported{reason}",
         f"formats: {', '.join(FORMATS)}; a CSV file of many runs needs --columns",
     )

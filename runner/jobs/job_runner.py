@@ -101,7 +101,7 @@ class JobRunner(Struct, frozen=True):
         except KeyboardInterrupt:
             # The service starts jobs of other backends again when their heartbeats stop.
             if heartbeat.job.backend is Backend.CALLER:
-                _report_stopped(heartbeat, "It was interrupted by the user.")
+                _report_stopped(heartbeat, "The job was interrupted by the user.")
             raise
         except Exception as error:
             self._report_failed(heartbeat, f"{type(error).__name__}: {error}")

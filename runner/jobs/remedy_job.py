@@ -25,7 +25,7 @@ def run(job: ClaimedJob) -> JobResult:
     if question.definition not in {None, job.case.definition}:
         raise FaultwatchError(
             f"the workload file on this host defines {job.case.name} differently from the stored runs",
-            "measure the case with the current file first, and choose the settings again",
+            "measure the case with the current file first, then choose the settings again",
         )
     # Build the revision with and without the remedy.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)

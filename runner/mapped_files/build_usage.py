@@ -20,7 +20,7 @@ def list_doubts(tree: Path, own_files: Iterable[Path], system_files: Iterable[Pa
     """
     own_stems = {_strip_version(path.name) for path in own_files}
     if not own_stems:
-        yield "the program mapped and read no file of the build, so its count says nothing about the revision"
+        yield "the program neither mapped nor read any file of the build, so its count says nothing about the revision"
     foreign_libraries = {_strip_version(path.name): path for path in system_files if ".so" in path.name}
     built_libraries: dict[str, str] = {}
     if foreign_libraries.keys() - own_stems:  # Otherwise the tree need not be walked.
@@ -29,7 +29,7 @@ def list_doubts(tree: Path, own_files: Iterable[Path], system_files: Iterable[Pa
                 if ".so" in entry.name:
                     built_libraries.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign_libraries.keys() & built_libraries.keys() - own_stems):
-        yield f"the program loaded {foreign_libraries[stem]} instead of {built_libraries[stem]}, which was built"
+        yield f"the program loaded {foreign_libraries[stem]} instead of {built_libraries[stem]}, which the build made"
 
 
 def _strip_version(name: str) -> str:

@@ -89,7 +89,7 @@ class CachePreparer(Struct):
         if has_expected_folios or (has_expected_folios is None and not still_resident):
             self._prepared.add(identity)
             return Preparation(CacheState.PREPARED, changed=True, lock=lock)
-        reason = "another process maps it, or its file system does not evict it"
+        reason = "another process maps it, or its file system does not let it be evicted"
         return Preparation(CacheState.UNPREPARED, reason, lock=lock)
 
     def _is_prepared(self, descriptor: int, identity: tuple[int, ...]) -> bool:

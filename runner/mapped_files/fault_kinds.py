@@ -55,7 +55,7 @@ def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[
     elif faults is None:
         status, reason = Status.NOT_SUPPORTED, "no execution could be watched on this host"
     elif faults.lost:
-        reason = f"{faults.lost} records of the watched execution were lost because its buffers were full"
+        reason = f"{faults.lost} records of the watched execution were lost, because there were too many of them"
     else:
         reason = f"the watched execution had {faults.total:,} faults, and no sample had the same number"
     return dict.fromkeys(FAULT_KIND_NAMES, Reading(status=status, reason=reason))

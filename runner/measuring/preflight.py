@@ -33,8 +33,8 @@ MACHINE_SETTINGS = ("kernel.architecture", "cpu.model", "cpu.features", "libc.ve
 """Settings that decide what a compiler produces, for example with ``-march=native``. Builds are kept apart by them,
 because several hosts can share a home directory."""
 USER_ONLY_WARNING = (
-    "faults inside the kernel, such as read() into fresh memory, are not counted for this user: `faultwatch doctor` "
-    "shows how to allow that"
+    "faults inside the kernel, such as those of read() into fresh memory, are not counted for this user: `faultwatch "
+    "doctor` shows how to allow that"
 )
 
 

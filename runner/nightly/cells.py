@@ -122,8 +122,9 @@ def apply_configuration(
             continue
         if key == "processes" and workload.server:
             raise FaultwatchError(
-                f"the configuration {name} sets `processes`, but {workload.name} is a server, which is started once",
-                f"list the configurations other than {name} as `configurations` in its [[workloads]]",
+                f"the configuration {name} sets `processes`, but {workload.name} is a server, of which only one "
+                "instance is started",
+                f"list the configurations other than {name} as `configurations` in its [[workloads]] entry",
             )
         if key in workload.matrix:
             case_choices.append(f"{key}={value}")

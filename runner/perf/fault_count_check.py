@@ -43,7 +43,7 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
     lost
         The programs of the execution that perf lost.
     """
-    counts = f"perf counted {perf_faults:,} faults; the kernel's own account has {kernel_faults:,}"
+    counts = f"perf counted {perf_faults:,} faults; the kernel itself counted {kernel_faults:,}"
     if lost.names:
         return (
             f"executes {', '.join(map(repr, lost.names[:3]))}, which the kernel hides from perf: it changes its "

@@ -40,7 +40,7 @@ class HugePages:
         if self._policy == "never":
             return "use kernel 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
         file = self._find_decisive_file()
-        return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
+        return f"measure as root, or set the policy for the whole host: echo {self._policy} | sudo tee /{file}"
 
     def read_value(self) -> str:
         """Return the effective policy: that of the host, unless the process has a stricter policy."""

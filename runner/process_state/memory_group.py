@@ -36,7 +36,7 @@ class MemoryGroup:
     """
 
     setting = "process.memory_limit"
-    remedy = "limits need root, or a control group that was delegated to this user with its memory controller"
+    remedy = "memory limits require root, or a control group with a memory controller that is delegated to this user"
 
     def __init__(self, limit: int | None, tree: Tree | None = None) -> None:
         self._limit = None if limit is None else limit - limit % mmap.PAGESIZE  # The kernel limits whole pages.

@@ -13,7 +13,10 @@ class Niceness:
     """The nice value. Measured programs would otherwise inherit the runner's, for example 19, the lowest priority."""
 
     setting = "process.nice"
-    remedy = "start the runner without nice, as root, or with a limit that allows it (LimitNICE= of the service)"
+    remedy = (
+        "start the runner without nice, or as root, or with a limit that allows a lower nice value (LimitNICE= of the "
+        "service)"
+    )
 
     def __init__(self, value: int = 0, tree: Tree | None = None) -> None:
         self._value = value

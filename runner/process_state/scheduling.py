@@ -15,7 +15,7 @@ class ForegroundScheduling:
 
     setting = "process.scheduling"
     target = "ordinary"
-    remedy = "start the runner without chrt and CPUSchedulingPolicy=, or as root"
+    remedy = "start the runner with neither chrt nor CPUSchedulingPolicy=, or start it as root"
 
     def __init__(self) -> None:
         self._previous_policy: int | None = None

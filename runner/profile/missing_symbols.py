@@ -15,8 +15,8 @@ _MIN_STACKS = 10
 _MAX_NAMED_FILES = 3
 _HINTS: Mapping[CallGraph, str] = {
     "dwarf": (
-        "`--call-graph fp` finds the callers if the program keeps frame pointers, as Go does, and C if it is built "
-        "with -fno-omit-frame-pointer"
+        "`--call-graph fp` finds the callers if the program keeps frame pointers, as Go programs do, and C programs "
+        "that are built with -fno-omit-frame-pointer"
     ),
     "fp": (
         "build with frame pointers (-fno-omit-frame-pointer), or use `--call-graph dwarf` if the program has unwind "
@@ -40,7 +40,7 @@ def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Ite
     """Yield one remark about the kinds of stacks that have no callers; nothing if there are none."""
     if names := " and ".join(kinds):
         yield (
-            f"nearly all stacks of {names} have only one frame: they show functions, but not their callers. "
+            f"nearly all stacks of {names} have only one frame, so they show functions, but not their callers. "
             f"{_HINTS[call_graph]}"
         )
 

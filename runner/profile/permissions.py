@@ -63,7 +63,7 @@ def detect_recording_permissions(
     if not kernel:
         remarks.append(
             f"frames in the kernel cannot be recorded: kernel.perf_event_paranoid is {paranoid}; "
-            "`sysctl kernel.perf_event_paranoid=1` allows it"
+            "to record them, run `sysctl kernel.perf_event_paranoid=1`"
         )
     readable = _is_readable(tree, "syscalls:sys_enter_mmap")
     tracepoints = readable and (root or paranoid < 0)
@@ -82,8 +82,8 @@ def detect_recording_permissions(
         )
     elif not tracepoints:
         remarks.append(
-            f"tracepoints are for root only, so strace records system calls{lost_information}: "
-            f"to allow them, run `sysctl kernel.perf_event_paranoid=-1` (it is {paranoid}) "
+            f"only root may read tracepoints, so strace records system calls{lost_information}: "
+            f"to allow this user to read them, run `sysctl kernel.perf_event_paranoid=-1` (now {paranoid}) "
             "and `chmod -R o=rX /sys/kernel/tracing`"
         )
     elif not error_codes and needs_error_codes:

@@ -343,7 +343,7 @@ class Service:
         except requests.RequestException as error:
             raise ServiceUnavailable(
                 f"the service at {self._shown_url} does not answer: {hide_password(_find_innermost(error))}",
-                "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
+                "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local service",
             ) from None
         log_step(
             "%s %s/api/v1%s: %d, %.2f s",

@@ -50,7 +50,7 @@ class Spool(Struct, frozen=True):
                 temporary_file.unlink()
             raise FaultwatchError(
                 f"the result cannot be stored in {self.folder}: {error.strerror}",
-                "free space there, or set FAULTWATCH_HOME",
+                "free some space there, or set FAULTWATCH_HOME to another folder",
             ) from None
         return file
 

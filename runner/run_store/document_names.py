@@ -91,6 +91,6 @@ def check_marker(content: bytes, store_description: str) -> None:
     if version > STORE_VERSION:
         raise FaultwatchError(
             f"{store_description} was written by a newer Faultwatch: its format is {version}, and this version reads "
-            f"{STORE_VERSION}",
+            f"formats up to {STORE_VERSION}",
             "install the version that wrote it",
         )

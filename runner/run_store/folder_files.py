@@ -90,7 +90,7 @@ class FolderFiles(Struct, frozen=True):
                 temporary_file.unlink()
             raise FaultwatchError(
                 f"the run cannot be stored in {self.folder}: {error.strerror}",
-                "free space there, or name a folder that you may write to",
+                "free some space there, or name another folder that you may write to",
             ) from None
 
     def finish(self) -> None:

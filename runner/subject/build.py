@@ -177,7 +177,7 @@ class Builder(Struct, frozen=True):
                 record = self._build_in_place(repository, commit, workload, build_folder)
             self.places.evict()
         if is_cached:
-            log_step("uses the build of %s in %s", commit[:10], build_folder)
+            log_step("using the build of %s in %s", commit[:10], build_folder)
         build = record.build.model_copy(update={"cached": is_cached})
         if record.failure:
             raise BuildFailure(record.failure, build)

@@ -17,7 +17,7 @@ class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, for example after a power cut; the message says why."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "try again, which rebuilds the revision")
+        super().__init__(what, "run the command again: it rebuilds the revision")
 
 
 class BuildRecord(Strict):

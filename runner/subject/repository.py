@@ -33,7 +33,7 @@ _MAX_REF_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_TITLE_CHARACTERS = 200, 500, 2
 """The largest lengths that the models of a report allow."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 FULL_HISTORY_HINT = (
-    "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
+    "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; otherwise: git fetch --unshallow)"
 )
 """What to do if the clone in a CI job is shallow."""
 _LOG_FORMAT = "%H%x00%P%x00%an%x00%ct%x00%s"
@@ -159,7 +159,7 @@ class Repository(Struct, frozen=True):
         if not commits:
             raise FaultwatchError(
                 f"the range {commit_range!r} of {self.name} has no commits",
-                "put the older revision first; it is not part of the range",
+                "put the older revision first; the range begins after it",
             )
         if dots:
             self._refuse_truncated_history(commits, start or "HEAD")
@@ -252,7 +252,7 @@ class Repository(Struct, frozen=True):
         is_ancestor = self._does_git_succeed("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
         if not is_ancestor:
             raise FaultwatchError(
-                f"{self.name} is a shallow clone that does not reach from {start} to the end of the range",
+                f"{self.name} is a shallow clone whose history does not reach from {start} to the end of the range",
                 "run `git fetch --unshallow`",
             )
 
@@ -325,7 +325,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
         return _open_local(local, explicit=explicit)
     # ssh accepts addresses of the form user@host:path as well.
     if "://" not in location and not ("@" in location and ":" in location):
-        raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
+        raise FaultwatchError(f"{location}: no such folder", "pass the path or the URL of a git repository")
     # A token in the address is used only for this command: names, messages and the clone's configuration lack it.
     shown_location = hide_password(location)
     name = make_safe_name(_get_last_part(shown_location))
@@ -390,7 +390,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not finish.
             raise
-        raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or an address to clone from") from None
+        raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or a URL to clone from") from None
     # All clones of a project are the same subject, whatever their folders are called.
     origin = ""
     with suppress(GitError):  # There may be no remote of this name.

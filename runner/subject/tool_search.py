@@ -46,7 +46,7 @@ def suggest_path(tool: str, build_path: str) -> str:
     if file is None:
         return ""
     return (
-        f"{tool} is at {file}, outside of the build's PATH ({build_path}): "
+        f"{tool} is at {file}, outside the build's PATH ({build_path}): "
         f'write PATH = "{file.parent}:{build_path}" under [build.environment]'
     )
 

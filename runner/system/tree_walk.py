@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_ENTRIES = 1_000_000
-_DEPTH_PROBLEM = "has folders so deep that their paths are too long"
+_DEPTH_PROBLEM = "has folders that are nested so deeply that their paths are too long"
 
 
 class TreeTooLarge(Exception):

@@ -375,7 +375,7 @@ class Workload(Table):
         taken_names = SERVER_PLACEHOLDERS & self.matrix.keys()
         if taken_names:
             raise ValueError(
-                f"[matrix] {min(taken_names)}: the runner sets this name for the server; choose another one"
+                f"[matrix] {min(taken_names)}: the runner uses this name for the server; choose another name"
             )
         return self
 

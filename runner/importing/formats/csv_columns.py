@@ -31,7 +31,7 @@ def parse_column_map(text: str) -> dict[str, str]:
             raise FaultwatchError(f"--columns: {part!r} does not have the form NAME=COLUMN")
         if name not in RUN_FIELDS and name not in CATALOGUE and "." not in name:
             raise FaultwatchError(
-                f"--columns: {name!r} is neither a metric nor a setting (those have a dot in their names)",
+                f"--columns: {name!r} is neither a metric nor a setting (a setting has a dot in its name)",
                 f"names: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
             )
         columns[name] = column

@@ -31,7 +31,7 @@ def check_clocks(rows: Sequence[Row]) -> None:
         clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
         # perf reads the two times one after the other, so 2 % and 20 µs are tolerated; a wrong unit is a factor of 10⁶.
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
-            raise row.line.make_error("the clock does not match the time for which its counter ran")
+            raise row.line.make_error("the value of this clock does not match the time for which its counter ran")
 
 
 def check_running_times(rows: Sequence[Row]) -> None:

@@ -51,7 +51,7 @@ def _parse_object(line: Line) -> dict[str, str]:
     except (json.JSONDecodeError, RecursionError) as error:
         raise line.make_error("this is not a JSON object") from error
     if not isinstance(document, dict) or not document or not all(isinstance(value, str) for value in document.values()):
-        raise line.make_error("this is not an object of texts and numbers")
+        raise line.make_error("this is not a JSON object that contains only strings and numbers")
     return document
 
 

@@ -61,7 +61,7 @@ def assemble_readings(
     for rows_by_pmu in rows_by_metric.values():
         if len({row.name.user_only for row in rows_by_pmu.values()}) > 1:
             raise next(iter(rows_by_pmu.values())).line.make_error(
-                "one PMU counted in user space only, the other did not"
+                "one PMU counted only in user space, and the other did not"
             )
     readings = {
         metric: _merge_pmus([_make_reading(row) for row in rows_by_pmu.values()], rows_by_pmu)
@@ -144,5 +144,8 @@ def _check_and_complete(
             "perf was asked to count only in user space, but also counted elsewhere: "
             f"{', '.join(sorted(widened_events))}"
         )
-    reason = "perf printed no result for it: some versions omit their own clocks, or a clock that is zero"
+    reason = (
+        "perf printed no result for it: some versions omit the times that perf measures itself, and some omit a time "
+        "that is zero"
+    )
     return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing_metrics}

@@ -142,7 +142,9 @@ def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
     numbers = [_GroupedNumber.parse(event, decimal_point) for event in events]
     separators = {number.separator: number for number in numbers if number.separator}
     if len(separators) > 1:
-        raise list(separators.values())[1].line.make_error("the digits are grouped by a different character than above")
+        raise list(separators.values())[1].line.make_error(
+            "the digits are grouped by a different character than in the lines above"
+        )
     styles = {number.style: number for number in numbers if number.style}
     if len(styles) > 1:
         raise list(styles.values())[1].line.make_error("only some numbers use the Indian way of grouping digits")
@@ -179,7 +181,7 @@ class _GroupedNumber(Struct, frozen=True):
             raise event.line.make_error(f"{event.count!r} has more than one kind of character between its digits")
         number = cls(event.line, groups, "".join(separators), fraction, may_be_grouped=not event.match["old_unit"])
         if separators and not (number.is_western or number.is_indian):
-            raise event.line.make_error(f"{event.count!r} is not grouped as any locale groups digits")
+            raise event.line.make_error(f"no locale groups digits as in {event.count!r}")
         return number
 
     @property

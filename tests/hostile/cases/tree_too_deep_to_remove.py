@@ -19,6 +19,6 @@ def prepare(arena: Arena) -> None:
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    assert "has folders so deep" in outcome.report, outcome.said
+    assert "has folders that are nested so deeply" in outcome.report, outcome.said
     head = arena.git("rev-parse", "HEAD")
     assert not list(arena.home.glob(f"builds/*/{head}-*/tree")), "a failed build leaves no tree"

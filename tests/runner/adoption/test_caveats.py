@@ -25,7 +25,7 @@ def tried(command: str, **keys: Any) -> TriedCommand:
         (tried("./x", prints_usage=True), "this measures only the start of `./x`, which prints its usage or version"),
         (
             tried("./x LICENSE", stand_in_file="LICENSE"),
-            "the file in `./x LICENSE` only stands in for the input of real",
+            "the file in `./x LICENSE` is only a stand-in for the input of real",
         ),
         (tried("python3 port.py", is_foreign=True), "`python3 port.py` executes nothing that this project builds"),
         (tried("./x tests/a.json", input_file="tests/a.json"), ""),
@@ -46,7 +46,7 @@ def test_a_stand_in_that_adds_little_is_said_to_measure_a_start() -> None:
         "this measures little more than the program's start: without its input, `./x LICENSE` takes only 10 fewer "
         "faults"
     )
-    assert describe_caveat(result, 100).startswith("the file in `./x LICENSE` only stands in")
+    assert describe_caveat(result, 100).startswith("the file in `./x LICENSE` is only a stand-in")
 
 
 def test_a_program_that_reads_its_input_piece_by_piece_does_more_than_start() -> None:

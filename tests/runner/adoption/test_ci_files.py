@@ -229,7 +229,7 @@ def test_the_shell_script_compares_with_the_branch_there_or_here_or_with_the_com
 def test_the_shell_script_is_explained_where_another_ci_is_used(file: str) -> None:
     other = render_ci_file("shell", listing({file: ""}))
     assert other
-    assert "init has no CI file for " in other.remark
+    assert "init cannot write a CI file for " in other.remark
     assert f"({file}): call the script from your CI job" in other.remark
     none = render_ci_file("shell", listing({"README": ""}))
     assert none

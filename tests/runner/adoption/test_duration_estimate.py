@@ -15,4 +15,4 @@ def test_nothing_is_said_of_a_quick_one() -> None:
 
 def test_a_slow_server_gets_fewer_operations() -> None:
     assert describe_slowness(9, is_server=True) == ""
-    assert "`command` in [load] fewer operations" in describe_slowness(11, is_server=True)
+    assert "`command` in [load] perform fewer operations" in describe_slowness(11, is_server=True)

@@ -70,7 +70,7 @@ def test_without_a_load_generator_a_known_server_is_told() -> None:
     assert run
     assert run.load is None
     assert run.obstacle == (
-        "./memcached is a server, and none of its load generators is installed: memtier_benchmark, memcslap"
+        "./memcached is a server, and none of the load generators for it is installed: memtier_benchmark, memcslap"
     )
     assert list_example_lines(run)[2:] == [
         "# [server]",

@@ -88,7 +88,7 @@ def test_a_count_that_varies_is_taken_with_the_programs_own_option_for_one_threa
     host = Host({("build", ALONE.command): (5, 6), ("build", "./mine"): (5, 6)})
     build = BuildProposal("Make", "build", runs=(ALONE,))
     assert choose(host, monkeypatch, build) == f"build: {ALONE.command} --threads 1"
-    assert f"{ALONE.command} --threads 1: 7 minor faults; the count repeats" in capsys.readouterr().err
+    assert f"{ALONE.command} --threads 1: 7 minor faults; the count does not vary" in capsys.readouterr().err
     assert choose(host, monkeypatch, build, run="./mine") == "build: ./mine", "the user has chosen the options"
 
 

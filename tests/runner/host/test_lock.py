@@ -249,10 +249,10 @@ def test_who_waits_is_told_how_many_wait_before(lock: Path) -> None:
         turn.begin()
         second = other(lock)
         assert second.stdout
-        assert "ahead of this one" not in second.stdout.readline()
+        assert "ahead of this command" not in second.stdout.readline()
         third = other(lock)
         assert third.stdout
-        assert third.stdout.readline().endswith("; 1 more is waiting ahead of this one\n")
+        assert third.stdout.readline().endswith("; 1 more is waiting ahead of this command\n")
     for process in (second, third):  # which of them is first is up to the kernel
         process.kill()
         process.communicate()

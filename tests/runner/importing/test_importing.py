@@ -159,7 +159,7 @@ def test_an_event_whose_name_no_report_can_hold_is_refused(tmp_path: Path) -> No
     with pytest.raises(
         FaultwatchError,
         match=(
-            r"not the output of a single perf stat run|no format that can be "
+            r"not the output of a single perf stat run|not in a format that can be "
             r"imported"
         ),
     ):

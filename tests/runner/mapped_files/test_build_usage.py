@@ -13,7 +13,7 @@ SYSTEM = "/usr/lib/x86_64-linux-gnu"
     ("built", "own", "system", "said"),
     [
         (["program"], ["program"], ["libc.so.6"], []),
-        ([], [], ["libc.so.6"], ["the program mapped and read no file of the build"]),
+        ([], [], ["libc.so.6"], ["the program neither mapped nor read any file of the build"]),
         (
             ["program", "lib/libz.so.1"],
             ["program"],

@@ -67,7 +67,7 @@ def test_a_name_that_is_too_long_for_a_file_is_not_one_that_was_opened(tree: Pat
     lookups = Lookups(frozenset({("c", f"{tree}/{'x' * 300}")}))
     trial_files.prepare_mapped(FaultsByFile(0, 0, 0, ()), lookups, time.time_ns())
     (remark,) = trial_files.list_remarks()
-    assert "mapped and read no file of the build" in remark
+    assert "neither mapped nor read any file of the build" in remark
 
 
 def test_a_name_that_is_no_text_is_reported_as_text(tree: Path) -> None:

@@ -78,7 +78,7 @@ def test_no_difference_is_refused_if_each_program_is_known_to_be_counted(perf: i
 def test_a_lost_program_is_refused_whatever_the_counts_say(perf: int, accounts: int) -> None:
     refused = explain_miscount(perf, accounts, LostPrograms(("ping",), complete=True))
     assert refused.startswith("executes 'ping', which the kernel hides from perf")
-    assert f"perf counted {perf:,} faults; the kernel's own account has {accounts:,}" in refused
+    assert f"perf counted {perf:,} faults; the kernel itself counted {accounts:,}" in refused
 
 
 @given(counts, counts)

@@ -308,7 +308,7 @@ def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"/usr/bin:/bin:{tool.parent}")
-    place = f"crago is at {tool}, outside of the build's PATH"
+    place = f"crago is at {tool}, outside the build's PATH"
     with pytest.raises(BuildFailure, match=place) as caught:
         builder.build(repository, head, workload("true", needs=["crago"]))
     assert caught.value.lacks_programs

@@ -20,7 +20,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_tool_outside_of_the_path_is_named_with_what_to_write(tool: Path) -> None:
     assert find_tool_outside("crago", SYSTEM) == tool
     assert suggest_path("crago", SYSTEM) == (
-        f"crago is at {tool}, outside of the build's PATH ({SYSTEM}): "
+        f"crago is at {tool}, outside the build's PATH ({SYSTEM}): "
         f'write PATH = "{tool.parent}:{SYSTEM}" under [build.environment]'
     )
 

@@ -87,10 +87,10 @@ MISTAKES = [
     (
         "databases = ",
         "port = [1]\ndatabases = ",
-        r"\[matrix\] port: the runner sets this name for the server; choose anoth",
+        r"\[matrix\] port: the runner uses this name for the server; choose anoth",
         False,
     ),
-    ("databases = ", "data = [1]\ndatabases = ", r"\[matrix\] data: the runner sets this name for the server", False),
+    ("databases = ", "data = [1]\ndatabases = ", r"\[matrix\] data: the runner uses this name for the server", False),
     (
         "--port {port}",
         "--port 6379",
