@@ -43,7 +43,7 @@ def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
     for head in (100, 90):
         proof, why = decide_proof(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
         assert proof is ProofState.FAILS
-        assert "100 faults before and 107 faults after" in why.replace("\N{NO-BREAK SPACE}", " ")
+        assert "100 faults before the commit and 107 faults after it" in why.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_it_is_open_while_runs_are_missing():
