@@ -21,7 +21,7 @@ from runner.contract.level import compute_median
 from runner.contract.proof_power import MAX_PAIRS
 from runner.measuring.comparison import Pairs, sample_interleaved
 from service.forges import gate_verdict_text
-from service.rules.comparison import comparison_verdict, stored_runs
+from service.rules.comparison import compare_stored_runs, comparison_verdict
 from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate
 
@@ -233,9 +233,9 @@ def _stored(chance: random.Random, tally: Tally) -> None:
             values = tuple(session * chance.gauss(1, 0.002) for _ in range(40))
             sides.append(_run(number))
             readings[number] = {
-                "elapsed": stored_runs.SideReadings(values, len(values), compute_median(values), True, 1)
+                "elapsed": compare_stored_runs.SideReadings(values, len(values), compute_median(values), True, 1)
             }
-        (row,) = stored_runs.compare_pairs([Pair((sides[0],), (sides[1],))], readings, {}, {})
+        (row,) = compare_stored_runs.compare_pairs([Pair((sides[0],), (sides[1],))], readings, {}, {})
         changed += row.decision.verdict is Verdict.CHANGED
     tally.at_most("stored, sessions differ by 3 %: changed", changed, 0, STORED)
 

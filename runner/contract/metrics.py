@@ -21,8 +21,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         True,
-        "Page faults that the kernel resolved without reading from storage: first touches, copies on write, "
-        "and returned pages touched again. Counted by perf from the program's exec to its end.",
+        "Page faults that the kernel resolved without reading from storage: first touches, copy-on-write, "
+        "and pages touched again after they were given back. Counted by perf from the program's exec to its exit.",
         column="minor\nfaults",
     ),
     Metric(

@@ -66,9 +66,9 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
         return USUAL_CAUSES
     heap_text = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
-    if _COLLECTOR not in settings:
+    if settings.get(_COLLECTOR) != "off":
         return (_GO + heap_text).rstrip()
-    threads_text = "" if _THREADS in settings else _GO_THREADS
+    threads_text = "" if settings.get(_THREADS) == "1" else _GO_THREADS
     return (_GO_WITHOUT_COLLECTOR.format(threads_text) + heap_text).rstrip()
 
 

@@ -40,7 +40,7 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
-from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
+from runner.profile.missing_names_and_callers import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
 from runner.profile.recording_plan import CallGraph, ExpectedCounts

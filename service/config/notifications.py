@@ -287,7 +287,7 @@ class WebhookChannel(AddressedChannel):
         """
         parts = _split_address(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("`url` is not a valid address: write one such as https://…")
+            raise ValueError("`url` is not a valid address: it must look like https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
             raise ValueError("`url` is unencrypted: use https://…, or set `insecure = true` if the network is trusted")
         return url

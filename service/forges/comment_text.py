@@ -183,7 +183,10 @@ def _format_level(verdict: MetricVerdict, side: Side) -> str:
 
 
 def _format_change(verdict: MetricVerdict) -> str:
-    """Return the change; for a judged noisy metric, with its confidence interval."""
+    """Return the change; for a judged noisy metric, with its confidence interval.
+
+    An interval from 0 to 0 would say no more than "0".
+    """
     text = format_change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
         return text

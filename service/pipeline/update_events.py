@@ -18,6 +18,7 @@ from service.rules.events.automatic_decisions import build_certainty_entry, deci
 from service.rules.events.event_matching import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
+from service.rules.series import noise_floor
 from service.schemas.history import Drift
 from service.schemas.triage import State
 from service.store.bisects import bisect_results
@@ -94,7 +95,7 @@ def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
     event.importance = importance.compute_importance(terms)
     only_builds = bool(event.document.get("only_builds"))
-    event.below_floor = only_builds or importance.is_below_floor(drifts, terms.certainty)
+    event.below_floor = only_builds or noise_floor.is_below_floor(drifts, terms.certainty)
 
 
 def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetime) -> None:

@@ -21,7 +21,7 @@ _CONSTRAINT = re.compile(r"^//go:build ([\w. &,()]+)$", re.MULTILINE)
 _OTHER_SYSTEMS = frozenset({"js", "wasm", "wasip1", "windows", "darwin", "android", "ios", "plan9", "tinygo"})
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
 _SUB_BENCHMARK = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
-_IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
+_MODULE_IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 _INCOMPLETE_SUMS = re.compile(r"\bmissing go\.sum entry\b|\bupdates to go\.(?:mod|sum) needed\b")
 _COMPLETE_SUMS = {"GOFLAGS": "-mod=mod"}
@@ -136,7 +136,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
         The import paths of the project's modules. The first one contains the name of the project.
     """
     # Benchmarks that import no other module compare no libraries.
-    imported_paths = {path for text in texts for path in _IMPORT.findall(text)}
+    imported_paths = {path for text in texts for path in _MODULE_IMPORT.findall(text)}
 
     def is_own_path(path: str) -> bool:
         return any(f"{path}/".startswith(f"{module}/") for module in modules)

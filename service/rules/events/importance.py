@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from runner.contract import Kind, metric
 from service.rules.events.headline import choose_leading_drift
 from service.rules.fault_price import UNMEASURED_FAULT_SECONDS
 from service.schemas.certainty import Certainty, decide_certainty
@@ -87,22 +86,6 @@ def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
             all_known=leading_drift.candidates_known,
             proven=proven,
         ),
-    )
-
-
-def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
-    """Return whether every drift of an event is so small that two runs with the same bytes can differ as much.
-
-    Only exact counts have a floor. If it was not measured, it is zero if there is a single candidate or a proof, which
-    explain even a change by one fault; otherwise it is one fault.
-    """
-    has_settled_cause = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
-    unmeasured_floor = 0 if has_settled_cause else 1
-    return all(
-        drift.kind is Kind.COUNT
-        and metric(drift.metric).exact
-        and abs(drift.change) <= (unmeasured_floor if drift.floor is None else drift.floor)
-        for drift in drifts
     )
 
 

@@ -23,13 +23,13 @@ def needs_acceptance(change: JudgeChange) -> bool:
         return not set(change.before) <= set(change.after)
     if change.key.startswith(_BUDGET_PREFIX):
         # A missing budget allows no regression, like a budget of 0.
-        return not _is_at_least_as_strict(_get_first_item(change.before, "0"), _get_first_item(change.after, "0"))
+        return not _does_not_loosen(_get_first_item(change.before, "0"), _get_first_item(change.after, "0"))
     if change.key in _COUNT_KEYS:
-        return not _is_no_smaller(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
+        return not _does_not_shrink(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
     return True
 
 
-def _is_at_least_as_strict(before: str, after: str) -> bool:
+def _does_not_loosen(before: str, after: str) -> bool:
     """Return whether a budget allows no more than the former one; False if the two cannot be compared."""
     old_number = _parse_number(before)
     new_number = _parse_number(after)
@@ -40,7 +40,7 @@ def _is_at_least_as_strict(before: str, after: str) -> bool:
     return old_number is not None and new_number is not None and new_number <= old_number
 
 
-def _is_no_smaller(before: str, after: str) -> bool:
+def _does_not_shrink(before: str, after: str) -> bool:
     """Return whether a number, such as the number of samples, does not become smaller."""
     return before.isdecimal() and after.isdecimal() and int(after) >= int(before)
 

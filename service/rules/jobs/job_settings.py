@@ -41,7 +41,7 @@ def explain_objection(name: str, value: str | None) -> str:
         )
     if name.startswith(PARAMETER):
         is_plain = value is not None and _PLAIN_VALUE.fullmatch(value)
-        allowed_values = "1 to 200 letters, digits or the characters _ . , : + -"
+        allowed_values = "1 to 200 characters: letters, digits or _ . , : + -"
         return "" if is_plain else f"the value of {name.removeprefix(PARAMETER)} must be {allowed_values}"
     variable = name.removeprefix(VARIABLE)
     if value is None or may_be_set(variable, value):

@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Select, Text, func, or_, select, true, typ
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
+from service.rules.comparison.compare_stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
 from service.rules.comparison.run_pairing import ComparableRun, Pair
-from service.rules.comparison.stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
 from service.rules.series.branches import Branches
 from service.rules.series.candidate_commits import collect_with_ancestors
 from service.store.engine import bulk, table_partitions

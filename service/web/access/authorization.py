@@ -50,7 +50,7 @@ def find_caller() -> Caller:
 
 
 def is_anonymous() -> bool:
-    """Return whether the service has public results, and the caller has presented no token.
+    """Return whether the service has public results, and the caller has presented no token and has not signed in.
 
     A wrong token is always refused, so that the program that sends it notices.
     """

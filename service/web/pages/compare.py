@@ -16,9 +16,9 @@ from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.rules.access.scope import Scope
 from service.rules.comparison import comparison_verdict
+from service.rules.comparison.compare_stored_runs import ComparedMetric
+from service.rules.comparison.compare_stored_runs import compare_pairs as compare_all
 from service.rules.comparison.run_pairing import Matched, Pair, match_runs
-from service.rules.comparison.stored_runs import ComparedMetric
-from service.rules.comparison.stored_runs import compare_pairs as compare_all
 from service.rules.series.cause import list_setting_changes
 from service.schemas.history import SettingChange, View
 from service.store import cases, hosts

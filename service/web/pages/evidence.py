@@ -166,7 +166,10 @@ def _place_order(order: JobOrder) -> ResponseReturnValue:
 
 
 def _build_question(session: Session, drift: Drift) -> ProfileQuestion | None:
-    """Return the question that orders profiles of a drift; None if only another configuration would show it."""
+    """Return the question of a job that profiles both commits of a drift.
+
+    None if its cause is not a commit: profiles of two commits cannot show a change of the configuration.
+    """
     return drift_profiling.build_profile_question(session, drift) if can_be_profiled(drift) else None
 
 

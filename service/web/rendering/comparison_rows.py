@@ -7,7 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from runner.contract import MetricVerdict, Verdict
-from service.rules.comparison.stored_runs import ComparedMetric
+from service.rules.comparison.compare_stored_runs import ComparedMetric
 from service.schemas.history import View
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Table

@@ -34,6 +34,10 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
         [1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}
     ).sentence
     assert "GOMAXPROCS=1" not in alone
+    larger = assess_exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "200"}).sentence
+    assert "`GOGC=off` and `GOMAXPROCS=1`" in larger, "the collector is not off"
+    threads = {"tool.go": "go1.26.8", "variable.GOGC": "off", "variable.GOMAXPROCS": "4"}
+    assert "`GOMAXPROCS=1`" in assess_exactness([1, 2, 3], threads).sentence
     assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
 
 

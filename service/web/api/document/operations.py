@@ -99,7 +99,7 @@ _PATH_PARAMETERS = {
 
 PROBLEMS: Mapping[int, str] = {
     401: "No token, or one that is unknown, expired or revoked",
-    403: "The token lacks the scope, or may not do this for this subject, host or repository",
+    403: "The token lacks the required scope, or does not cover this subject, host or repository",
     404: "There is nothing with this id or name",
     409: "The request conflicts with stored data",
     413: "The body is too large",

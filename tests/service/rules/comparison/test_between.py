@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.releases.rules.decomposition import is_between
+from service.rules.comparison.compare_stored_runs import is_drift_between, summarise_drift
 from service.rules.comparison.run_pairing import ComparableRun, Pair
-from service.rules.comparison.stored_runs import is_drift_between, summarise_drift
 from service.schemas.history import Candidate, Cause, Drift
 from tests.service import made_series
 

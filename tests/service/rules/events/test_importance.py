@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.importance import EventTerms, compute_importance, compute_terms, is_below_floor
+from service.rules.events.importance import EventTerms, compute_importance, compute_terms
 from service.schemas.certainty import Certainty
-from service.schemas.history import Candidate, Drift
+from service.schemas.history import Drift
 from tests.service import made_series
 
 SUREST_LAST = (
@@ -63,28 +63,3 @@ def test_thousands_of_faults_stand_before_a_few_that_are_many_percent() -> None:
 def test_a_change_from_zero_is_of_the_largest_size_and_still_cheap() -> None:
     from_zero = compute_terms([drift(0, 12)], proven=False)
     assert compute_importance(from_zero) < compute_importance(compute_terms([drift(20_000, 95_000)], proven=False))
-
-
-@pytest.mark.parametrize(
-    ("change", "floor", "candidates", "below"),
-    [
-        (1, None, 5, True),  # nobody ran the same bytes twice, and any of five commits can have done it
-        (1, None, 1, False),  # one commit alone is a reason for one more fault
-        (2, None, 5, False),
-        (2, 2, 1, True),  # runs with the same bytes differ by two
-        (3, 2, 1, False),
-        (1, 0, 5, False),  # and here they never differ
-    ],
-)
-def test_what_runs_of_the_same_bytes_can_differ_by_is_below_the_floor(
-    change: int, floor: int | None, candidates: int, below: bool
-) -> None:
-    commits = [Candidate(commit=f"{number:040x}", title="", author="Ada") for number in range(candidates)]
-    made = drift(7_229, 7_229 + change, floor=floor, candidates=commits)
-    assert is_below_floor([made], compute_terms([made], proven=False).certainty) is below
-
-
-def test_one_drift_above_its_floor_lifts_the_event() -> None:
-    small, large = drift(100, 101, floor=1), drift(100, 150, floor=1)
-    assert is_below_floor([small], Certainty.SINGLE)
-    assert not is_below_floor([small, large], Certainty.SINGLE)

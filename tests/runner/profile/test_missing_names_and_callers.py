@@ -16,7 +16,7 @@ from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.case_profiler import collect_profile
 from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
-from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
+from runner.profile.missing_names_and_callers import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import KERNEL as KERNEL_MODULE

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.access.scope import Scope
-from service.rules.access.token_limits import (
+from service.rules.access.token_and_job_limits import (
     NO_LIMITS,
     TokenLimits,
     compute_job_limits,

@@ -9,8 +9,8 @@ import pytest
 
 from runner.contract import MetricVerdict, Verdict
 from runner.contract.level import compute_median
+from service.rules.comparison.compare_stored_runs import DriftSummary, SideReadings, compare_pairs, summarise_drift
 from service.rules.comparison.run_pairing import ComparableRun, Pair, match_runs
-from service.rules.comparison.stored_runs import DriftSummary, SideReadings, compare_pairs, summarise_drift
 from service.schemas.history import Cause
 from tests.service import made_series
 
