@@ -37,7 +37,7 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
-MARGIN_FACTOR_AFTER_CHANGE = 1.5
+MARGIN_FACTOR_AFTER_CHANGE = 1.25
 """By how much larger the margin must be if a change is judged only by the runs since the change before it: the earlier
 runs, which it leaves out, show how far the host wanders."""
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # points after which a change is final
