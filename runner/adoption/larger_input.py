@@ -1,20 +1,15 @@
 """Makes a larger input from a small one by repeating it, so that a program does more than start."""
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import TriedCommand
-from runner.subject.session_tree_restorer import copy_tree
-from runner.system.regular_file import read_regular
-from runner.system.tree_walk import remove_tree
 
 _FEW_FAULTS = 5000
 """An execution with fewer faults consists largely of its start: a program with a language runtime takes 3,000 faults
@@ -37,59 +32,10 @@ _MIN_TIME_RATIO = 5
 if it takes at least this many times the CPU time: a regression for each piece would show."""
 
 
-_TRIAL_FOLDER = "trial"
-
-
-class LargerInput(Struct, frozen=True):
-    """A larger file that is made from the small file of a command.
-
-    Attributes
-    ----------
-    build
-        The build that makes the larger file.
-    run
-        The command with the larger file.
-    small_file
-        The path of the small file, in the project.
-    rounds
-        How many times the larger file repeats the small one.
-    """
-
-    build: BuildProposal
-    run: RunProposal
-    small_file: str
-    rounds: int
-
-    @contextmanager
-    def make_in_copy(self, tree: Path) -> Iterator[Path]:
-        """Yield a copy of a built tree that also has the larger file, so that a trial needs no build; then remove it.
-
-        The copy is beside the tree. It is no build of the cache: there, the larger file would be removed before each
-        session.
-
-        Raises
-        ------
-        OSError
-            The small file cannot be read, or the project has a file with the name of the larger one.
-        FaultwatchError, UnreadableTree
-            The tree cannot be copied.
-        """
-        content = read_regular(tree / self.small_file, _LARGE_BYTES)
-        folder = tree.parent / _TRIAL_FOLDER
-        remove_tree(folder)  # a killed command may have left it
-        folder.mkdir()
-        try:
-            copy = folder / tree.name
-            copy_tree(tree, copy)
-            with (copy / name_larger_file(self.small_file)).open("xb") as stream:
-                stream.write(_repeat(content, self.rounds, is_json=_is_json(self.small_file)))
-            yield copy
-        finally:
-            remove_tree(folder)
-
-
-def propose_larger_input(build: BuildProposal, tried: TriedCommand, size: int) -> LargerInput | None:
-    """Return a larger file that is made from the file of a command; None if it is not useful.
+def propose_larger_input(
+    build: BuildProposal, tried: TriedCommand, size: int
+) -> tuple[BuildProposal, RunProposal] | None:
+    """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
 
     Parameters
     ----------
@@ -105,25 +51,16 @@ def propose_larger_input(build: BuildProposal, tried: TriedCommand, size: int) -
     larger_run = replace_file(run, name_larger_file(run.file))
     if rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    return LargerInput(add_build_step(build, _build_repeating_step(run.file, rounds)), larger_run, run.file, rounds)
+    return add_build_step(build, _build_repeating_step(run.file, rounds)), larger_run
 
 
 def _build_repeating_step(file: str, rounds: int) -> str:
     """Return a shell command that repeats a file into the larger one; JSON texts become the elements of an array."""
-    if _is_json(file):
+    if PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES:
         repeating = f"{{ echo [; for round in $(seq {rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
     else:
         repeating = f"for round in $(seq {rounds}); do cat {file}; done"
     return f"{repeating} > {name_larger_file(file)}"
-
-
-def _repeat(content: bytes, rounds: int, *, is_json: bool) -> bytes:
-    """Return what the shell command of :func:`_build_repeating_step` writes."""
-    return b"[\n" + b",\n".join([content] * rounds) + b"]\n" if is_json else content * rounds
-
-
-def _is_json(file: str) -> bool:
-    return PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES
 
 
 def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> list[tuple[RunProposal, RunProposal]]:

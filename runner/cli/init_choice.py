@@ -32,6 +32,8 @@ _NETWORK_HINT = (
     "the build downloads files that this host cannot reach: give the host access to the network, or keep the files in "
     "the repository or on this host, and use --build to pass a build command that uses them"
 )
+_MAX_REBUILD_SECONDS = 180
+"""A build that takes longer is not repeated for a larger input."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
@@ -197,8 +199,8 @@ def _try_larger_input(
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
     """Return a build that makes a larger input, its tree, and the command to measure, perhaps of another program.
 
-    None if the input need not be larger, if no program does more work with the larger input, or if the build fails. In
-    these cases, the small input is measured.
+    None if the input need not be larger, if the build fails or would take too long, or if no program does more work
+    with the larger input. In these cases, the small input is measured.
 
     Parameters
     ----------
@@ -209,25 +211,27 @@ def _try_larger_input(
     """
     from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
     from runner.subject.build import BuildFailure
-    from runner.subject.session_tree_restorer import UnreadableTree
 
     try:
         larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
         if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command)):
             return None
-        with show_activity("trying a larger input") as show_progress, larger.make_in_copy(tree) as copy:
-            tried = _find_program_that_works_more(first_measurement, proposal, larger.run, small, copy, show_progress)
-        if tried is None or (chosen_command.run.file and not takes_more(tried, chosen_command)):
+        _, cached_build = first_measurement.build(proposal)
+        if cached_build.seconds > _MAX_REBUILD_SECONDS:
             return None
-        with show_activity("building with a larger input"):
-            larger_tree, _ = first_measurement.build(larger.build)
-    except (OSError, BuildFailure, FaultwatchError, UnreadableTree):  # see make_in_copy
+        build, run = larger
+        with show_activity("building with a larger input") as show_progress:
+            larger_tree, _ = first_measurement.build(build)
+            tried = _find_program_that_works_more(first_measurement, build, run, small, larger_tree, show_progress)
+    except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
+        return None
+    if tried is None or (chosen_command.run.file and not takes_more(tried, chosen_command)):
         return None
     print_message(
         f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes this file from copies "
         f"of {small.run.file}"
     )
-    return larger.build, larger_tree, tried
+    return build, larger_tree, tried
 
 
 def _find_program_that_works_more(

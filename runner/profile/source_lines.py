@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.profile.elf import LOAD_SEGMENT_KIND, Segment, read_sections, read_segments
+from runner.system.regular_file import identify_file
 
 _TIMEOUT_SECONDS = 20.0
 """The time limit of addr2line for all offsets of a file, in seconds."""
@@ -29,33 +30,23 @@ class SourceLine(Struct, frozen=True):
 
 
 class SourceLineCache(Struct):
-    """Finds source lines, and remembers them: several recordings contain the same offsets of the same libraries.
-
-    addr2line is not asked again about a file in which it found no lines and that has no section for them. Its lines
-    would be in a separate file, in which the first offsets would have been found too.
-    """
+    """Finds source lines, and remembers them: several recordings contain the same offsets of the same files."""
 
     _lines_by_file: dict[tuple[int, ...], dict[int, tuple[SourceLine, ...]]] = field(default_factory=dict)
-    _files_without_lines: set[tuple[int, ...]] = field(default_factory=set)
 
     def find(
         self, module: str, offsets: Iterable[int], sandbox_prefix: Sequence[str] = ()
     ) -> dict[int, tuple[SourceLine, ...]]:
         """Return what :func:`find_source_lines` returns for a file that this process and the sandbox both see."""
         try:
-            status = Path(module).stat()
+            identity = identify_file(Path(module).stat())
         except OSError:
             return find_source_lines(module, offsets, sandbox_prefix)
-        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        if identity in self._files_without_lines:
-            return {}
         offsets = set(offsets)
         known_lines = self._lines_by_file.setdefault(identity, {})
         if new_offsets := offsets - known_lines.keys():
             found_lines = find_source_lines(module, new_offsets, sandbox_prefix)
             known_lines.update({offset: found_lines.get(offset, ()) for offset in new_offsets})
-            if not any(known_lines.values()) and not _has_lines(Path(module)):
-                self._files_without_lines.add(identity)
         return {offset: lines for offset in offsets if (lines := known_lines[offset])}
 
 
@@ -88,15 +79,10 @@ def find_source_lines(
             lines = lines_by_address.get(address_by_offset[offset])
             if lines:
                 lines_by_offset[offset] = lines
-        if not _has_lines(file):
-            break  # No other tool would find any.
+        sections = read_sections(file)
+        if sections is None or not sections.has_lines:
+            break  # The file has no lines, so no other tool would find any.
     return lines_by_offset
-
-
-def _has_lines(file: Path) -> bool:
-    """Return whether a file itself contains source lines."""
-    sections = read_sections(file)
-    return sections is not None and sections.has_lines
 
 
 def _run_addr2line(

@@ -134,16 +134,13 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     Path("make/a.md").write_bytes(bytes(1 << 16))
     build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
     larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
-    host = Host({("make", "./x a.md"): (70, 70), ("make", "./x faultwatch-input.md"): (700, 700)})
+    host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (700, 700)})
     assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md"
-    host = Host({("make", "./x a.md"): (70, 70), ("make", "./x faultwatch-input.md"): (75, 75)})
-    host.built.clear()
+    host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (75, 75)})
     assert choose(host, monkeypatch, build) == "make: ./x a.md"
-    assert host.built == ["make"], "the trial needs no build"
-    assert [file.name for file in Path("make").iterdir()] == ["a.md"]
     start = RunProposal("./x", may_do_nothing=True)
     host.counts = {("make", "./x"): (70, 70), ("make", "./x a.md"): (70, 70)}
-    host.counts[("make", "./x faultwatch-input.md")] = (700, 700)
+    host.counts[(larger, "./x faultwatch-input.md")] = (700, 700)
     build = BuildProposal("Make", "make", runs=(start, *build.runs))
     assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md", "the small one did not show"
     host.counts[("make", "./x a.md")] = (7000, 7000)
@@ -157,12 +154,12 @@ def test_another_input_is_repeated_where_the_first_one_cannot_be(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("make").mkdir()
-    Path("make/a.md").write_bytes(bytes(900_000))
-    Path("make/b.md").write_bytes(bytes(1 << 16))
+    for name in ("a.md", "b.md"):
+        Path("make", name).write_bytes(bytes(1 << 16))
     runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("a.md", "b.md"))
     larger = "sh -c 'make && for round in $(seq 16); do cat b.md; done > faultwatch-input.md'"
     counts = {("make", "./x a.md"): (75, 75), ("make", "./x b.md"): (70, 70)}
-    host = Host(counts | {("make", "./x faultwatch-input.md"): (700, 700)})
+    host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
     assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
 
 
@@ -199,27 +196,28 @@ def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
     Path("make").mkdir()
     Path("make/a.md").write_bytes(bytes(1 << 16))
     larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
-    counts = {("make", "./x a.md"): (75, 75), ("make", "./y a.md"): (small_faults,) * 2}
-    host = Host(counts | {("make", "./y faultwatch-input.md"): (700, 700)})
+    counts = {("make", "./x a.md"): (75, 75), (larger, "./y a.md"): (small_faults,) * 2}
+    host = Host(counts | {(larger, "./y faultwatch-input.md"): (700, 700)})
     runs = tuple(RunProposal(f"{program} a.md", input_file="a.md") for program in ("./x", "./y"))
     chosen = choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
     expected = f"{larger}: ./y faultwatch-input.md" if small_faults == 72 else "make: ./x a.md"
     assert chosen == expected, "what a program takes without the larger input is not its work"
 
 
-@pytest.mark.parametrize("faults", [900, 6000])
+@pytest.mark.parametrize(("faults", "builds"), [(900, 2), (6000, 1)])
 def test_a_larger_input_that_causes_less_work_than_another_input_is_not_proposed(
-    faults: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    faults: int, builds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("make").mkdir()
     Path("make/big.md").write_bytes(bytes(1 << 20))
     Path("make/a.md").write_bytes(bytes(1 << 16))
+    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
     counts = {("make", "./x big.md"): (faults, faults), ("make", "./x a.md"): (75, 75)}
-    host = Host(counts | {("make", "./x faultwatch-input.md"): (700, 700)})
+    host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
     runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("big.md", "a.md"))
     assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)) == "make: ./x big.md"
-    assert set(host.built) == {"make"}
+    assert len(set(host.built)) == builds
 
 
 class SlowHost(Host):

@@ -65,16 +65,6 @@ def test_an_unknown_offset_stays_unknown(program: Path, asked: list[set[int]]) -
     assert asked == [{beyond}]
 
 
-def test_a_file_without_lines_is_searched_once(program: Path, tmp_path: Path, asked: list[set[int]]) -> None:
-    main, work = find_offset(program, "main"), find_offset(program, "work")
-    stripped = tmp_path / "stripped"
-    subprocess.run(["strip", "-o", stripped, program], check=True)
-    cache = SourceLineCache()
-    assert cache.find(str(stripped), [main]) == {}
-    assert cache.find(str(stripped), [work]) == {}
-    assert asked == [{main}]
-
-
 def test_a_replaced_file_is_searched_again(program: Path, tmp_path: Path) -> None:
     main = find_offset(program, "main")
     replaced = tmp_path / "program"
