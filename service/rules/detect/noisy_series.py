@@ -37,9 +37,9 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
-MARGIN_FACTOR_AFTER_CHANGE = 1.25
-"""By how much larger the margin must be if a change is judged only by the runs since the change before it: the earlier
-runs, which it leaves out, show how far the host wanders."""
+MARGIN_FACTOR_AFTER_CHANGES = 1.5
+"""By how much larger the margin must be if a change is judged only by the runs since the change before it, although
+several changes lie before these runs: they may show how far the host wanders."""
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # points after which a change is final
 
 
@@ -248,9 +248,10 @@ class NoisySeries:
         windows = [(start, stop), *((start, end) for end in ends), (jump_before, jump_after)]
         previous_change = changes_before[-1].position if changes_before else start
         late_windows = [(previous_change, end) for end in (stop, *ends) if (previous_change, end) not in windows]
+        late_factor = MARGIN_FACTOR_AFTER_CHANGES if len(changes_before) > 1 else 1.0
         return [
             *(_Window(*window) for window in dict.fromkeys(windows)),
-            *(_Window(*window, MARGIN_FACTOR_AFTER_CHANGE) for window in late_windows),
+            *(_Window(*window, late_factor) for window in late_windows),
         ]
 
     def _list_measured_changes(self, start: int, stop: int) -> list[MeasuredChange]:

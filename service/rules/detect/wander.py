@@ -39,7 +39,7 @@ MIN_JUMP_SIGMA = 20.0
 """No host wanders as far as this many sigma, if successive runs are independent."""
 DOUBLING_RUNS = 12
 """If a level has only this many runs, the needed margin doubles: few runs fit any explanation too well."""
-MIN_WANDER_SIGMA, MAX_WANDER_SIGMA = 1.7, 2.3
+MIN_WANDER_SIGMA, MAX_WANDER_SIGMA = 1.6, 2.3
 """Bounds, in sigma, between which a host is assumed to wander."""
 MIN_SIZE_FACTOR, MAX_SIZE_FACTOR = 0.6, 10.0
 """Bounds of the factor by which the size of a change scales the needed margin."""

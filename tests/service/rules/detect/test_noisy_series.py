@@ -135,6 +135,17 @@ def test_a_host_that_wandered_before_an_earlier_change_does_not_hide_a_later_one
     assert certain >= 34
 
 
+def test_a_step_back_is_as_certain_as_the_step_before_it():
+    certain = [0, 0]
+    for seed in range(60):
+        values = np.random.default_rng(seed).normal(1000, 1, 550)
+        values[250:300] += 2
+        drifts = [drift for drift in find_level_changes(values.tolist()) if not drift.wants_rerun]
+        for number, index in enumerate((250, 300)):
+            certain[number] += any(drift.low <= index <= drift.high for drift in drifts)
+    assert min(certain) >= 51
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_the_interval_of_the_position_covers_it(size):
     drifts = [drift for seed in range(100) for drift in shifted(seed, 100, size)[:1]]
