@@ -30,7 +30,14 @@ from service.rules.detect.noise import (
 )
 from service.rules.detect.position_and_levels import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.suspicions import is_suspicion
-from service.rules.detect.wander import POINTS_AFTER, POINTS_BEFORE, Shape, find_needed_margin, is_jump
+from service.rules.detect.wander import (
+    MAX_WANDER_SIGMA,
+    POINTS_AFTER,
+    POINTS_BEFORE,
+    Shape,
+    find_needed_margin,
+    is_jump,
+)
 
 UPDATE_POINTS = 32  # points after which the partition is updated
 EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POINTS
@@ -220,7 +227,10 @@ class NoisySeries:
                     return change
             largest_margin = max(largest_margin, margin)
         n_runs_after = self._n_partitioned - shape.high
-        if is_suspicion(largest_margin, n_runs_after):
+        exceeds_wander = (
+            not change.wants_rerun and size > MAX_WANDER_SIGMA * math.sqrt(self.noise.inflation) * self.noise.sigma
+        )
+        if is_suspicion(largest_margin, n_runs_after, exceeds_wander=exceeds_wander):
             return replace(change, wants_rerun=True)
         return None
 

@@ -8,7 +8,7 @@ MAX_POINTS_IN_DOUBT = POINTS_AFTER
 """A suspicion ends after this many points: all runs by which the change is judged are then there."""
 
 
-def is_suspicion(margin: float, points_after: int) -> bool:
+def is_suspicion(margin: float, points_after: int, *, exceeds_wander: bool) -> bool:
     """Return whether a change that is not certain is a suspicion: one that more runs can settle.
 
     Parameters
@@ -17,5 +17,7 @@ def is_suspicion(margin: float, points_after: int) -> bool:
         By how much the log-likelihood of the change exceeds that of the best wander, slow movements of the host.
     points_after
         Number of points that have followed the change.
+    exceeds_wander
+        Whether the levels are distinct, and the change is larger than hosts are assumed to wander.
     """
-    return margin >= MIN_MARGIN_IN_DOUBT and points_after < MAX_POINTS_IN_DOUBT
+    return (exceeds_wander or margin >= MIN_MARGIN_IN_DOUBT) and points_after < MAX_POINTS_IN_DOUBT
