@@ -17,6 +17,8 @@ _TOOLS = ("addr2line", "llvm-addr2line")
 """The tools to try in turn. LLVM's is tried if GNU's finds no lines although the file has some: GNU's version 2.40
 cannot read those of Go 1.26."""
 
+_MIN_OFFSETS_WITHOUT_LINES = 8
+"""If a stripped file has no line at this many offsets, it has none elsewhere either. A few may lie in assembly code."""
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 """The number of a line. It is limited, because it comes from the debugging information of an untrusted program."""
 
@@ -30,9 +32,14 @@ class SourceLine(Struct, frozen=True):
 
 
 class SourceLineCache(Struct):
-    """Finds source lines, and remembers them: several recordings contain the same offsets of the same files."""
+    """Finds source lines, and remembers them: several recordings contain the same offsets of the same files.
+
+    A stripped file, such as the C library, may have lines in a separate file. If there are none at several offsets,
+    there is no such file, and addr2line is not asked again, because it takes a tenth of a second for nothing.
+    """
 
     _lines_by_file: dict[tuple[int, ...], dict[int, tuple[SourceLine, ...]]] = field(default_factory=dict)
+    _files_without_lines: set[tuple[int, ...]] = field(default_factory=set)
 
     def find(
         self, module: str, offsets: Iterable[int], sandbox_prefix: Sequence[str] = ()
@@ -42,11 +49,17 @@ class SourceLineCache(Struct):
             identity = identify_file(Path(module).stat())
         except OSError:
             return find_source_lines(module, offsets, sandbox_prefix)
+        if identity in self._files_without_lines:
+            return {}
         offsets = set(offsets)
         known_lines = self._lines_by_file.setdefault(identity, {})
         if new_offsets := offsets - known_lines.keys():
             found_lines = find_source_lines(module, new_offsets, sandbox_prefix)
             known_lines.update({offset: found_lines.get(offset, ()) for offset in new_offsets})
+            if len(known_lines) >= _MIN_OFFSETS_WITHOUT_LINES and not any(known_lines.values()):
+                sections = read_sections(Path(module))
+                if sections is not None and not sections.has_lines:
+                    self._files_without_lines.add(identity)
         return {offset: lines for offset in offsets if (lines := known_lines[offset])}
 
 

@@ -65,6 +65,19 @@ def test_an_unknown_offset_stays_unknown(program: Path, asked: list[set[int]]) -
     assert asked == [{beyond}]
 
 
+def test_a_stripped_file_without_lines_at_several_offsets_is_not_searched_again(
+    program: Path, tmp_path: Path, asked: list[set[int]]
+) -> None:
+    main = find_offset(program, "main")
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", stripped, program], check=True)
+    cache = SourceLineCache()
+    assert cache.find(str(stripped), [main]) == {}
+    assert cache.find(str(stripped), range(main + 1, main + 8)) == {}
+    assert cache.find(str(stripped), [main + 9]) == {}
+    assert [len(offsets) for offsets in asked] == [1, 7], "a single offset shows nothing"
+
+
 def test_a_replaced_file_is_searched_again(program: Path, tmp_path: Path) -> None:
     main = find_offset(program, "main")
     replaced = tmp_path / "program"
