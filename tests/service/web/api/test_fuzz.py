@@ -44,7 +44,7 @@ def test_no_request_is_answered_with_a_crash(described: schemathesis.BaseSchema)
         operation = found.ok()
 
         # To invent a body takes a quarter of a second.
-        few = 3 if operation.body else 8
+        few = 2 if operation.body else 5
 
         @settings(max_examples=thorough.choose(few, 60), database=None, suppress_health_check=list(HealthCheck))
         @given(operation.as_strategy(), st.booleans())

@@ -456,7 +456,7 @@ def test_a_pointer_that_sweeps_over_every_chart_label_and_line_breaks_nothing(
             for part in thorough.choose([0.03, 0.4, 0.97], [0.03, 0.08, 0.3, 0.6, 0.97]):
                 y = box["y"] + part * box["height"]
                 page.mouse.move(box["x"] - 5, y)
-                page.mouse.move(box["x"] + box["width"] + 5, y, steps=thorough.choose(25, 60))
+                page.mouse.move(box["x"] + box["width"] + 5, y, steps=thorough.choose(15, 60))
         assert page.evaluate(SWEPT), address
         watched.assert_quiet()
 
