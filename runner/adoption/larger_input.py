@@ -113,13 +113,15 @@ def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
     makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
     takes_more_faults = min(larger.faults) >= _MIN_RATIO * min(small.faults)
     takes_more_time = larger.cpu_seconds >= _MIN_RATIO * small.cpu_seconds > 0
-    takes_much_more_time = larger.cpu_seconds >= _MIN_TIME_RATIO * small.cpu_seconds > 0
-    reads_more = (
-        takes_more_faults or takes_much_more_time or (takes_more_time and min(larger.faults) > min(small.faults))
-    )
+    maps_more = takes_more_time and min(larger.faults) > min(small.faults)
+    reads_more = takes_more_faults or maps_more or _takes_much_longer(larger, small)
     return reads_more and not makes_count_vary
 
 
 def takes_more(larger: TriedCommand, other: TriedCommand) -> bool:
     """Return whether the larger input takes more faults, or much more CPU time, than another input."""
-    return min(larger.faults) > min(other.faults) or larger.cpu_seconds >= _MIN_TIME_RATIO * other.cpu_seconds > 0
+    return min(larger.faults) > min(other.faults) or _takes_much_longer(larger, other)
+
+
+def _takes_much_longer(larger: TriedCommand, other: TriedCommand) -> bool:
+    return larger.cpu_seconds >= _MIN_TIME_RATIO * other.cpu_seconds > 0
