@@ -31,10 +31,10 @@ from service.rules.detect.noise import (
 from service.rules.detect.position_and_levels import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.suspicions import is_suspicion
 from service.rules.detect.wander import (
-    MAX_WANDER_SIGMA,
     POINTS_AFTER,
     POINTS_BEFORE,
     Shape,
+    exceeds_wander,
     find_needed_margin,
     is_jump,
 )
@@ -227,10 +227,8 @@ class NoisySeries:
                     return change
             largest_margin = max(largest_margin, margin)
         n_runs_after = self._n_partitioned - shape.high
-        exceeds_wander = (
-            not change.wants_rerun and size > MAX_WANDER_SIGMA * math.sqrt(self.noise.inflation) * self.noise.sigma
-        )
-        if is_suspicion(largest_margin, n_runs_after, exceeds_wander=exceeds_wander):
+        is_distinct_and_large = not change.wants_rerun and exceeds_wander(size, self.noise)
+        if is_suspicion(largest_margin, n_runs_after, exceeds_wander=is_distinct_and_large):
             return replace(change, wants_rerun=True)
         return None
 

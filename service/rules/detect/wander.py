@@ -65,7 +65,17 @@ _LENGTH_STEP = 8
 
 def is_jump(size: float, noise: Noise) -> bool:
     """Return whether a change is larger than any wander of a host, which is larger if runs are autocorrelated."""
-    return size >= MIN_JUMP_SIGMA * math.sqrt(noise.inflation) * noise.sigma
+    return size >= MIN_JUMP_SIGMA * _compute_wander_unit(noise)
+
+
+def exceeds_wander(size: float, noise: Noise) -> bool:
+    """Return whether a change is larger than a host is assumed to wander; unlike a jump, it is not certain for this."""
+    return size > MAX_WANDER_SIGMA * _compute_wander_unit(noise)
+
+
+def _compute_wander_unit(noise: Noise) -> float:
+    """Return the unit in which wander is measured: sigma, enlarged if runs are autocorrelated."""
+    return math.sqrt(noise.inflation) * noise.sigma
 
 
 def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Sequence[float] = ()) -> float:
