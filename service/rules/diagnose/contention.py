@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Touch
 from runner.contract.report import Reading
 from service.rules.diagnose.heap_remedies import COLLECTING_RUNTIMES
 from service.rules.diagnose.process_contents import identify_runtime
@@ -50,10 +51,19 @@ def _is_lock_contended(facts: Facts) -> bool:
 def _estimate_lock_saving(facts: Facts) -> float:
     """Return the share of the threads' time that they wait for the lock, limited to the idle share of the processors.
 
-    If all processors are busy, another thread runs while one waits, so the waiting costs nothing.
+    If all processors are busy, another thread runs while one waits, so the waiting costs nothing. If threads wait for
+    the lock longer than they run, contention is what the time goes into. The remedies then also save the calls that
+    compete for the lock and the faults on pages that these calls had unmapped, because they make few such calls.
     """
     thread_seconds = facts.lock_wait + facts.cpu_seconds
-    return min(facts.lock_wait / thread_seconds, facts.idle_share) if thread_seconds else 0.0
+    if not thread_seconds:
+        return 0.0
+    wait_share = min(facts.lock_wait / thread_seconds, facts.idle_share)
+    if facts.lock_wait <= facts.cpu_seconds:
+        return wait_share
+    unmapped_faults = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
+    mapping_share = min(1.0, facts.memory_call_share + facts.estimate_cost(unmapped_faults))
+    return wait_share + (1 - wait_share) * mapping_share
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:

@@ -35,8 +35,15 @@ def _select_file_data(facts: Facts, entries: Iterable[FaultKind | Site], touch: 
 
 
 def _count_remapped(facts: Facts) -> int:
-    """Return the number of faults on pages of files at addresses that had been unmapped."""
-    return sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MUNMAP))
+    """Return the number of minor faults on pages of files at addresses that had been unmapped.
+
+    A major fault is not due to the unmapping: its page was not in memory. Which touches the major faults had is
+    unknown, so each touch is assumed to have the same share of them.
+    """
+    remapped = sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MUNMAP))
+    in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
+    major = min(in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
+    return round(remapped * (1 - major / in_files)) if in_files else remapped
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:

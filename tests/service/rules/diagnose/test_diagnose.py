@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
-from runner.contract.profile import AllocatingLine, Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
+from runner.contract.profile import (
+    AllocatingLine,
+    Call,
+    Census,
+    FaultKind,
+    Frame,
+    Memory,
+    Profile,
+    Site,
+    StackKind,
+    Touch,
+)
 from runner.contract.report import Environment
 from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.diagnosis import RULES, compute_time_ratio, diagnose_profile
@@ -175,6 +186,18 @@ def test_threads_that_wait_for_the_lock() -> None:
     (finding,) = findings(profile(anatomy(UNMAPPED, Memory.FILE_DATA), waited=2.0, calls=PAIRS))
     assert finding.rule == "mmap-lock"
     assert finding.price == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("waited", "first"), [(2.0, "mmap-lock"), (0.5, "temporary-buffers")], ids=["longer than it runs", "shorter"]
+)
+def test_buffers_whose_threads_wait_longer_than_they_run_contend_for_the_lock(waited: float, first: str) -> None:
+    """All processors are busy, so that the waiting alone costs nothing."""
+    busy = {"elapsed": 0.5, "task-clock": 1.0}
+    made = profile(
+        anatomy(UNMAPPED), cost=0.8, waited=waited, readings=busy, calls=PAIRS, settings={"cpu.allowed": "2"}
+    )
+    assert rules(made)[0] == first
 
 
 def test_a_few_calls_do_not_compete_for_the_lock() -> None:
@@ -579,6 +602,27 @@ def test_advice_against_read_ahead_is_named_and_not_the_cold_start() -> None:
     assert "1 → 8,192 major faults in data.db" in finding.evidence[0]
     assert "MADV_RANDOM" in finding.evidence[1]
     assert any("scan" in line for line in finding.evidence)
+
+
+@pytest.mark.parametrize(("major", "expected"), [(10_000, ["read-ahead-off"]), (100, ["file-windows"])])
+def test_pages_that_had_left_the_memory_fault_whatever_the_mapping(major: int, expected: list[str]) -> None:
+    site = Site(
+        frame=Frame(function="scan"), memory=Memory.FILE_DATA, touch=Touch.UNKNOWN, file="/srv/data.db", faults=major
+    )
+    kinds = tuple(
+        FaultKind(memory=Memory.FILE_DATA, touch=touch, file="/srv/data.db", faults=faults)
+        for touch, faults in UNMAPPED.items()
+    )
+    by_memory = {Memory.FILE_DATA: major}
+    made = anatomy(UNMAPPED, Memory.FILE_DATA, kinds=kinds, major=major, major_sites=(site,), major_by_memory=by_memory)
+    calls = {"mmap": 500, "munmap": 500, "madvise": 500}
+    made_calls = Census(
+        source="tracepoints",
+        calls={name: Call(calls=n) for name, n in calls.items()},
+        advice={"MADV_RANDOM": 500} if major > 1_000 else {},
+    )
+    waiting = {"elapsed": 4.0}
+    assert rules(profile(made, cost=0.8, stored=3, readings=waiting, census=made_calls)) == expected
 
 
 def test_a_cold_start_without_such_advice_stays_a_cold_start() -> None:
