@@ -195,6 +195,8 @@ class LiveRecording:
         self._record_stacks(budget, deadline)
         self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
         self._record_sampled_faults(budget)
+        # If faults had to be sampled early, nothing is left to record, but the user asked for the figures of this time.
+        self.stop.wait(max(0.0, deadline - time.monotonic()))
 
     def _wait(self, budget: RecordingBudget, seconds: float, faults_recorder: LiveRecorder | None = None) -> None:
         """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,8 @@ def test_a_planted_trouble_is_named_with_its_line(
 def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_path: Path) -> None:
     with run_program([program, "calling"]), run_program([program, "returned"]) as process:
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
+    started_at, finished_at = (datetime.fromisoformat(result["profile"][key]) for key in ("started_at", "finished_at"))
+    assert (finished_at - started_at).total_seconds() >= 6
     assert not any("read only up to" in remark for remark in result["profile"]["remarks"])
     assert result["profile"]["faults"]["stacks"]
 
