@@ -19,7 +19,7 @@ from service.cli.notify import notify
 from service.cli.opened_database import open_database
 from service.cli.progress import add_quiet_option
 from service.cli.publish import publish
-from service.cli.storage import backup, export, forget, restore, retain
+from service.cli.storage import backup, export, forget, reindex, restore, retain
 from service.cli.token import token
 from service.errors import ServiceError
 from service.parent_process import stop_with_parent
@@ -87,7 +87,7 @@ def upgrade() -> None:
         click.echo(f"The database is up to date: {database.name}")
 
 
-for command in (diagnose, comment, publish, token, backup, restore, export, retain, forget):
+for command in (diagnose, comment, publish, token, backup, restore, export, retain, forget, reindex):
     cli.add_command(command)
 add_quiet_option(cli)
 

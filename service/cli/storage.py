@@ -1,4 +1,4 @@
-"""``faultwatch-service backup``, ``restore``, ``export``, ``retain`` and ``forget``."""
+"""``faultwatch-service backup``, ``restore``, ``export``, ``retain``, ``forget`` and ``reindex``."""
 
 from __future__ import annotations
 
@@ -204,6 +204,16 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
                 deletion.delete_subject(database, subject, report_progress)
             _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
             click.echo(f"{subject} was deleted")
+
+
+@click.command()
+def reindex() -> None:
+    """Rebuild from the points what comparisons read of each run. The service can keep running."""
+    from service.store.runs.packed_levels import rebuild_all
+
+    with open_database(may_be_new=False) as database, show_progress("rebuilding") as report_progress:
+        n_runs = rebuild_all(database, report_progress)
+    click.echo(f"{database.name}: the levels of {n_runs:,} runs were rebuilt")
 
 
 def _format_count(count: int, noun: str) -> str:

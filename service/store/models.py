@@ -230,6 +230,9 @@ class Run(Base):
     """The range of the number of its faults in unprepared files; None if there are none."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
+    levels: Mapped[str | None] = mapped_column(Text)
+    """The levels that comparisons show, as JSON: an index of its points, see :mod:`service.store.runs.packed_levels`.
+    None if the run was stored by an older version."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     revision: Mapped[Revision] = relationship(lazy="raise")

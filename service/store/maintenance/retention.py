@@ -20,6 +20,7 @@ from service.store import profiles
 from service.store.engine import bulk, table_partitions
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
+from service.store.runs import packed_levels
 from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import encode_samples, select_points_by_run
 
@@ -310,6 +311,7 @@ def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_Shr
     points = _list_smaller_points(session, reports)
     point_rows = [(point.series_id, point.run_number, point.n, point.samples) for point in points]
     bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], point_rows, key=["series_id", "run_number"])
+    packed_levels.write_levels(session, {point.run_number for point in points})
     _invalidate_caches(session, {point.series_id for point in points})
     freed_by_run = {report.number: report.freed_bytes for report in reports}
     for point in points:

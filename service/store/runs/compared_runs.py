@@ -20,6 +20,7 @@ from service.rules.series.candidate_commits import collect_with_ancestors
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import named_commits, revisions
+from service.store.runs import packed_levels
 from service.store.runs import runs as runs_store
 from service.store.series import points, pool_environments
 
@@ -114,6 +115,17 @@ def read_readings(
     session: Session, runs: Iterable[int], metrics: Collection[str] | None
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all."""
+    numbers = set(runs)
+    if metrics is None or not packed_levels.PACKED_METRICS.issuperset(metrics):
+        return _read_points(session, numbers, metrics)
+    packed = packed_levels.read_levels(session, numbers, metrics)
+    return packed | _read_points(session, numbers - packed.keys(), metrics)
+
+
+def _read_points(
+    session: Session, runs: Collection[int], metrics: Collection[str] | None
+) -> dict[int, dict[str, SideReadings]]:
+    """Return the readings of runs from their points."""
     rows: list[Any] = []
     for chunk in table_partitions.group_neighbours(runs, _RUNS_PER_QUERY):
         query = _select_points(session, chunk)

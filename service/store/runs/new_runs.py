@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -21,13 +21,14 @@ from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import EnvironmentCount, Point, Revision, Run, RunCount, Series, StoredReport
 from service.store.revisions import revisions
+from service.store.runs.packed_levels import EncodedPoint, pack_levels
 
 _CASES_PER_QUERY = 500
 """At most this many cases per query, because SQLite limits the number of parameters."""
 _RUN_COLUMNS = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
-    *("own_bytes", "system_bytes", "doubt_least", "doubt_most", "failure_temporary"),
+    *("own_bytes", "system_bytes", "doubt_least", "doubt_most", "failure_temporary", "levels"),
 )
 _ENVIRONMENT_KEY = ("environment_id", "host_id", "subject_id")
 _COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
@@ -129,11 +130,12 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     if not reports:
         return
     runs = _number_runs(session, reports)
-    bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
+    series = _get_or_create_series(session, runs)
+    run_rows = [_build_run_row(run, series[run.group]) for run in runs]
+    bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, run_rows)
     documents = [(run.number, run.prepared_report.document, False) for run in runs]
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
-    series = _get_or_create_series(session, runs)
     newest_reports: dict[int, contract.Report] = {}  # by series: its newest report decides how it is judged
     for run in runs:
         report = run.prepared_report.report
@@ -194,8 +196,8 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
     return runs
 
 
-def _build_run_row(run: _NewRun) -> tuple[object, ...]:
-    """Return the values of a run's row, in the order of ``_RUN_COLUMNS``."""
+def _build_run_row(run: _NewRun, series: Mapping[str, _SeriesUpdate]) -> tuple[object, ...]:
+    """Return the values of a run's row, in the order of ``_RUN_COLUMNS``; ``series`` are those of its points."""
     report = run.prepared_report.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
     subject_id, host_id, case_id = run.group
@@ -204,6 +206,10 @@ def _build_run_row(run: _NewRun) -> tuple[object, ...]:
         *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
         *(value or None for value in read_program_bytes(report)),
         report.failure.temporary if report.failure else None,
+        pack_levels(
+            EncodedPoint(point.metric, series[point.metric].id, point.status, point.n, point.value, point.samples)
+            for point in run.prepared_report.points
+        ),
     )
 
 

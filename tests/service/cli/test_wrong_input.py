@@ -24,7 +24,7 @@ from tests.walked_commands import Walked, list_commands, list_wrong_values
 
 COMMANDS = list_commands(cli)
 WITHOUT_DATABASE = {"config", "diagnose"}
-NEEDS_DATA = {"backup", "export", "forget", "retain"}
+NEEDS_DATA = {"backup", "export", "forget", "reindex", "retain"}
 """Commands that do nothing where nothing was stored; restore lacks its backup."""
 
 

@@ -66,6 +66,7 @@ def test_columns_that_had_other_names_for_a_day_get_their_first_ones(database: D
         connection.execute(text("ALTER TABLE event_drift RENAME COLUMN found TO still_detected"))
         connection.execute(text("ALTER TABLE job RENAME COLUMN course TO steps"))
         connection.execute(text("ALTER TABLE event_drift DROP COLUMN facts"))
+        connection.execute(text("ALTER TABLE run DROP COLUMN levels"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0005'"))
     upgrade_database(database)
     inspector = inspect(database.engine)
