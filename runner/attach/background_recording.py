@@ -22,6 +22,7 @@ from runner.attach.recording_budget import (
     Rates,
     RecordingBudget,
     compute_counting_seconds,
+    is_too_expensive,
     plan_recording,
 )
 from runner.perf.attached_perf import AttachError
@@ -35,6 +36,8 @@ _MIN_FAULTS_SECONDS = 0.5
 """Faults are recorded for at least this long, even if the recording of calls becomes too large."""
 _LONG_POLL_SECONDS = 0.5
 """Seconds between two checks of how large the recording of calls is."""
+_COST_POLL_SECONDS = 0.1
+"""Seconds between two checks of what a recording has cost."""
 _POLL_SECONDS = 0.05
 """Seconds between two checks of the number of recorded faults."""
 _CALL_BUFFER_PAGES = 64
@@ -42,6 +45,11 @@ _CALL_BUFFER_PAGES = 64
 the file, which is checked, up to date."""
 _MAX_SAMPLED_RECORDS_FACTOR = 2
 """The recording of sampled faults ends early once the faults, or the calls, exceed their limits by this factor."""
+_MIN_SHARE_OF_TIME = 0.25
+"""If faults are too many before this share of the planned time has passed, the processes are busier than planned. If
+less than this share of the whole time is left, nothing is recorded again."""
+_MAX_PLANS = 4
+"""How often the recordings are planned at most."""
 _MIN_CPU_SECONDS = 0.001
 """The smallest CPU time that is assumed for a process while it is only counted: an idle process may become busy later,
 and needs a budget then."""
@@ -139,6 +147,8 @@ class LiveRecording:
         self._call_graph = call_graph
         self._permissions = permissions
         self._recorders: list[LiveRecorder] = []
+        self._figures_before = read_figures()
+        self._planned_cpu = 0.0  # The CPU time in seconds that the processes use in the whole time, by the plan.
         self._calls: _RunningRecording | None = None
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
 
@@ -174,32 +184,88 @@ class LiveRecording:
                 recorder.finish()
 
     def _record(self) -> None:
-        """Count for a while, plan the recordings according to the rates, and make them in succession."""
-        started_at, before = time.monotonic(), self._read_figures()
+        """Make the recordings in succession, as planned from the rates of the processes.
+
+        If the processes turn out to be much busier than when they were counted, because they were idle or still
+        started, the plan does not fit, and everything is done again in the time that is left.
+        """
+        deadline = time.monotonic() + self._seconds
+        for plans_left in reversed(range(_MAX_PLANS)):
+            budget = self._plan(deadline)
+            if budget is None:
+                return
+            self._discard_recordings()
+            self.recordings.budget = budget
+            is_as_planned = self._record_in_succession(budget, deadline)
+            seconds_left = deadline - time.monotonic()
+            if is_as_planned or not plans_left or seconds_left < _MIN_SHARE_OF_TIME * self._seconds:
+                self._wait(budget, seconds_left - budget.sampled_seconds)
+                self._record_sampled_faults(budget)
+                # Even if faults had to be sampled early, the user asked for the figures of the whole time.
+                self.stop.wait(max(0.0, deadline - time.monotonic()))
+                return
+
+    def _plan(self, deadline: float) -> RecordingBudget | None:
+        """Count for a while, and plan the recordings; return None if the observation ends first."""
+        figures, started_at = self._read_figures(), time.monotonic()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
-            return
-        rates = _compute_rates(before, self._read_figures(), time.monotonic() - started_at)
-        seconds = self._seconds - compute_counting_seconds(self._seconds)
-        budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
-        self.recordings.budget = budget
-        deadline = time.monotonic() + seconds
-        # Each perf attaches only when its turn comes: an attached perf makes each context switch of a thread more
-        # expensive, even while it records nothing. Sampled faults come last, when most calls are known.
-        self.recordings.addresses = self._record_faults(
+            return None
+        rates = _compute_rates(figures, self._read_figures(), time.monotonic() - started_at)
+        self._planned_cpu = rates.cpu * self._seconds
+        return plan_recording(rates, deadline - time.monotonic(), self._max_overhead, self._call_graph)
+
+    def _discard_recordings(self) -> None:
+        """End and discard all recordings so far."""
+        for recorder in self._recorders:
+            recorder.close()
+        self._recorders.clear()
+        self._calls = None
+        self.recordings = Recordings()
+
+    def _record_in_succession(self, budget: RecordingBudget, deadline: float) -> bool:
+        """Record addresses, switches and stacks; return False as soon as the processes are busier than planned.
+
+        Each perf attaches only when its turn comes: an attached perf makes each context switch of a thread more
+        expensive, even while it records nothing. Sampled faults come last, when most calls are known.
+        """
+        return (
+            self._record_addresses(budget)
+            and self._record_switches(budget, deadline)
+            and self._record_stacks(budget, deadline)
+        ) or self.stop.is_set()
+
+    def _record_addresses(self, budget: RecordingBudget) -> bool:
+        """Record each fault with its address for a short time; return False if they were soon too many."""
+        self.recordings.addresses = recording = self._record_faults(
             period=1,
             seconds=budget.address_seconds,
             max_faults=budget.max_faults,
             max_call_bytes=budget.max_call_bytes,
         )
-        self._record_switches(budget, deadline)
-        self._record_stacks(budget, deadline)
-        self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
-        self._record_sampled_faults(budget)
-        # If faults had to be sampled early, nothing is left to record, but the user asked for the figures of this time.
-        self.stop.wait(max(0.0, deadline - time.monotonic()))
+        if recording is None:
+            return True
+        is_short = recording.seconds < _MIN_SHARE_OF_TIME * budget.address_seconds
+        return not (is_short and recording.used_figures.faults >= budget.max_faults)
 
-    def _wait(self, budget: RecordingBudget, seconds: float, faults_recorder: LiveRecorder | None = None) -> None:
+    def _is_too_expensive(self, cost_seconds: float, *kinds: str) -> bool:
+        """Return whether a recording of the given kinds costs too much for the CPU time that the processes use.
+
+        That is what they were planned to use, or what they have used: they may become busier than planned.
+        """
+        used_seconds = _subtract_figures(self._read_figures(), self._figures_before).cpu
+        return is_too_expensive(cost_seconds, max(self._planned_cpu, used_seconds), self._max_overhead, *kinds)
+
+    def _wait(
+        self,
+        budget: RecordingBudget,
+        seconds: float,
+        *,
+        has_become_expensive: Callable[[], bool] | None = None,
+        faults_recorder: LiveRecorder | None = None,
+    ) -> bool:
         """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.
+
+        The wait also ends once the recording in progress ``has_become_expensive``; only then return False.
 
         ``faults_recorder`` is a perf that already records page faults. It is paused while faults are sampled, and the
         wait becomes longer by this pause. If two events recorded the same fault, Linux would give the second record
@@ -207,7 +273,10 @@ class LiveRecording:
         and perf script refuses an identifier of another perf's event.
         """
         end = time.monotonic() + seconds
-        while not self.stop.wait(min(_LONG_POLL_SECONDS, max(0.0, end - time.monotonic()))):
+        poll_seconds = _LONG_POLL_SECONDS if has_become_expensive is None else _COST_POLL_SECONDS
+        while not self.stop.wait(min(poll_seconds, max(0.0, end - time.monotonic()))):
+            if has_become_expensive and has_become_expensive():
+                return False
             if self._have_many_calls(budget.max_call_bytes):
                 paused_at = time.monotonic()
                 if faults_recorder:
@@ -217,7 +286,8 @@ class LiveRecording:
                     faults_recorder.enable()
                     end += time.monotonic() - paused_at
             if time.monotonic() >= end:
-                return
+                break
+        return True
 
     def _record_sampled_faults(self, budget: RecordingBudget) -> None:
         """Record a sample of the faults with their addresses while the budget allows, then stop recording calls.
@@ -278,7 +348,7 @@ class LiveRecording:
         recording = self._begin(recorder)
         end, earliest_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
         while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
-            now, faults = time.monotonic(), _subtract_figures(self._read_figures(), recording.figures_before).faults
+            now, faults = time.monotonic(), self._compute_used(recording).faults
             if now >= end or faults >= max_faults or (now >= earliest_end and self._have_many_calls(max_call_bytes)):
                 break
         timed_recording = self._end(
@@ -290,50 +360,64 @@ class LiveRecording:
         )
         return replace(timed_recording, guards=guards)
 
-    def _record_switches(self, budget: RecordingBudget, deadline: float) -> None:
+    def _record_switches(self, budget: RecordingBudget, deadline: float) -> bool:
         """Record the context switches of threads while the budget allows; do nothing if this is not permitted.
 
-        At least half of the time until ``deadline`` (monotonic time) is left for stacks.
+        At least half of the time until ``deadline`` (monotonic time) is left for stacks. Return False if the recording
+        became too expensive.
         """
         if not self._permissions.kernel:
-            return
+            return True
         events = ("-e", "context-switches", "-c", str(budget.switch_period))
         recorder = self._attach((*events, *self._build_graph_options(), "--switch-events"))
         if recorder is None:
-            return
+            return True
         recording = self._begin(recorder)
-        self._wait(budget, min(budget.switch_seconds, max(0.0, deadline - recording.started_at) / 2))
         seconds_per_switch = SECONDS_PER_ATTACHED_SWITCH["switches"] + SECONDS_PER_SWITCH
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
-        self.recordings.switches = self._end(
-            recording,
-            lambda used_figures: (
-                used_figures.switches * (seconds_per_switch + seconds_per_stack / budget.switch_period)
+
+        def compute_cost(used_figures: Figures) -> float:
+            return used_figures.switches * (seconds_per_switch + seconds_per_stack / budget.switch_period)
+
+        is_as_planned = self._wait(
+            budget,
+            min(budget.switch_seconds, max(0.0, deadline - recording.started_at) / 2),
+            has_become_expensive=lambda: self._is_too_expensive(
+                compute_cost(self._compute_used(recording)), "switches"
             ),
         )
+        self.recordings.switches = self._end(recording, compute_cost)
+        return is_as_planned
 
-    def _record_stacks(self, budget: RecordingBudget, deadline: float) -> None:
+    def _record_stacks(self, budget: RecordingBudget, deadline: float) -> bool:
         """Record stacks of a sample of faults and of CPU time, at least for half of the planned time.
 
-        ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for this half.
+        ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for this half. Return False if
+        the recording became too expensive.
         """
         faults = f"page-faults/period={budget.fault_period},name=page-faults/"
         clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
         recorder = self._attach(("-e", faults, "-e", clock, *self._build_graph_options()))
         if recorder is None:
-            return
+            return True
         recording = self._begin(recorder)
         seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - recording.started_at))
-        self._wait(budget, seconds, recorder)
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
-        self.recordings.stacks = self._end(
-            recording,
-            lambda used_figures: (
-                used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["stacks"]
-                + seconds_per_stack
-                * (used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period)
+
+        def compute_cost(used_figures: Figures) -> float:
+            stacks = used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period
+            return used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["stacks"] + stacks * seconds_per_stack
+
+        is_as_planned = self._wait(
+            budget,
+            seconds,
+            has_become_expensive=lambda: self._is_too_expensive(
+                compute_cost(self._compute_used(recording)), "stacks-attached", "faults", "clock"
             ),
+            faults_recorder=recorder,
         )
+        self.recordings.stacks = self._end(recording, compute_cost)
+        return is_as_planned
 
     def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
         """Start a perf, and return it once it has attached; return None if the observation has ended."""
@@ -352,6 +436,10 @@ class LiveRecording:
         """Begin to record with a perf that has attached."""
         recorder.enable()
         return _RunningRecording(recorder, time.monotonic(), self._read_figures())
+
+    def _compute_used(self, recording: _RunningRecording) -> Figures:
+        """Return what the processes have used since a recording began."""
+        return _subtract_figures(self._read_figures(), recording.figures_before)
 
     def _end(self, recording: _RunningRecording, compute_cost: Callable[[Figures], float]) -> TimedRecording:
         """Stop one perf, and add its cost, which ``compute_cost`` estimates from what the processes used meanwhile."""

@@ -44,6 +44,8 @@ _BUDGET_SHARES = {
 }
 """The share of the budget for each kind of record. The shares with ``-attached`` are for the additional cost of context
 switches while a perf is attached, without any records."""
+_MAX_OVERRUN = 2
+"""A recording may cost at most this many times its share of the budget: a plan is an estimate."""
 _MIN_PERIOD_NANOSECONDS = 100_000
 
 
@@ -163,6 +165,24 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
             rates.switches * switch_seconds, max_stacks, budgets["switches"] / 2 / seconds_per_stack
         ),
     )
+
+
+def is_too_expensive(cost_seconds: float, cpu_seconds: float, max_overhead: float, *kinds: str) -> bool:
+    """Return whether recording has cost much more than the shares of the budget that are for these kinds of records.
+
+    Parameters
+    ----------
+    cost_seconds
+        CPU time that the recording has cost the processes so far.
+    cpu_seconds
+        CPU time that the processes use.
+    max_overhead
+        The largest share of this time that all recordings together may cost.
+    kinds
+        Names of shares: keys of ``_BUDGET_SHARES``.
+    """
+    share = sum(_BUDGET_SHARES[kind] for kind in kinds)
+    return cost_seconds > _MAX_OVERRUN * share * max_overhead * cpu_seconds
 
 
 def _choose_period(expected_events: float, max_records: int, affordable_records: float) -> int:

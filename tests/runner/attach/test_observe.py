@@ -78,6 +78,15 @@ def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_p
     assert result["profile"]["faults"]["stacks"]
 
 
+@pytest.mark.usefixtures("tracepoints")
+@pytest.mark.thorough
+def test_a_process_that_was_idle_at_first_is_recorded_when_it_becomes_busy(program: Path, tmp_path: Path) -> None:
+    with run_program(["sh", "-c", f"sleep 1.7; exec '{program}' mapped"]) as process:
+        result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
+    assert [finding["rule"] for finding in result["diagnosis"]["findings"]] == ["temporary-buffers"]
+    assert any(re.match(r"[\d,]{4,} faults were recorded", remark) for remark in result["profile"]["remarks"])
+
+
 @needs_root
 @pytest.mark.thorough
 def test_somebody_else_may_record_the_same_faults(program: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from runner.attach.recording_budget import (
     SECONDS_PER_STACK,
     SECONDS_PER_SWITCH,
     Rates,
+    is_too_expensive,
     plan_recording,
 )
 from runner.profile.recording_plan import MAX_STACKS
@@ -79,3 +80,18 @@ def test_a_server_that_switches_all_the_time_is_left_alone_for_most_of_it() -> N
     assert 0.05 < budget.switch_seconds < 0.2
     assert 0.3 < budget.stack_seconds < 0.5
     assert budget.clock_period <= 1_000_000
+
+
+@given(RATES, st.floats(1, 3600), st.floats(0.001, 0.2))
+def test_a_recording_as_planned_goes_on_and_one_of_a_busier_process_ends(
+    rates: Rates, seconds: float, share: float
+) -> None:
+    budget = plan_recording(rates, seconds, share, "dwarf")
+    cpu, price = rates.cpu * seconds, SECONDS_PER_STACK["dwarf"]
+    planned = (
+        price * (rates.faults / budget.fault_period + rates.cpu * 1e9 / budget.clock_period) * budget.stack_seconds
+    )
+    planned += rates.switches * budget.stack_seconds * SECONDS_PER_ATTACHED_SWITCH["stacks"]
+    if budget.stack_seconds > 0.05 and planned > 3 * price:  # one stack of each kind is recorded at any price
+        assert not is_too_expensive(planned, cpu, share, "stacks-attached", "faults", "clock")
+    assert is_too_expensive(share * cpu, cpu, share, "stacks-attached", "faults", "clock")
