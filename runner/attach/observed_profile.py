@@ -77,6 +77,9 @@ class ProfileBuilder(Struct):
     frame_table: FrameTable
     file_view: FileView
     remarks: list[str] = field(default_factory=list)
+    _file_parts: set[tuple[int, str, int]] = field(default_factory=set)
+    """The parts of mapped files that faulted. Of sampled faults, hardly any is on the same part as another, so that the
+    complete recording has to say which parts are mapped again."""
 
     @classmethod
     def create(
@@ -161,7 +164,11 @@ class ProfileBuilder(Struct):
     def _build_anatomy(self, timed_recording: TimedRecording, period: int, calls: Sequence[Traced]) -> Anatomy:
         """Return the anatomy of one recording of addresses, given the calls that were recorded before and meanwhile."""
         anatomy_builder = AnatomyBuilder(
-            period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True
+            period,
+            os.sysconf("SC_PAGE_SIZE"),
+            FaultAccess(os.uname().machine),
+            attached_late=True,
+            file_parts=self._file_parts,
         )
         tracing = TRACE_FIELDS if self.permissions.error_codes else ()
         events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))

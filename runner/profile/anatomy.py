@@ -96,12 +96,16 @@ class AnatomyBuilder(Struct):
         Determines how memory was accessed, on the architecture of the recording.
     attached_late
         Whether the processes were running already when the recording began, so that pages may have been touched before.
+    file_parts
+        The parts of mapped files that faulted, by image. Those of an earlier recording of the same processes can be
+        given, and those of this recording are added.
     """
 
     period: int
     page_size: int
     access: FaultAccess
     attached_late: bool = False
+    file_parts: set[tuple[int, str, int]] = field(default_factory=set)
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -125,8 +129,6 @@ class AnatomyBuilder(Struct):
     """The process of each thread that has faulted."""
     _shared_pages: set[int] = field(default_factory=set)
     """The pages of shared memory that faulted in some process."""
-    _file_parts: set[tuple[int, str, int]] = field(default_factory=set)
-    """The parts of mapped files that faulted, by image."""
     _forked: set[int] = field(default_factory=set)
     """The images whose process has forked since or was created by a fork."""
     _heap_ends: dict[int, int] = field(default_factory=dict)
@@ -312,8 +314,8 @@ class AnatomyBuilder(Struct):
     def _add_file_part(self, image: int, mapping: MemoryMapping, address: int) -> bool:
         """Record that an image touches a part of a mapped file; return whether it is the first time."""
         part = image, mapping.name, (address - mapping.start + mapping.offset) // _FAULT_AROUND_BYTES
-        is_new = part not in self._file_parts
-        self._file_parts.add(part)
+        is_new = part not in self.file_parts
+        self.file_parts.add(part)
         return is_new
 
     def _locate_instruction(self, image: int, ip: int, place: str) -> Instruction:

@@ -406,6 +406,16 @@ def test_another_file_where_one_was_unmapped_is_touched_for_the_first_time() -> 
     assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 2}
 
 
+def test_a_part_of_a_file_that_faulted_in_an_earlier_recording_is_mapped_again() -> None:
+    """Of sampled faults, hardly any is on the same part as another: the recording of all faults says which are."""
+    unmapped = call("munmap", "addr: 0x10000, len: 0x8000")
+    parts = [Mapped(1, 0x10000, 8 * PAGE, number << 20, "r--p", "/srv/one") for number in range(4)]
+    whole = dissected([event for part in parts for event in (part, fault(0x10000), unmapped)])
+    sampled = AnatomyBuilder(100, PAGE, FaultAccess("x86_64"), attached_late=True, file_parts=whole.file_parts)
+    sampled.add_events([unmapped, parts[2], fault(0x10000)])
+    assert sampled.build_anatomy(0, named).by_touch == {Touch.AFTER_MUNMAP: 100}
+
+
 def remapped(old: int, old_pages: int, new: int, pages: int, flags: int = 1) -> list[Traced]:
     """Return the begin and the end of a call that moves memory."""
     sizes = f"old_len: {old_pages * PAGE:#x}, new_len: {pages * PAGE:#x}"
