@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Text, func, or_, select, true, type_coerce
@@ -20,8 +20,8 @@ from service.rules.series.candidate_commits import collect_with_ancestors
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import named_commits, revisions
-from service.store.runs import packed_levels
 from service.store.runs import runs as runs_store
+from service.store.runs.packed_levels import PACKED_METRICS, unpack_levels
 from service.store.series import points, pool_environments
 
 Kind = Literal["revision", "run", "environment", "host"]
@@ -63,9 +63,14 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
     return [side for finder in finders_to_try for side in finder(session, key, subject)]
 
 
-def list_runs(
-    session: Session, side: Side, host: str | None = None, workload: str | None = None
-) -> list[ComparableRun]:
+class SideRuns(NamedTuple):
+    """The runs of one side, with their packed levels by run number; runs of an older version have none."""
+
+    runs: list[ComparableRun]
+    levels: dict[int, str]
+
+
+def list_runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> SideRuns:
     """Return the judged runs of a side: all of a commit or run, or the newest of an environment or host."""
     # A revision has few runs. For an environment or a host, the newest are read, in the order of an index.
     newest_first = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
@@ -75,6 +80,7 @@ def list_runs(
     if workload:
         conditions.append(Case.workload == workload)
     query = runs_store.select_joined(
+        Run.levels,
         Run.id,
         Run.number,
         Subject.name,
@@ -87,8 +93,9 @@ def list_runs(
         Revision.position,
         Run.started_at,
     )
-    rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS))
-    return [ComparableRun._make(row) for row in rows.all()]
+    rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS)).all()
+    runs = [ComparableRun._make(columns) for _, *columns in rows]
+    return SideRuns(runs, {run.number: row[0] for run, row in zip(runs, rows, strict=True) if row[0] is not None})
 
 
 def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
@@ -112,14 +119,17 @@ def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
 
 
 def read_readings(
-    session: Session, runs: Iterable[int], metrics: Collection[str] | None
+    session: Session, runs: Iterable[int], metrics: Collection[str] | None, levels: Mapping[int, str]
 ) -> dict[int, dict[str, SideReadings]]:
-    """Return the readings of runs by run number and metric, for the given metrics or for all."""
+    """Return the readings of runs by run number and metric, for the given metrics or for all.
+
+    They come from the packed levels of the runs if these hold the metrics; otherwise, from the points.
+    """
     numbers = set(runs)
-    if metrics is None or not packed_levels.PACKED_METRICS.issuperset(metrics):
+    if metrics is None or not PACKED_METRICS.issuperset(metrics):
         return _read_points(session, numbers, metrics)
-    packed = packed_levels.read_levels(session, numbers, metrics)
-    return packed | _read_points(session, numbers - packed.keys(), metrics)
+    unpacked = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
+    return unpacked | _read_points(session, numbers - unpacked.keys(), metrics)
 
 
 def _read_points(

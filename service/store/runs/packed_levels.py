@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Text, select, type_coerce
@@ -61,32 +61,21 @@ def pack_levels(points: Iterable[EncodedPoint]) -> str:
     return f"{{{','.join(entries)}}}"
 
 
-def unpack_levels(columns: Sequence[str]) -> list[dict[str, SideReadings]]:
-    """Return the readings of runs by metric, from their columns."""
-    # All columns are parsed at once, which is faster than one after the other.
-    documents = json.loads(f"[{','.join(columns)}]")
-    return [
-        {
-            metric: SideReadings(samples or (level,) * n, n, level, counted, series)
-            for metric, (series, counted, n, level, samples) in document.items()
-        }
-        for document in documents
-    ]
-
-
-def read_levels(session: Session, runs: Iterable[int], metrics: Collection[str]) -> dict[int, dict[str, SideReadings]]:
-    """Return the readings of runs by run number and metric, from the runs that have the column.
+def unpack_levels(levels_by_run: Mapping[int, str], metrics: Collection[str]) -> dict[int, dict[str, SideReadings]]:
+    """Return the readings of runs by run number and metric, from the columns of the runs.
 
     ``metrics`` are among :data:`PACKED_METRICS`.
     """
-    by_run: dict[int, dict[str, SideReadings]] = {}
-    for chunk in bulk.split_into_chunks(runs, _RUNS_PER_QUERY):
-        query = select(Run.number, Run.levels).where(bulk.is_among(session, Run.number, chunk), Run.levels.is_not(None))
-        rows = session.connection().execute(query).all()
-        all_readings = unpack_levels([column or "{}" for _, column in rows])
-        for (number, _), readings in zip(rows, all_readings, strict=True):
-            by_run[number] = {name: side for name, side in readings.items() if name in metrics}
-    return by_run
+    # All columns are parsed at once, which is faster than one after the other.
+    documents = json.loads(f"[{','.join(levels_by_run.values())}]")
+    return {
+        number: {
+            metric: SideReadings(samples or (level,) * n, n, level, counted, series)
+            for metric, (series, counted, n, level, samples) in document.items()
+            if metric in metrics
+        }
+        for number, document in zip(levels_by_run, documents, strict=True)
+    }
 
 
 def write_levels(session: Session, runs: Collection[int]) -> None:

@@ -142,7 +142,8 @@ def show() -> Page:
         unmeasured_sides = {}
         if has_two_sides:
             comparison = _find_comparison(session, query, sides["base"][0], sides["head"][0])
-            for side, choices in sides.items():
+            # If a pair was compared, both sides are measured.
+            for side, choices in sides.items() if not comparison.matched.pairs else ():
                 neighbours = unmeasured.find_unmeasured_side(session, choices[0], query.host, query.workload)
                 if neighbours is not None:
                     unmeasured_sides[side] = neighbours
@@ -215,20 +216,23 @@ def _compare_sides(
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
     # If a side is a run or a host, the reader has chosen its host: the sides may have different hosts.
     has_chosen_host = base.kind in {"run", "host"} or head.kind in {"run", "host"}
-    matched = match_runs(*sides, by_host=not has_chosen_host)
+    matched = match_runs(*(side.runs for side in sides), by_host=not has_chosen_host)
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
-    readings = compared_runs.read_readings(session, numbers, query.metrics)
+    levels = sides[0].levels | sides[1].levels
+    readings = compared_runs.read_readings(session, numbers, query.metrics, levels)
     drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
     # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
     histories = compared_runs.map_histories(session, matched.pairs) if drifts_between else {}
     measured_interleaved = _compare_interleaved(session, matched, base, head)
     rows = compare_all(matched.pairs, readings, drifts_between, measured_interleaved, histories)
-    counts = count_changes(group_cases(rows))  # Of all cases: what is shown does not change the result.
+    rows = sort_rows(rows, query.sort)
+    compared_cases = group_cases(rows)
+    counts = count_changes(compared_cases)  # Of all cases: what is shown does not change the result.
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-    rows = sort_rows(rows, query.sort)
+        compared_cases = group_cases(rows)
     differences = _list_setting_differences(session, matched.pairs)
-    return Comparison(rows, differences, matched, group_cases(rows), counts)
+    return Comparison(rows, differences, matched, compared_cases, counts)
 
 
 def _compare_interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
