@@ -44,7 +44,7 @@ from service.rules.comparison.missing_values import decide_missing_value, list_m
 from service.rules.comparison.page_cache_renewal import decide_by_page_cache
 from service.rules.comparison.place_effect import decide_by_other_place, have_same_answers
 from service.rules.comparison.rebuild_effect import decide_by_other_builds
-from service.rules.comparison.stored_base import compare_with_stored_base
+from service.rules.comparison.stored_base_repeats import decide_by_stored_base
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
@@ -93,7 +93,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     """Return the verdict on one metric, taking into account its budget and other causes of a difference."""
     base, head, judging = request.base, request.head, request.judging
     if request.base_stored:
-        pairs, decision = compare_with_stored_base(name, request, alpha)
+        pairs, decision = decide_by_stored_base(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_by_pairs(name, pairs, request, alpha)
