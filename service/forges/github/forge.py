@@ -14,7 +14,6 @@ from service.forges.github import client, webhook_events, workflows
 from service.forges.github.answer_comment_commands import may_write, run_commands
 from service.forges.github.publish_outcome import publish
 from service.forges.github.settings import GithubSettings
-from service.forges.signature import is_signed
 from service.forges.webhook_actions import (
     LABEL_REASON,
     AcceptHead,
@@ -23,6 +22,7 @@ from service.forges.webhook_actions import (
     RepositoryAction,
     WebhookAction,
 )
+from service.forges.webhook_authentication import is_signed
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
