@@ -36,7 +36,7 @@ from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from service.forges.signature import sign_body
+from service.forges.webhook_authentication import sign_body
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10

@@ -18,6 +18,9 @@ from runner.workload import Workload
 
 _COMMITS_PER_CHECK = 20
 """As a check, one commit in this many is built even if its build should be the same as the last one."""
+_MAX_EARLIER_COMMITS = 20
+"""The last build is looked for among so many commits before the first one: after more commits, a file that it has read
+has probably changed."""
 
 
 class BuildReuse:
@@ -74,10 +77,10 @@ class BuildReuse:
         return changes is not None
 
     def _find_earlier_built_commit(self, commit: str) -> str:
-        """Return the nearest earlier commit whose build is in the cache; empty if none of the last 20 has one."""
+        """Return the nearest earlier commit whose build is in the cache; empty if there is none."""
         with suppress(GitError):  # The first commit of a history has no earlier one.
             earlier_commits = self._repository.git(
-                "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
+                "rev-list", "--first-parent", f"--max-count={_MAX_EARLIER_COMMITS}", f"{commit}^"
             )
             for earlier_commit in earlier_commits.split():
                 if self._builder.has_successful_build(self._repository, earlier_commit, self._workload):

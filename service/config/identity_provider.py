@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
+from service.config.loopback import LOOPBACK
 from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Words, declare_setting
 from service.config.settings_from_environment import Settings
 from service.errors import ServiceError
@@ -19,7 +20,6 @@ SESSION_LIFETIME = timedelta(hours=12)
 """The default lifetime of a sign-in: a working day. Changes of a person's groups take effect at the next sign-in."""
 SCOPES_OF_PEOPLE = ("read", "triage", "order", "admin")
 """The scopes that can be assigned to groups. The others are only for the tokens of machines, which have limits."""
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -42,7 +42,7 @@ def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
 def _check_issuer(issuer: str) -> str:
     """Return an issuer; raise if the client secret would be sent to it unencrypted."""
     parts = urlsplit(issuer)
-    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
         raise ValueError("not https")
     return issuer
 

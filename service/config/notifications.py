@@ -23,13 +23,13 @@ from pydantic import (
 
 from runner.contract.base import Name
 from runner.contract.docstrings import collect_field_docstrings
+from service.config.loopback import LOOPBACK
 from service.config.setting_fields import declare_setting, expand_user
 from service.config.settings_from_environment import Settings
 from service.errors import ServiceError
 
 VARIABLE = "FAULTWATCH_NOTIFICATIONS"
 FILE = "notifications.toml"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Line = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Address = Annotated[

@@ -31,7 +31,7 @@ from service.config.setting_fields import (
     expand_user,
 )
 from service.config.settings_from_environment import Settings
-from service.config.trusted_hosts import LOOPBACK, add_loopback
+from service.config.trusted_hosts import DEFAULT_NAMES, add_loopback
 from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
 
@@ -101,7 +101,7 @@ class Config(Settings):
     trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(add_loopback)] = declare_setting(
         "FAULTWATCH_NAMES",
         "Names",
-        LOOPBACK,
+        DEFAULT_NAMES,
         default_text="`localhost` and `127.0.0.1`",
         unit="words",
         unset_text="any",
@@ -202,7 +202,8 @@ class Config(Settings):
         """
         if self.access is not None:
             return self.access is Access.TOKENS
-        return self.provider is not None or self.trusted_hosts is None or not set(self.trusted_hosts) <= set(LOOPBACK)
+        names = self.trusted_hosts
+        return self.provider is not None or names is None or not set(names) <= set(DEFAULT_NAMES)
 
     @classmethod
     def from_environment(

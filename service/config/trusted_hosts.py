@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 
-LOOPBACK = ("localhost", "127.0.0.1")
-"""The names to which the service answers by default."""
+from service.config.loopback import LOOPBACK
+
+DEFAULT_NAMES = tuple(name for name in LOOPBACK if ":" not in name)
+"""The names to which the service answers by default. Flask's trusted hosts cannot contain IPv6 addresses."""
 
 
 def add_loopback(words: object) -> object:
     """Return the configured names and those of loopback."""
-    return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
+    return (*DEFAULT_NAMES, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
 
 def list_trusted_hosts(configured_names: tuple[str, ...] | None, address: str) -> tuple[str, ...] | None:

@@ -12,6 +12,7 @@ from service.config.settings import HOST_IDLE_TIME, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
 from service.rules.jobs import bisect_preemption
+from service.rules.jobs.bisect_exclusions import is_idle
 from service.rules.jobs.bisect_preemption import OpenJob
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.job_descriptions import SERVICE
@@ -78,7 +79,7 @@ class DriftBisector:
             ]
             action_of_job = bisect_preemption.decide_actions(
                 open_jobs,
-                lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.min_idle_time),
+                lambda host: is_idle(hosts.find_last_seen(session, host), now, self.min_idle_time),
                 now,
             )
             for job_id, action in action_of_job.items():

@@ -30,7 +30,7 @@ from service.lab.rules.settings_grid import (
 )
 from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
 from service.pipeline.resolve_commit_name import resolve_commit_name
-from service.rules.expected_further_runs import is_imported
+from service.rules.imported_runs import is_imported
 from service.rules.jobs import job_settings
 from service.rules.jobs.job_settings import VARIABLE
 from service.rules.jobs.job_variables import select_settable

@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from apprise import Apprise, AppriseAsset, NotifyBase, NotifyFormat
 from apprise.result import AppriseResult
 
-from service.config.notifications import CHATS, LOOPBACK, Chat, ChatChannel
+from service.config.loopback import LOOPBACK
+from service.config.notifications import CHATS, Chat, ChatChannel
 from service.notify import channel_address
 from service.notify.mail import NotSentError
 from service.notify.message import Message, make_single_line

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from service.pipeline.resolve_commit_name import resolve_commit_name
-from service.rules.expected_further_runs import is_imported
+from service.rules.imported_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
 from service.store import environments

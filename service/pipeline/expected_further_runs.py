@@ -7,7 +7,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from service.rules.expected_further_runs import CaseOnHost, describe_end_of_doubt, is_imported
+from service.rules.expected_further_runs import CaseOnHost, describe_end_of_doubt
+from service.rules.imported_runs import is_imported
 from service.schemas.history import Drift
 from service.store import environments, hosts
 

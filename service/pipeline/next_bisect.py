@@ -11,10 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.pipeline.expected_further_runs import FurtherRuns
-from service.rules.jobs import drifts_to_bisect
+from service.rules.jobs import bisect_exclusions, drifts_to_bisect
+from service.rules.jobs.bisect_exclusions import CONDITIONS_ON_EVENTS, DriftFacts, OpenEvent, is_idle, needs_culprit
 from service.rules.jobs.bisect_policy import offers_bisects
 from service.rules.jobs.bisect_question import build_bisect_question
-from service.rules.jobs.drifts_to_bisect import OpenEvent
 from service.schemas.certainty import Certainty
 from service.schemas.history import Drift
 from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
@@ -57,29 +57,21 @@ def find_next_steps(
     """
     policies = subjects.map_bisect_policies(session, (event.subject for event in summaries))
     events_without_culprit = [
-        event for event in summaries if _needs_culprit(event) and offers_bisects(policies[event.subject])
+        event for event in summaries if needs_culprit(event) and offers_bisects(policies[event.subject])
     ]
     bisected_events: set[str] = set()
     for subject in {event.subject for event in events_without_culprit}:
         bisected_events |= bisect_results.map_bisects_by_event(session, subject).keys()
     steps: dict[str, NextStep] = {}
-    further_runs = FurtherRuns(session, now)
+    facts = _build_drift_facts(session, FurtherRuns(session, now))
     for event in events_without_culprit:
         if event.id in bisected_events:
             continue
         drifts = known_drifts[event.id] if event.id in known_drifts else _list_drifts(session, event.id)
-        drift = drifts_to_bisect.choose_drift_to_bisect(
-            drifts, lambda drift: _is_measurable(session, drift, further_runs)
-        )
+        drift = drifts_to_bisect.choose_drift_to_bisect(drifts, facts.may_be_offered)
         if drift is not None:
             steps[event.id] = _build_next_step(session, drift, policies[event.subject])
     return steps
-
-
-def _needs_culprit(event: EventSummary) -> bool:
-    """Return whether an event is open and certain, and no bisect has narrowed it down yet."""
-    is_current = event.open and event.still_detected and event.merged_into is None
-    return is_current and event.confirmed and not event.culprits
 
 
 def choose_drift_to_order(
@@ -97,16 +89,16 @@ def choose_drift_to_order(
     if not n_allowed_runs:
         return None, 0
     further_runs = FurtherRuns(session, now)
+    facts = _build_drift_facts(session, further_runs)
     # None stands for an open job without a host, which any host may be about to start.
     busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
     def is_measurable_now(drift: Drift) -> bool:
-        """Return whether the drift's host is idle and can measure its commits, and all of them are merged."""
+        """Return whether the drift's host is idle, and may measure its commits."""
         return (
             not busy_hosts & {None, drift.host}
             and is_idle(further_runs.find_last_seen(drift.host), now, min_idle_time)
-            and _is_measurable(session, drift, further_runs)
-            and not _needs_unmerged_commits(session, drift)
+            and facts.may_be_ordered(drift)
         )
 
     # Events with several candidates are narrowed down first; then single candidates are proven, and suspicions settled.
@@ -118,32 +110,16 @@ def choose_drift_to_order(
     return drift, n_allowed_runs
 
 
-def is_idle(last_seen: datetime | None, now: datetime, min_idle_time: timedelta) -> bool:
-    """Return whether a host is not measuring now, according to the end of its newest run."""
-    return last_seen is None or last_seen < now - min_idle_time
-
-
 def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     """Return why a drift no longer needs a bisect (empty if it does), and whether its runs no longer show it."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
-    if event is None:
-        return "The drift no longer exists.", False
-    if not event.open or event.merged_into is not None:
-        return f"The event is {event.state.value.replace('_', ' ')}, so its commit no longer needs to be found.", False
-    reason = "Another bisect has narrowed down the event." if event.culprits else ""
-    return reason, not event.still_detected
+    return bisect_exclusions.explain_why_settled(event)
 
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
-    """Yield the open events of a subject with the given certainty, most important first.
-
-    Snoozed events, for which nobody wants a bisect, and events below the floor, which no bisect can explain, are left
-    out.
-    """
-    filter_ = events.EventFilter(
-        subject=subject, open=True, still_detected=True, certainty=certainty, below_floor=False, snoozed=False
-    )
+    """Yield the open events of a subject with the given certainty, most important first."""
+    filter_ = events.EventFilter(subject=subject, certainty=certainty, **CONDITIONS_ON_EVENTS)
     bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
@@ -161,9 +137,12 @@ def _list_drifts(session: Session, event_id: str) -> list[Drift]:
     return event_drifts.read_drifts(session, list(ids))
 
 
-def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) -> bool:
-    """Return whether a host can be expected to measure the commits between the two ends of a drift."""
-    return further_runs.are_expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
+def _build_drift_facts(session: Session, further_runs: FurtherRuns) -> DriftFacts:
+    return DriftFacts(
+        expects_runs=further_runs.are_expected,
+        is_range=lambda drift: revisions.is_descendant(session, drift.subject, drift.good, drift.bad),
+        needs_unmerged_commits=lambda drift: _needs_unmerged_commits(session, drift),
+    )
 
 
 def _needs_unmerged_commits(session: Session, drift: Drift) -> bool:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runner.contract import Report
-from runner.contract.report import IMPORT_FORMAT
-
 MAX_HOST_SILENCE = timedelta(days=14)
 """A host that has not reported for longer than this is not expected to measure anything."""
-
-
-def is_imported(settings: Mapping[str, str]) -> bool:
-    """Return whether an environment belongs to imported runs, which no host can measure again."""
-    return IMPORT_FORMAT in settings
-
-
-def has_imported(*reports: Report | None) -> bool:
-    """Return whether any of the stored runs was imported."""
-    return any(is_imported(report.environment.settings) for report in reports if report is not None)
 
 
 @dataclass(frozen=True, slots=True)

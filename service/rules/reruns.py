@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runner.contract import Reason
 
@@ -11,6 +12,8 @@ MAX_RERUNS = 8
 """How often a revision is measured again at most while a drift is in doubt. After that, the runs of the next commits
 decide. A series without outliers needs 3 to 8 runs at the new level: the longer the old level is known, the fewer.
 """
+_RULES_DECIDED_BY_PAIRS = frozenset({"nominated"})
+"""Rules whose suspected drifts are decided by interleaved pairs, which take fewer runs than reruns."""
 
 
 def choose_rerun(
@@ -73,6 +76,40 @@ class DriftEnd:
     position: int
     in_doubt: bool
     revision_before: str | None = None
+
+
+def describe_drift_end(
+    series: int, position: int, document: Mapping[str, Any], alike_environments: frozenset[str]
+) -> DriftEnd:
+    """Return the end of a drift, from its stored document.
+
+    Parameters
+    ----------
+    alike_environments
+        The environments whose levels count.
+    """
+    return DriftEnd(
+        series=series,
+        environment=document["environment_after"],
+        position=position,
+        in_doubt=document["evidence"]["wants_rerun"] and document["rule"] not in _RULES_DECIDED_BY_PAIRS,
+        revision_before=_find_revision_before(document, alike_environments),
+    )
+
+
+def _find_revision_before(document: Mapping[str, Any], alike_environments: frozenset[str]) -> str | None:
+    """Return the newest revision before a drift if the level before has fewer runs than the level after.
+
+    None if the level before was measured in another environment, or if this revision has runs on both levels, so that
+    another run could belong to either level.
+    """
+    evidence = document["evidence"]
+    if document["environment_before"] not in alike_environments or evidence["n_before"] >= evidence["n_after"]:
+        return None
+    if document["previous_revision"] == document["revision"] and document["environment_after"] in alike_environments:
+        return None
+    # last_good is certainly on the level before; if the position of the change is uncertain, previous_revision is not.
+    return document.get("last_good") or str(document["previous_revision"])
 
 
 def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:

@@ -11,7 +11,7 @@ from service.forges.forge import Delivery, Header
 from service.forges.forgejo import webhook_events
 from service.forges.forgejo.client import Client
 from service.forges.note_forge import NoteForge
-from service.forges.signature import is_signed
+from service.forges.webhook_authentication import is_signed
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 

@@ -15,16 +15,12 @@ from service.forges.webhook_actions import CommandComment
 from service.text.markdown import format_code
 
 _MAX_REASON_CHARACTERS = 500
-_WRITER_ROLES = frozenset({"admin", "maintain", "write"})
 
 
 def run_commands(repository: Repository, comment: CommandComment, handlers: Handlers, workflow: str) -> None:
-    """Run the commands of a comment if its author has write access; otherwise react with -1."""
+    """Run the commands of a comment whose author has write access."""
     pull = repository.get_pull(comment.number)
     original = pull.get_issue_comment(comment.comment_id)
-    if not may_write(repository, comment.author):
-        _add_reaction(original, "-1")
-        return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
     if any(marker in (answer.body or "") and answer.user.type == "Bot" for answer in pull.get_issue_comments()):
         return  # An earlier attempt has already replied, which is the last step.
@@ -36,6 +32,11 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
         # The conversation is locked, so that only the reaction answers. Another attempt would run the commands again.
         if not is_locked(error):
             raise
+
+
+def refuse_commands(repository: Repository, comment: CommandComment) -> None:
+    """React with -1 to a comment whose author has no write access."""
+    _add_reaction(repository.get_pull(comment.number).get_issue_comment(comment.comment_id), "-1")
 
 
 def _run_command(
@@ -68,13 +69,3 @@ def _add_reaction(original: IssueComment, content: str) -> None:
     except GithubException as error:
         if error.status not in {404, 410}:
             raise
-
-
-def may_write(repository: Repository, login: str) -> bool:
-    """Return whether a user has write access to a repository. The right to set labels (role triage) is not enough."""
-    try:
-        return repository.get_collaborator_permission(login) in _WRITER_ROLES
-    except GithubException as error:
-        if error.status == 404:
-            return False
-        raise

@@ -11,10 +11,10 @@ from github.Repository import Repository
 
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
 from service.forges.github import client, webhook_events, workflows
-from service.forges.github.answer_comment_commands import may_write, run_commands
+from service.forges.github.answer_comment_commands import refuse_commands, run_commands
 from service.forges.github.publish_outcome import publish
 from service.forges.github.settings import GithubSettings
-from service.forges.signature import is_signed
+from service.forges.github.write_access import may_act
 from service.forges.webhook_actions import (
     LABEL_REASON,
     AcceptHead,
@@ -23,6 +23,7 @@ from service.forges.webhook_actions import (
     RepositoryAction,
     WebhookAction,
 )
+from service.forges.webhook_authentication import is_signed
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -62,14 +63,14 @@ class GithubForge:
 
         def work(repository: Repository) -> None:
             """Carry out the action; ignore it if the user has no write access."""
-            if isinstance(action, CommandComment):
+            if not may_act(repository, action):
+                if isinstance(action, CommandComment):
+                    refuse_commands(repository, action)
+            elif isinstance(action, CommandComment):
                 run_commands(repository, action, handlers, self.settings.workflow)
             elif isinstance(action, AcceptHead):
-                if may_write(repository, action.author):
-                    handlers.accept(action.head, LABEL_REASON)
+                handlers.accept(action.head, LABEL_REASON)
             elif isinstance(action, MeasureHead):
-                if action.author is not None and not may_write(repository, action.author):
-                    return
                 workflows.measure_head(repository, action.number, action.head, self.settings)
             else:
                 workflows.measure_push(repository, action.head, self.settings.address)

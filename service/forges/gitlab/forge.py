@@ -11,7 +11,7 @@ from service.forges.forge import Delivery, Header
 from service.forges.gitlab import webhook_events
 from service.forges.gitlab.client import Client
 from service.forges.note_forge import NoteForge
-from service.forges.signature import is_equal
+from service.forges.webhook_authentication import is_secret
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
@@ -36,7 +36,7 @@ class GitlabForge(NoteForge):
         GitLab does not sign the body, but sends the secret itself. The idempotency key stays the same in repeated
         deliveries; older versions of GitLab send only the UUID of the event.
         """
-        if not is_equal(self.settings.secret, header("X-Gitlab-Token")):
+        if not is_secret(self.settings.secret, header("X-Gitlab-Token")):
             return None
         event = header("X-Gitlab-Event")
         number = header("Idempotency-Key") or header("X-Gitlab-Event-UUID")

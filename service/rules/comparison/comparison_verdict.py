@@ -7,8 +7,8 @@ any metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however o
 A metric that counts towards the verdict but has no values on one side was not compared: it is never "the same".
 
 The measured counts decide, even if both programs got the same answers about their files. A difference is attributed to
-something other than the revisions only if a further measurement shows this: of base in the folder of head
-(:mod:`service.rules.comparison.folder_effect`), of both with the page cache renewed
+something other than the revisions only if a further measurement shows this: of base in the place of head
+(:mod:`service.rules.comparison.place_effect`), of both with the page cache renewed
 (:mod:`service.rules.comparison.page_cache_renewal`), or of other builds
 (:mod:`service.rules.comparison.rebuild_effect`).
 
@@ -39,12 +39,12 @@ from runner.contract.level import Number, compute_median, is_repeating
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
-from service.rules.comparison.folder_effect import decide_by_other_place, have_same_answers
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
 from service.rules.comparison.page_cache_renewal import decide_by_page_cache
+from service.rules.comparison.place_effect import decide_by_other_place, have_same_answers
 from service.rules.comparison.rebuild_effect import decide_by_other_builds
-from service.rules.comparison.stored_base import compare_with_stored_base
+from service.rules.comparison.stored_base_repeats import decide_by_stored_base
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
@@ -93,7 +93,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     """Return the verdict on one metric, taking into account its budget and other causes of a difference."""
     base, head, judging = request.base, request.head, request.judging
     if request.base_stored:
-        pairs, decision = compare_with_stored_base(name, request, alpha)
+        pairs, decision = decide_by_stored_base(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_by_pairs(name, pairs, request, alpha)
@@ -113,7 +113,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     explained_verdict = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
-    # The difference is due to the folder or the builds, so there is no change to compare with the budget.
+    # The difference is due to the place or the builds, so there is no change to compare with the budget.
     if explained_verdict.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
         return _MetricResult(explained_verdict.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
     return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)

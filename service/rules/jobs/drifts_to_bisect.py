@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from runner.contract import metric
-from runner.contract.job import State
 from service.rules.bisect import cost
+from service.rules.jobs.bisect_exclusions import OpenEvent, OrderedBisect, may_bisect_event
 from service.rules.jobs.bisect_policy import orders_bisects
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Cause, Drift
@@ -24,52 +23,7 @@ MIN_RUNS = 10
 """A bisect is ordered only if at least this many of the day's runs are left: most bisects of counts need no more."""
 MAX_FRUITLESS_BISECTS = 3
 """After this many successive bisects that failed without a run, the service orders no more until the next day."""
-MAX_ATTEMPTS = 3
-"""How often the service orders a bisect of one event if each fails; earlier measurements are not repeated."""
 DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedBisect:
-    """A bisect that was ordered.
-
-    Attributes
-    ----------
-    by_service
-        Whether the service ordered it, rather than a person.
-    runs
-        How many runs were measured for it.
-    ended_at
-        The time at which it ended; None while it is open.
-    """
-
-    created_at: datetime
-    state: State
-    runs: int = 0
-    ended_at: datetime | None = None
-    by_service: bool = True
-
-    @property
-    def fruitless(self) -> bool:
-        """Whether it failed without a run."""
-        return self.state is State.FAILED and not self.runs
-
-
-@dataclass(frozen=True, slots=True)
-class OpenEvent:
-    """An event on which somebody still has to act.
-
-    Attributes
-    ----------
-    drifts
-        Its drifts that are still detected.
-    bisects
-        The bisects that the service or people ordered for any of its drifts.
-    """
-
-    drifts: Sequence[Drift]
-    silenced: bool
-    bisects: Sequence[OrderedBisect] = ()
 
 
 def count_allowed_runs(
@@ -101,19 +55,6 @@ def count_allowed_runs(
     return min(remaining, MAX_RUNS) if remaining >= min(MIN_RUNS, runs_a_day) else 0
 
 
-def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
-    """Return whether the service may order a bisect of an event, given the event's earlier bisects.
-
-    A completed bisect has found everything that measurements can show, and a cancelled one is not wanted. Whether to
-    repeat a bisect that a person ordered is left to that person. A failed bisect is repeated on later days, a limited
-    number of times.
-    """
-    failed_bisects = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
-    if len(failed_bisects) < len(bisects) or len(failed_bisects) >= MAX_ATTEMPTS:
-        return False
-    return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed_bisects)
-
-
 def choose_drift_to_order(
     events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime
 ) -> Drift | None:
@@ -129,7 +70,7 @@ def choose_drift_to_order(
     is_measurable
         Returns whether a host can measure the drift's case now.
     """
-    candidate_events = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
+    candidate_events = (event for event in events if may_bisect_event(event, now))
     chosen_drifts = (
         choose_drift_to_bisect(event.drifts, is_measurable)
         or choose_drift_to_prove(event.drifts, is_measurable)

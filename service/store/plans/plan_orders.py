@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.reruns import DriftEnd, find_series_in_doubt
-from service.rules.run_plan import Orders, list_dividing_runs
+from service.rules.cross_measured_runs import list_dividing_runs
+from service.rules.reruns import describe_drift_end, find_series_in_doubt
+from service.rules.run_plan import Orders
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.schemas.history import Cause, Drift
 from service.store import shared_rows
 from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 from service.store.plans.pool_runs import EnvironmentsByCase
-
-_RULES_DECIDED_BY_PAIRS = frozenset({"nominated"})
-"""Rules whose suspected drifts are decided by interleaved pairs, which take fewer runs than reruns."""
 
 
 def find_orders(session: Session, request: PlanRequest, alike_environments: EnvironmentsByCase) -> dict[int, Orders]:
@@ -70,13 +67,7 @@ def _find_doubts(
     ).all()
     key_of = {series_id: key for series_id, key, *_ in rows}
     ends = (
-        DriftEnd(
-            series=series_id,
-            environment=document["environment_after"],
-            position=position,
-            in_doubt=document["evidence"]["wants_rerun"] and document["rule"] not in _RULES_DECIDED_BY_PAIRS,
-            revision_before=_find_revision_to_rerun(document, alike_by_key.get(key, frozenset())),
-        )
+        describe_drift_end(series_id, position, document, alike_by_key.get(key, frozenset()))
         for series_id, key, position, document in rows
     )
     keys_in_doubt: set[str] = set()
@@ -89,21 +80,6 @@ def _find_doubts(
             # If several series of a case are in doubt, the first revision that is found is used.
             revisions_before.setdefault(key, end.revision_before)
     return keys_in_doubt, revisions_before
-
-
-def _find_revision_to_rerun(document: Mapping[str, Any], alike_environments: frozenset[str]) -> str | None:
-    """Return the newest revision before a drift if the level before has fewer runs than the level after.
-
-    None if the level before was measured in another environment, or if this revision has runs on both levels, so that
-    another run could belong to either level.
-    """
-    evidence = document["evidence"]
-    if document["environment_before"] not in alike_environments or evidence["n_before"] >= evidence["n_after"]:
-        return None
-    if document["previous_revision"] == document["revision"] and document["environment_after"] in alike_environments:
-        return None
-    # last_good is certainly on the level before; if the position of the change is uncertain, previous_revision is not.
-    return document.get("last_good") or str(document["previous_revision"])
 
 
 def _map_dividing_revisions(

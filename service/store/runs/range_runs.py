@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
 from runner.contract.report import SEARCH_PURPOSES
-from service.rules.expected_further_runs import has_imported
+from service.rules.imported_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined

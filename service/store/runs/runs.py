@@ -15,7 +15,7 @@ from runner import contract
 from runner.contract import Outcome
 from runner.contract.report import REASONS_UNRELATED_TO_HOST
 from runner.contract.reused_counts import REUSED
-from service.rules.run_plan import StoredRun
+from service.rules.settled_revisions import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
 from service.store.engine import bulk

@@ -45,6 +45,21 @@ _FURTHER_TEXT = 90
 """Characters that fit into the width of the grid on the narrowest screen that shows whole callouts."""
 
 
+@dataclass(frozen=True, slots=True)
+class MapSize:
+    """The largest numbers of rows, bars, linked cells, and callouts about changes of settings in a map."""
+
+    rows: int
+    bars: int
+    links: int
+    config: int
+
+
+FULL_SIZE = MapSize(rows=40, bars=1000, links=100, config=4)
+SMALL_SIZE = MapSize(rows=8, bars=300, links=40, config=2)
+"""The size of the map on the first page, which has the list of events below it."""
+
+
 class Bar(NamedTuple):
     """A bar: its CSS class, and its SVG path."""
 

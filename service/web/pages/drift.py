@@ -11,7 +11,7 @@ from runner.contract.job import Job
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.rules.access.scope import Scope
-from service.rules.expected_further_runs import has_imported
+from service.rules.imported_runs import has_imported
 from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Companion, Drift
 from service.schemas.triage import EventSummary

@@ -23,7 +23,15 @@ from service.store.engine.versioned_cache import VersionedCache
 from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
-from service.web.charts.drift_map import DrawnMap, NamedEvents, choose_linked_cells, draw_map, list_linked_events
+from service.web.charts.drift_map import (
+    FULL_SIZE,
+    DrawnMap,
+    MapSize,
+    NamedEvents,
+    choose_linked_cells,
+    draw_map,
+    list_linked_events,
+)
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import not_modified
@@ -39,21 +47,6 @@ _MAX_SECONDS = 30.0
 """How long a drawn map is cached: new commits and prices change the map, but not the version in its cache key."""
 _drawn_maps: VersionedCache[DrawnMap | None] = VersionedCache(100, lambda _: 1, _MAX_SECONDS)
 _STATIC_FOLDER = Path(__file__).resolve().parents[1] / "static"
-
-
-@dataclass(frozen=True, slots=True)
-class MapSize:
-    """The largest numbers of rows, bars, linked cells, and callouts about changes of settings in a map."""
-
-    rows: int
-    bars: int
-    links: int
-    config: int
-
-
-FULL_SIZE = MapSize(rows=40, bars=1000, links=100, config=4)
-SMALL_SIZE = MapSize(rows=8, bars=300, links=40, config=2)
-"""The size of the map on the first page, which has the list of events below it."""
 
 
 class MapCell(View):

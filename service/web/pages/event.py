@@ -19,7 +19,7 @@ from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events.assignee_and_next_step_text import describe_next_step, find_assignees
 from service.rules.events.headline import choose_leading_event_drift, split_headline
-from service.rules.expected_further_runs import has_imported
+from service.rules.imported_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
 from service.schemas.triage import (

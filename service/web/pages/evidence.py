@@ -18,7 +18,7 @@ from service.jobs import drift_profiling
 from service.jobs.extension import find_scheduler
 from service.rules.access.scope import Scope
 from service.rules.comparison.run_pairing import Pair
-from service.rules.expected_further_runs import has_imported
+from service.rules.imported_runs import has_imported
 from service.rules.jobs.drifts_to_profile import can_be_profiled
 from service.schemas.history import Drift
 from service.store import jobs, profiles

@@ -17,6 +17,7 @@ from service.store.runs.runs import RunFilter
 from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
+from service.web.charts.drift_map import SMALL_SIZE
 from service.web.pages import drift_map, inbox
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.inbox import Inbox
@@ -71,7 +72,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
             hosts=all_hosts,
             activity=activity,
             jobs=open_jobs,
-            map=drift_map.read_drawn_map(None, drift_map.SMALL_SIZE),
+            map=drift_map.read_drawn_map(None, SMALL_SIZE),
             **context,
         ),
         document=lambda: {

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
 from service.pipeline import unmeasured_commit
 from service.rules.access.scope import Scope
-from service.rules.expected_further_runs import has_imported
+from service.rules.imported_runs import has_imported
 from service.rules.series.run_level import RunLevel, compute_run_level
 from service.store.revisions import named_commits
 from service.store.runs import runs

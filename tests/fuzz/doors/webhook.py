@@ -20,7 +20,7 @@ from service.forges import extension
 from service.forges.github.forge import GithubForge
 from service.forges.github.settings import GithubSettings
 from service.forges.github.webhook_events import EVENTS
-from service.forges.signature import sign_body
+from service.forges.webhook_authentication import sign_body
 from service.forges.worker import ForgeWorker
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json

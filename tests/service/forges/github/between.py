@@ -17,7 +17,7 @@ from typing import Any
 
 import requests
 
-from service.forges.signature import sign_body
+from service.forges.webhook_authentication import sign_body
 from tests.service.forges.github.stand_in import APP, SECRET
 
 ROOT = Path(__file__).parents[4]

@@ -24,7 +24,7 @@ from service.forges.github.actions_starter import ActionsStarter
 from service.forges.github.client import Client
 from service.forges.github.forge import GithubForge
 from service.forges.github.settings import GithubSettings
-from service.forges.signature import sign_body
+from service.forges.webhook_authentication import sign_body
 from service.forges.worker import ForgeWorker
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database

@@ -15,7 +15,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract.gate import GateReport
-from service.forges.signature import sign_body
+from service.forges.webhook_authentication import sign_body
 from service.pipeline import accept_merged
 from service.store.engine.database import Database
 from service.store.models import ForgeDelivery

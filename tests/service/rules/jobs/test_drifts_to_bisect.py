@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from runner.contract.job import State
 from service.rules.jobs import drifts_to_bisect
-from service.rules.jobs.drifts_to_bisect import MAX_BISECTS_A_DAY, MAX_RUNS, OpenEvent, OrderedBisect
+from service.rules.jobs.bisect_exclusions import OpenEvent, OrderedBisect
+from service.rules.jobs.drifts_to_bisect import MAX_BISECTS_A_DAY, MAX_RUNS
 from service.schemas.history import Candidate, Cause, Direction, Drift
 from service.schemas.triage import BisectPolicy
 from tests.service import made_series
-
-NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
+from tests.service.rules.jobs.made_bisects import NOW, ended
 
 
 def drift(commits: int = 5, **changes: Any) -> Drift:
@@ -79,11 +79,6 @@ def test_a_suspected_change_is_settled_unless_its_event_is_certain() -> None:
     assert ordered(suspected, measurable=False) is None
 
 
-def ended(state: State = State.FAILED, *, hours: float = 1, runs: int = 0, by_service: bool = True) -> OrderedBisect:
-    at = NOW - timedelta(hours=hours)
-    return OrderedBisect(at, state, runs, None if state.open else at, by_service)
-
-
 def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
     first, second = drift(id="a"), drift(id="b", direction=Direction.IMPROVEMENT)
 
@@ -96,24 +91,6 @@ def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
     assert ordered(done, OpenEvent([second], silenced=False)) == second
     assert ordered(done) is None
     assert ordered() is None
-
-
-@pytest.mark.parametrize(
-    ("bisects", "may"),
-    [
-        ([], True),
-        ([ended(State.DONE)], False),  # it has told what measurements can tell
-        ([ended(State.RUNNING)], False),
-        ([ended(State.CANCELLED, hours=99)], False),
-        ([ended(hours=99, by_service=False)], False),
-        ([ended(hours=1)], False),  # not twice a day
-        ([ended(hours=25)], True),
-        ([ended(hours=25), ended(hours=50)], True),
-        ([ended(hours=25), ended(hours=50), ended(hours=75)], False),
-    ],
-)
-def test_what_failed_is_repeated_on_another_day_and_not_for_ever(bisects: list[OrderedBisect], may: bool) -> None:
-    assert drifts_to_bisect.may_be_bisected(bisects, NOW) is may
 
 
 @pytest.mark.parametrize("policy", [BisectPolicy.OFF, BisectPolicy.ASK])

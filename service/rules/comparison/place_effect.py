@@ -1,10 +1,10 @@
-"""Decides whether a difference is due to head, or to the folder in which it was measured.
+"""Decides whether a difference is due to head, or to the place in which it was measured: its folder.
 
 Two programs whose file lookups all had the same answers should count the same. If they do not, a measurement finds the
-cause: base is built again in the folder (the *place*) of head and executed there. If it counts as it did in its own
-folder, the revisions differ in something that the recorded lookups do not show. If it counts as head does, the folder
-makes the difference. This explains at most as many faults as other builds can: the path of the folder depends on the
-commit, and the count of a program that reads this path may be anything.
+cause: base is built again in the place of head and executed there. If it counts as it did in its own place, the
+revisions differ in something that the recorded lookups do not show. If it counts as head does, the place makes the
+difference. This explains at most as many faults as other builds can: the path of the folder depends on the commit, and
+the count of a program that reads this path may be anything.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ def have_same_answers(request: ComparisonRequest) -> bool:
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict with base's counts in head's folder taken into account, or a verdict that asks for them.
+    """Return the verdict with base's counts in the place of head taken into account, or a verdict that asks for them.
 
     Base is measured there only if all file lookups of both programs had the same answers, so that they should have the
     same count.
     """
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
-    base_in_head_folder = request.base.other_place
-    if base_in_head_folder is None:
+    base_in_head_place = request.base.other_place
+    if base_in_head_place is None:
         sentence = (
             f"{verdict.sentence} But base and head are byte-identical, so the folder may have caused the difference."
         )
         # A base that was measured earlier is first measured next to head.
         return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})
-    counts_in_head_folder = base_in_head_folder.counted.get(verdict.metric, ())
-    formatted_count = format_number(compute_median(counts_in_head_folder) or 0)
+    counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
+    formatted_count = format_number(compute_median(counts_in_head_place) or 0)
     base_has_count = f"Base also has a count of {formatted_count} when it is built and run in head's folder"
-    match _find_cause(counts_in_head_folder, request.base.values(verdict.metric), request.head.values(verdict.metric)):
-        # The folder excuses no more faults than another build of the same commit could add.
+    match _find_cause(counts_in_head_place, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+        # The place excuses no more faults than another build of the same commit could add.
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
                 f"{verdict.sentence} {base_has_count}, so both counts depend on the path or on the state of the files "
@@ -65,7 +65,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
             sentence = (
                 f"{verdict.sentence} In head's folder, base's count stays the same. No file that the program looked "
                 f"for differs, but something else in the tree does"
-                f"{_format_differences(base_in_head_folder.differences)}."
+                f"{_format_differences(base_in_head_place.differences)}."
             )
         case "unknown":
             sentence = (
@@ -76,13 +76,13 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
 
 
 def _find_cause(
-    counts_in_head_folder: tuple[Number, ...], base_counts: tuple[Number, ...], head_counts: tuple[Number, ...]
+    counts_in_head_place: tuple[Number, ...], base_counts: tuple[Number, ...], head_counts: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
-    """Return the cause of a difference, according to the counts of base in head's folder (its "place")."""
-    if not counts_in_head_folder:
+    """Return the cause of a difference, according to the counts of base in the place of head."""
+    if not counts_in_head_place:
         return "unknown"
-    pairs_with_head = list(zip(counts_in_head_folder, head_counts, strict=False))
-    pairs_with_base = list(zip(counts_in_head_folder, base_counts, strict=False))
+    pairs_with_head = list(zip(counts_in_head_place, head_counts, strict=False))
+    pairs_with_base = list(zip(counts_in_head_place, base_counts, strict=False))
     comparison_with_head = decide_count(pairs_with_head, FALSE_ALARM_PROBABILITY)
     comparison_with_base = decide_count(pairs_with_base, FALSE_ALARM_PROBABILITY)
     if comparison_with_head.verdict is Verdict.SAME and comparison_with_base.verdict is Verdict.CHANGED:
