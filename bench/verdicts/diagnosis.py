@@ -76,8 +76,11 @@ def _programs(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
             named.append(f"{program.name}: {finding.rule} at up to {finding.price:.0%}, {gain}")
             if share is None or share < WINS:
                 wrong.append(named[-1])
-        print(f"  {'WRONG' if wrong and wrong[-1] in named[-len(wins):] else 'right'}  {program.name}: "
-              f"{'; '.join(named[len(named) - len(wins):]) or 'nothing'}", flush=True)  # fmt: skip
+        said = named[len(named) - len(wins) :]
+        print(
+            f"  {'WRONG' if set(said) & set(wrong) else 'right'}  {program.name}: {'; '.join(said) or 'nothing'}",
+            flush=True,
+        )
     figures = {
         "programs": len(drawn) - len(failed),
         "programs_named": named,

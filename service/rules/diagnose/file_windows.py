@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from runner.contract.diagnosis import Remedy
@@ -51,7 +52,7 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
 
     If threads wait for the mmap lock, this lock is the finding instead.
     """
-    n_files = len(_list_files(facts, Touch.AFTER_MUNMAP))
+    n_files = _estimate_files(facts)
     return (
         facts.count_calls("munmap") >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
         and _count_remapped(facts) > 0
@@ -79,6 +80,22 @@ def _list_files(facts: Facts, touch: Touch) -> list[str]:
     """
     entries: list[FaultKind | Site] = [*facts.anatomy.kinds, *facts.anatomy.sites]
     return sorted({entry.file for entry in _select_file_data(facts, entries, touch) if entry.file})
+
+
+def _estimate_files(facts: Facts) -> float:
+    """Return how many files at least have faults on pages that had been unmapped.
+
+    A profile names the files with the most faults. Each of the others has at most as many as the last of these.
+    """
+    faults_by_file: Counter[str] = Counter()
+    unnamed_faults = 0
+    for kind in facts.anatomy.kinds:
+        if kind.file:
+            faults_by_file[kind.file] += kind.faults
+        elif kind.memory is Memory.FILE_DATA and kind.touch is Touch.AFTER_MUNMAP:
+            unnamed_faults += kind.faults
+    n_unnamed = unnamed_faults / max(1, min(faults_by_file.values())) if faults_by_file else 0.0
+    return len(_list_files(facts, Touch.AFTER_MUNMAP)) + n_unnamed
 
 
 def _format_files(facts: Facts, touch: Touch) -> str:

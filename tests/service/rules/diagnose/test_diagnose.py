@@ -175,6 +175,18 @@ def test_many_small_files_that_are_each_read_a_few_times_are_no_windows() -> Non
     assert rules(mapped_again(400, files=20)) == ["file-windows"]
 
 
+@pytest.mark.parametrize(("unnamed", "expected"), [(5_000, []), (100, ["file-windows"])])
+def test_small_files_without_names_are_counted_by_their_faults(unnamed: int, expected: list[str]) -> None:
+    """A profile names only the files with the most faults: here three, the last with ten faults."""
+    faults = {"/srv/1": 9_880 - unnamed, "/srv/2": 10, "/srv/3": 10, "": unnamed}
+    kinds = tuple(
+        FaultKind(memory=Memory.FILE_DATA, touch=Touch.AFTER_MUNMAP, file=file, faults=number)
+        for file, number in faults.items()
+    )
+    made = anatomy({Touch.AFTER_MUNMAP: 9_900}, Memory.FILE_DATA, kinds=kinds)
+    assert rules(profile(made, cost=0.8, calls={"mmap": 600, "munmap": 600})) == expected
+
+
 @pytest.mark.parametrize(("share", "expected"), [(0.1, ["mmap-lock"]), (0.0, [])])
 def test_threads_that_wait_for_the_lock_where_calls_could_not_be_recorded(share: float, expected: list[str]) -> None:
     weights = {(MAIN, UNMAPPING): round(share * 1e9), (MAIN,): round((1 - share) * 1e9)}
