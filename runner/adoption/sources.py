@@ -73,14 +73,15 @@ class Sources(Struct, frozen=True, dict=True):
     def list_nearest(self, *names: str) -> list[str]:
         """Return the files with one of these names that are nearest to the top, at most two folders below it.
 
-        All of them are at the same level. They are in the order of the names.
+        All of them are at the same level. They are in the order of the names. Files of tests and examples count only if
+        there are no others: the programs of some libraries are all there.
         """
         ranked_files = sorted(
-            (file.count("/"), names.index(PurePosixPath(file).name), file)
+            (is_auxiliary(file), file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
-            if PurePosixPath(file).name in names and file.count("/") <= MAX_DEPTH and not is_auxiliary(file)
+            if PurePosixPath(file).name in names and file.count("/") <= MAX_DEPTH and not _is_unusable(file)
         )
-        return [file for depth, _, file in ranked_files if depth == ranked_files[0][0]]
+        return [file for *rank, _, file in ranked_files if rank == list(ranked_files[0][:2])]
 
     @property
     def build_folder(self) -> str:
@@ -112,10 +113,20 @@ def is_third_party(file: str) -> bool:
     return not {part.lower() for part in PurePosixPath(file).parent.parts}.isdisjoint(THIRD_PARTY_FOLDERS)
 
 
+_TEST_AND_EXAMPLE_FOLDERS = frozenset({"test", "tests", "examples"})
+_UNUSABLE_FOLDERS = frozenset({"fuzz", "contrib", "docs"})
+"""Folders whose build files build nothing that is worth measuring."""
+
+
 def is_auxiliary(file: str) -> bool:
-    """Return whether a path lies in a folder of third-party sources, tests or examples."""
+    """Return whether a path lies in a folder of third-party sources, tests, examples or documentation."""
     folders = {part.lower() for part in PurePosixPath(file).parent.parts}
-    return is_third_party(file) or not folders.isdisjoint({"test", "tests", "fuzz", "contrib", "examples", "docs"})
+    return _is_unusable(file) or not folders.isdisjoint(_TEST_AND_EXAMPLE_FOLDERS)
+
+
+def _is_unusable(file: str) -> bool:
+    folders = {part.lower() for part in PurePosixPath(file).parent.parts}
+    return is_third_party(file) or not folders.isdisjoint(_UNUSABLE_FOLDERS)
 
 
 def read_sources(repository: Repository, commit: str) -> Sources:
