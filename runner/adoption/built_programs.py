@@ -198,7 +198,7 @@ def list_commands(
     """Return the commands to try, the most promising first.
 
     Each program is tried without arguments, then with inputs; a program for users is also tried with other files of the
-    project, and finally with ``--version`` and ``--help``.
+    project, and finally with ``--version`` and ``--help``. Examples are for users if the project has no other programs.
 
     Parameters
     ----------
@@ -207,7 +207,11 @@ def list_commands(
     """
     runs: list[RunProposal] = []
     project = sources.name
-    for program in sorted(programs, key=lambda program: _rank_program(program, project)):
+    ranked_programs = sorted(programs, key=lambda program: _rank_program(program, project))
+    ranks_for_users = {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
+    if ranks_for_users.isdisjoint(_rank_program(program, project)[0] for program in ranked_programs):
+        ranks_for_users.add(_Rank.EXAMPLE)
+    for program in ranked_programs:
         start_command = program.name if "/" in program.name else f"./{program.name}"
         if program.uses_google_benchmark:
             options = f"--benchmark_min_time={BENCHMARK_TIME} --benchmark_format=json"
@@ -229,7 +233,7 @@ def list_commands(
         # Inputs are useless for fuzzers and other projects' programs. Benchmarks may refuse to start without one.
         if rank > _Rank.TEST:
             continue
-        is_for_users = rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
+        is_for_users = rank in ranks_for_users
         runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
         if is_for_users:
             runs += [
@@ -302,7 +306,8 @@ def list_file_runs(
             *(_add_expression(start_command, run) for run in input_runs),
             *stand_ins,
             *(_add_expression(start_command, run) for run in stand_ins),
-            *(_add_output(run) for run in input_runs[:1]),  # If one input fails with an output file, so do the others.
+            # If one file fails with an output file, so do the others.
+            *(_add_output(run) for run in (input_runs or stand_ins)[:1]),
         ]
     return runs
 

@@ -73,7 +73,18 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
 
 def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
     commands = [run.command for run in list_commands([BuiltProgram("hexyl")], HEXYL)]
-    assert commands == ["./hexyl", "./hexyl README.md", "./hexyl . README.md", "./hexyl --version", "./hexyl --help"]
+    with_files = ["./hexyl README.md", "./hexyl . README.md", "./hexyl README.md faultwatch-output.md"]
+    assert commands == ["./hexyl", *with_files, "./hexyl --version", "./hexyl --help"]
+
+
+def test_an_example_gets_files_that_stand_in_for_inputs_only_if_there_is_no_other_program() -> None:
+    example = BuiltProgram("examples/pack")
+
+    def list_files(*programs: BuiltProgram) -> list[str]:
+        return [run.stand_in_file for run in list_commands(programs, HEXYL) if run.command.startswith(example.name)]
+
+    assert "README.md" in list_files(example)
+    assert "README.md" not in list_files(example, BuiltProgram("hexyl"))
 
 
 def test_a_test_is_also_started_in_its_own_folder_where_its_data_may_lie() -> None:
