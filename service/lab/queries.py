@@ -14,8 +14,8 @@ from runner.contract import Outcome
 from runner.contract.base import format_parameter
 from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
-from runner.contract.report import IMPORT_FORMAT, OUTSIDE_HISTORY
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import OUTSIDE_HISTORY, REUSED
+from runner.contract.report import IMPORT_FORMAT
 from service.lab.rules.compare_cell import Readings
 from service.lab.rules.settings_grid import LabRun
 from service.rules.jobs.job_settings import PARAMETER
