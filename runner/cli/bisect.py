@@ -252,8 +252,9 @@ def _search_settings(
     excluded_settings: Sequence[str],
 ) -> bool:
     """Search the differences between two environments and print the culprits; return whether there are any."""
+    from runner.campaigns.setting_difference import collect_settings, find_differences, list_parameters
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
-    from runner.cli import setting_difference
+    from runner.cli import setting_search_text
     from runner.cli.env import load_environment
     from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.reporting.embedded_service import connect_to_service
@@ -262,20 +263,20 @@ def _search_settings(
     chosen_revision = find_complete_revision(request.repository, request.workload, revision)
     sides: list[dict[str, str]] = [{}, {}]
     if environment_pair:
-        names = setting_difference.split_change(environment_pair)
-        sides = [setting_difference.collect_settings(*load_environment(name)) for name in names]
-    case_parameters = setting_difference.list_parameters(request.case.parameters)
+        names = setting_search_text.split_change(environment_pair)
+        sides = [collect_settings(*load_environment(name)) for name in names]
+    case_parameters = list_parameters(request.case.parameters)
     for side in sides:
         for name in case_parameters.keys() - side.keys():
             side[name] = case_parameters[name]
-    for change in map(setting_difference.parse_change, changes):
+    for change in map(setting_search_text.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
             if value is None:  # not set on this side
                 side.pop(change.name, None)
             else:
                 side[change.name] = value
     # Find the settings that differ, and refuse those that cannot be searched.
-    difference = setting_difference.find_differences(sides[0], sides[1], request.workload, excluded_settings)
+    difference = find_differences(sides[0], sides[1], request.workload, excluded_settings)
     unknown_parameters = [
         setting.name
         for setting in difference.settings
@@ -296,7 +297,7 @@ def _search_settings(
 
     def show_run(state: SettingSearch, report: Report) -> None:
         activity.advance()
-        print_message(setting_difference.describe_run(state, report, request.metric))
+        print_message(setting_search_text.describe_run(state, report, request.metric))
 
     # Search.
     with (
@@ -320,11 +321,11 @@ def _search_settings(
         search = searcher.search(difference.settings, request.metric, show_run, request.min_difference)
     # Print the result.
     output_result(
-        setting_difference.build_document(search, difference),
+        setting_search_text.build_document(search, difference),
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            strip_escape_sequences("\n".join(setting_difference.describe_result(search, difference, request.metric)))
+            strip_escape_sequences("\n".join(setting_search_text.describe_result(search, difference, request.metric)))
         ),
     )
     return isinstance(search.answer, FoundSettings)
