@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from runner.campaigns.setting_search import PARAMETER_PREFIX, VARIABLE_PREFIX, is_settable_per_run
-from runner.contract.base import Parameter, format_parameter
+from runner.campaigns.setting_search import VARIABLE_PREFIX, is_settable_per_run
 from runner.contract.report import Case, Environment
-from runner.contract.setting_search import SettingChange
+from runner.contract.setting_search import SettingChange, list_parameters
 from runner.workload import Workload
 from runner.workload.allocators import ALLOCATOR_VARIABLES
 
@@ -66,11 +65,6 @@ def find_differences(
         },
         fixed_settings=tuple(setting for setting in changes if not is_settable_per_run(setting.name)),
     )
-
-
-def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
-    """Return the parameters of a case as settings, named ``parameter.NAME``."""
-    return {f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in source.items()}
 
 
 def collect_settings(environment: Environment, case: Case | None) -> dict[str, str]:

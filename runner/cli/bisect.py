@@ -24,7 +24,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message, print_warning
 from runner.contract.commit_search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.setting_search import FoundSettings, SettingSearch
+from runner.contract.setting_search import PARAMETER_PREFIX, FoundSettings, SettingSearch, list_parameters
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.spool import Spool
@@ -252,7 +252,7 @@ def _search_settings(
     excluded_settings: Sequence[str],
 ) -> bool:
     """Search the differences between two environments and print the culprits; return whether there are any."""
-    from runner.campaigns.setting_difference import collect_settings, find_differences, list_parameters
+    from runner.campaigns.setting_difference import collect_settings, find_differences
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_search_text
     from runner.cli.env import load_environment
@@ -280,7 +280,7 @@ def _search_settings(
     unknown_parameters = [
         setting.name
         for setting in difference.settings
-        if setting.name.startswith("parameter.") and setting.name not in case_parameters
+        if setting.name.startswith(PARAMETER_PREFIX) and setting.name not in case_parameters
     ]
     if unknown_parameters:
         raise FaultwatchError(
