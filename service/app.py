@@ -8,12 +8,12 @@ from service.api_blueprints import register_api
 from service.config.settings import Config
 from service.forges import extension as forges
 from service.forges.registry import read_config
+from service.installed_version import VERSION
 from service.jobs import extension as jobs
 from service.page_blueprints import register_pages
 from service.pipeline import judging_schedule
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
-from service.version import VERSION
 from service.web import (
     app_resources,
     compression,

@@ -19,6 +19,7 @@ from bench.verdicts.histories import History
 from service.rules.bisect import exact_search
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Answer, Found, Measure, Observation, Question, Refused
+from service.rules.bisect.refusals import MAX_STEPS
 
 HISTORIES = 2000
 PLACES = 40
@@ -160,7 +161,7 @@ def _jitter(random_: random.Random, figures: dict[str, object], misses: list[str
         )
         n = len(history.between(good, bad))
         endless += isinstance(led.answer, Measure)
-        most = max(most, len(led.measured) / (exact_search.MAX_STEPS * (2 * log2(n) + 4)))
+        most = max(most, len(led.measured) / (MAX_STEPS * (2 * log2(n) + 4)))
     figures |= {"jitter_without_end": endless, "jitter_most_of_budget": round(most, 2)}
     _check(not endless and most <= 1, f"{endless} searches of a jittering count did not end within the budget", misses)
 

@@ -1,6 +1,6 @@
 """How Sphinx builds the site. Nothing is loaded from another host: no fonts, no scripts, no analytics."""
 
-from service.version import VERSION
+from service.installed_version import VERSION
 
 project = "Faultwatch"
 version = release = VERSION

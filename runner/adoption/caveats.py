@@ -1,11 +1,12 @@
 """Says what the counts of a proposed command do not show. The workload file keeps this, and each gate shows it."""
 
-from runner.adoption.command_choice import adds_little
 from runner.adoption.tried_command import TriedCommand
 
 _START_FAULTS, _START_CPU_SECONDS = 100, 0.02
 """A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
 100 faults, in a few milliseconds."""
+_MIN_ADDED_SHARE = 0.1
+"""An input adds little if it adds less than this share of the faults that the program takes to start."""
 _MAX_NATIVE_START_FAULTS = 500
 """A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 
@@ -65,3 +66,8 @@ def _only_starts(tried: TriedCommand, start_faults: int) -> bool:
     """
     works_long = tried.cpu_seconds >= _START_CPU_SECONDS and start_faults < _MAX_NATIVE_START_FAULTS
     return adds_little(tried, start_faults) and not works_long
+
+
+def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
+    """Return whether an input hardly adds to the faults of a start; False if these are unknown (0)."""
+    return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE

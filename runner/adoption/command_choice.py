@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from runner.adoption.caveats import adds_little
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 from runner.adoption.tried_command import TriedCommand
 
@@ -17,8 +18,6 @@ _MAX_WEAK_PROGRAMS = 3
 """How many programs without an input are tried, to propose the best of them."""
 _FIRST_WEAK_RANK = 2
 """The best rank of a command for which the project provides no work (see :func:`_rank`)."""
-_MIN_ADDED_SHARE = 0.1
-"""An input adds little if it adds less than this share of the faults that the program takes to start."""
 _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
 _ERRATIC_RATIO = 1.5
@@ -137,11 +136,6 @@ def _lies_steadily_above(first_command: TriedCommand, second_command: TriedComma
     second_range = max(second_command.faults) - min(second_command.faults)
     is_above = min(first_command.faults) > max(second_command.faults)
     return is_above and first_range * _MIN_START_RANGE_RATIO < second_range
-
-
-def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
-    """Return whether an input hardly adds to the faults of a start; False if these are unknown (0)."""
-    return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
 
 
 def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:

@@ -20,6 +20,7 @@ from runner.contract.profile import DELETED_SUFFIX, Anatomy, Census, Frame, Prof
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
 from runner.errors import FaultwatchError
+from runner.installed_version import get_version
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
@@ -34,7 +35,6 @@ from runner.profile.stack_folding import (
     count_stacks,
     sum_blocked_time,
 )
-from runner.version import get_version
 
 _MIN_SAMPLED_FAULTS, _MIN_TIME_RATIO = 100, 2
 """Sampled faults tell more than a short recording of all faults if they are at least this many, and were recorded at

@@ -10,7 +10,8 @@ from runner.campaigns.commit_pairs import CommitPairs
 from runner.contract.commit_search import Measure, Pace, Prove, Search, SearchRequest
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.report import SEARCH_PURPOSES, Case, Environment, Purpose, Report, Revision
+from runner.contract.quarantine import SEARCH_PURPOSES, Purpose
+from runner.contract.report import Case, Environment, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs
 from runner.measuring.measurement import measure_case, report_failed_build

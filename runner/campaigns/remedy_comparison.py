@@ -2,14 +2,9 @@
 
 from collections.abc import Mapping
 
-from runner.campaigns.setting_search import (
-    PARAMETER_PREFIX,
-    SETTINGS_PER_RUN,
-    VARIABLE_PREFIX,
-    ConfiguredCase,
-    convert_to_same_type,
-)
+from runner.campaigns.setting_search import SETTINGS_PER_RUN, VARIABLE_PREFIX, ConfiguredCase, convert_to_same_type
 from runner.contract.report import Case
+from runner.contract.setting_search import PARAMETER_PREFIX
 from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build import Builder, BuildFailure

@@ -7,7 +7,13 @@ from msgspec.structs import replace
 
 from runner.contract.base import Parameter
 from runner.contract.report import Case, Environment, Report, Revision
-from runner.contract.setting_search import MeasureSettings, SettingChange, SettingSearch, SettingSearchRequest
+from runner.contract.setting_search import (
+    PARAMETER_PREFIX,
+    MeasureSettings,
+    SettingChange,
+    SettingSearch,
+    SettingSearchRequest,
+)
 from runner.environment.allocator import IS_MISSING
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure_revision
@@ -24,7 +30,6 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 VARIABLE_PREFIX = "variable."
-PARAMETER_PREFIX = "parameter."
 BUILD_PREFIX = "build."
 """The prefix of settings that are environment variables of the build, such as ``build.CFLAGS``."""
 SETTINGS_PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})

@@ -165,11 +165,10 @@ def command(
 
     def show() -> None:
         """Print what was observed, and how to compare a later observation with it."""
-        from rich.console import Console
-
+        from runner.cli.console import make_console
         from runner.cli.formatting import escape_text
 
-        console = Console()
+        console = make_console()
         for line in describe_outcome(outcome):
             console.print(escape_text(line), highlight=False)
         _show_result(stored_observation, earlier_observation, program=program, draws_flames=draws_flames)
@@ -282,15 +281,14 @@ def _show_result(
     draws_flames: bool,
 ) -> None:
     """Print the diagnosis, the profile and the flame graphs."""
-    from rich.console import Console
-
     from runner.attach.live_remedies import describe_trial
+    from runner.cli.console import make_console
     from runner.cli.flame_text import draw_flame
     from runner.cli.formatting import escape_text
     from runner.cli.profile_difference_tables import show_difference
     from runner.cli.profile_tables import show_anatomy_and_stacks, show_diagnosis
 
-    console = Console()
+    console = make_console()
     profile = stored_observation.profile
     if stored_observation.diagnosis:
         show_diagnosis(stored_observation.diagnosis, lambda words: describe_trial(parse_settings(words), program))

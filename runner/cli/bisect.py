@@ -24,7 +24,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message, print_warning
 from runner.contract.commit_search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.setting_search import FoundSettings, SettingSearch
+from runner.contract.setting_search import PARAMETER_PREFIX, FoundSettings, SettingSearch, list_parameters
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.spool import Spool
@@ -252,8 +252,9 @@ def _search_settings(
     excluded_settings: Sequence[str],
 ) -> bool:
     """Search the differences between two environments and print the culprits; return whether there are any."""
+    from runner.campaigns.setting_difference import collect_settings, find_differences
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
-    from runner.cli import setting_difference
+    from runner.cli import setting_search_text
     from runner.cli.env import load_environment
     from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.reporting.embedded_service import connect_to_service
@@ -262,24 +263,24 @@ def _search_settings(
     chosen_revision = find_complete_revision(request.repository, request.workload, revision)
     sides: list[dict[str, str]] = [{}, {}]
     if environment_pair:
-        names = setting_difference.split_change(environment_pair)
-        sides = [setting_difference.collect_settings(*load_environment(name)) for name in names]
-    case_parameters = setting_difference.list_parameters(request.case.parameters)
+        names = setting_search_text.split_change(environment_pair)
+        sides = [collect_settings(*load_environment(name)) for name in names]
+    case_parameters = list_parameters(request.case.parameters)
     for side in sides:
         for name in case_parameters.keys() - side.keys():
             side[name] = case_parameters[name]
-    for change in map(setting_difference.parse_change, changes):
+    for change in map(setting_search_text.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
             if value is None:  # not set on this side
                 side.pop(change.name, None)
             else:
                 side[change.name] = value
     # Find the settings that differ, and refuse those that cannot be searched.
-    difference = setting_difference.find_differences(sides[0], sides[1], request.workload, excluded_settings)
+    difference = find_differences(sides[0], sides[1], request.workload, excluded_settings)
     unknown_parameters = [
         setting.name
         for setting in difference.settings
-        if setting.name.startswith("parameter.") and setting.name not in case_parameters
+        if setting.name.startswith(PARAMETER_PREFIX) and setting.name not in case_parameters
     ]
     if unknown_parameters:
         raise FaultwatchError(
@@ -296,7 +297,7 @@ def _search_settings(
 
     def show_run(state: SettingSearch, report: Report) -> None:
         activity.advance()
-        print_message(setting_difference.describe_run(state, report, request.metric))
+        print_message(setting_search_text.describe_run(state, report, request.metric))
 
     # Search.
     with (
@@ -320,11 +321,11 @@ def _search_settings(
         search = searcher.search(difference.settings, request.metric, show_run, request.min_difference)
     # Print the result.
     output_result(
-        setting_difference.build_document(search, difference),
+        setting_search_text.build_document(search, difference),
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            strip_escape_sequences("\n".join(setting_difference.describe_result(search, difference, request.metric)))
+            strip_escape_sequences("\n".join(setting_search_text.describe_result(search, difference, request.metric)))
         ),
     )
     return isinstance(search.answer, FoundSettings)

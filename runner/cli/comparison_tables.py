@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.cli.formatting import escape_text as escape
 from runner.cli.formatting import format_count, format_percent, format_value, format_value_range, has_own_unit
 from runner.cli.next_command import TypedTarget
@@ -35,7 +36,7 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
         The target that the command was called with; None if no other command can name both sides.
     """
     # Print the title or, without a comparison, why there is none.
-    console = Console()
+    console = make_console()
     title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
     console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
     if result.comparison is None:

@@ -52,7 +52,7 @@ def command(action: str | None, as_json: bool) -> None:
         document = {"measurable": measurable, "checks": [check.build_document() for check in checks]}
         print_json(document | ({action: asdict(report)} if action and report else {}))
     else:
-        from runner.doctor.results_table import show_checks
+        from runner.cli.doctor_table import show_checks
 
         show_checks(checks, measurable)
         if report:

@@ -116,9 +116,9 @@ def _is_run_id(name: str) -> bool:
 
 def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     """Print rows below titles, without borders."""
-    from rich.console import Console
     from rich.table import Table
 
+    from runner.cli.console import make_console
     from runner.cli.formatting import escape_text as escape
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
@@ -126,4 +126,4 @@ def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         table.add_column(escape(title), overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
-    Console(highlight=False).print(table)
+    make_console(highlight=False).print(table)

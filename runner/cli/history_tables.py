@@ -8,6 +8,7 @@ from rich.console import Console
 from runner.campaigns.history_measurement import HistorySummary
 from runner.campaigns.proving import ProofSummary
 from runner.cli.activity import format_time_spent
+from runner.cli.console import make_console
 from runner.cli.drift_map_lines import draw_drift_map
 from runner.cli.drift_next_steps import describe_cause, describe_standing, is_suspected
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
@@ -40,7 +41,7 @@ def show_history(
         Whether a service answers at these addresses.
     """
     # Print how many runs there are.
-    console = Console()
+    console = make_console()
     reused_clause = f"{summary.n_reused} reused from a run of a byte-identical program, " if summary.n_reused else ""
     stored_failures_clause = f" (of which {summary.n_stored_failures} failed)" if summary.n_stored_failures else ""
     console.print(

@@ -18,8 +18,6 @@ from runner.settings import Settings, load_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.contract.imported_metric import Better
-
 REPORTS_PER_REQUEST = 500
 """The number of reports in one request: about a megabyte, which is stored within seconds."""
 _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
@@ -85,6 +83,7 @@ def command(
     See the guide “Importing the results of other tools”.
     """
     from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
+    from runner.importing.direction import parse_directions
     from runner.importing.formats.csv_columns import parse_column_map
     from runner.importing.imported_run import parse_time
     from runner.reporting.embedded_service import connect_to_service
@@ -101,7 +100,7 @@ def command(
         columns=parse_column_map(columns),
         this_host=settings.host,
         format=_check_format(format_),
-        better=_parse_directions(better),
+        better=parse_directions(better),
         find_commit=find_revision,
     )
     # Read the files.
@@ -151,19 +150,6 @@ def _check_format(name: str) -> str:
     if name and name not in FORMATS:
         raise FaultwatchError(f"--format: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
     return name
-
-
-def _parse_directions(texts: tuple[str, ...]) -> "dict[str, Better]":
-    """Parse every ``--better METRIC=lower|higher``."""
-    directions: dict[str, Better] = {}
-    for text in texts:
-        name, _, direction = text.rpartition("=")
-        if not name or direction not in {"lower", "higher"}:
-            raise FaultwatchError(
-                f"--better: {text!r} does not have the form METRIC=lower or METRIC=higher", "for example score=higher"
-            )
-        directions[name] = "higher" if direction == "higher" else "lower"
-    return directions
 
 
 def _join_names(names: list[str]) -> str:

@@ -189,11 +189,10 @@ def show_jobs(jobs: "Sequence[Job]") -> None:
 
 def _print_line(text: str) -> None:
     """Print untrusted text as one line."""
-    from rich.console import Console
-
+    from runner.cli.console import make_console
     from runner.cli.formatting import escape_text
 
-    Console().print(escape_text(text), soft_wrap=True, highlight=False)
+    make_console().print(escape_text(text), soft_wrap=True, highlight=False)
 
 
 def _get_log_url() -> str:

@@ -1,8 +1,8 @@
 """The digest of a nightly run as tables on a terminal."""
 
-from rich.console import Console
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.cli.formatting import escape_text, format_value
 from runner.contract.nightly import CaseState, NightlyDigest
 from runner.nightly.digest import list_gaps
@@ -10,7 +10,7 @@ from runner.nightly.digest import list_gaps
 
 def show_digest(digest: NightlyDigest) -> None:
     """Print how many cases of each cell were measured, then what did not run, and the drifts."""
-    console = Console()
+    console = make_console()
     console.print(f"[bold]{escape_text(digest.name)}[/]  {escape_text(digest.sentence)}", highlight=False)
     table = Table()
     for heading in ("host", "configuration", "workload", "measured", "attempts"):

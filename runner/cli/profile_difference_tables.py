@@ -1,8 +1,8 @@
 """Prints the difference of two profiles on a terminal: the functions and lines with more or fewer faults."""
 
-from rich.console import Console
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference
@@ -19,7 +19,7 @@ _MAX_STACKS = 5
 
 def show_causes(difference: Difference) -> None:
     """Print the parts of the difference in faults, the largest first, each with its source line and its price."""
-    console = Console()
+    console = make_console()
     growth = difference.after - difference.before
     console.print(
         f"[bold]{growth:+,} faults[/] ({difference.before:,} → {difference.after:,})" + (":" if growth else "."),
@@ -40,7 +40,7 @@ def show_causes(difference: Difference) -> None:
 
 def show_difference(before: Profile, after: Profile) -> None:
     """Print the functions and lines of the program that changed, and the stacks that changed most."""
-    console = Console()
+    console = make_console()
     faults_before = before.anatomy.counted if before.anatomy else 0
     faults_after = after.anatomy.counted if after.anatomy else 0
     console.print()

@@ -7,6 +7,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
@@ -36,7 +37,7 @@ _MAX_FRAMES = 5
 
 def show_profile(profile: Profile) -> None:
     """Print a profile: its scope and cost, the faults by kind and place, the heaviest stacks, the system calls."""
-    console = Console()
+    console = make_console()
     console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = PROFILE_SCOPES[profile.scope]
     processes = f", one of {profile.processes} processes that ran at the same time" if profile.processes > 1 else ""
@@ -48,7 +49,7 @@ def show_profile(profile: Profile) -> None:
 
 def show_anatomy_and_stacks(profile: Profile) -> None:
     """Print the remarks and the tables of a profile."""
-    console = Console()
+    console = make_console()
     for remark in profile.remarks:
         console.print(escape_text(remark), style="yellow", highlight=False)
     if profile.anatomy:
@@ -74,7 +75,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
     suggest
         Returns the command that tries a remedy with the given options.
     """
-    console = Console()
+    console = make_console()
     for number, finding in enumerate(diagnosis.findings):
         _show_finding(console, finding, suggest, is_first=number == 0)
     if not diagnosis.findings:

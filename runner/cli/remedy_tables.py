@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.measuring.comparison import ComparisonResult
@@ -13,7 +13,7 @@ from runner.measuring.comparison import ComparisonResult
 
 def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
     """Print the metrics without and with the remedy ``settings``, or why a side could not be measured."""
-    console = Console()
+    console = make_console()
     console.print(
         f"[bold]{escape_text(result.base.case.name)}[/] with {escape_text(' '.join(settings))}", highlight=False
     )

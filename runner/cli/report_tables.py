@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.cli.formatting import escape_text, format_value, format_value_range, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status, Window
@@ -34,7 +35,7 @@ def show_reports(reports: Sequence[Report]) -> None:
     Then print the remarks of the measurements, and the cases that were not measured, with the reason and the end of
     the log.
     """
-    console = Console()
+    console = make_console()
     measured_reports = [report for report in reports if report.samples]
     max_columns = max(1, (console.width - _METRIC_CHARACTERS) // _MAX_LINE_CHARACTERS)
     if measured_reports and len(measured_reports) <= max_columns:
@@ -155,8 +156,8 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
         table.add_row(*point, *(_format_short(report, names) for names in columns.values()))
     _print_title(console, reports, differing_parameters)
     # If the table is too wide, let the terminal wrap its lines instead of cutting digits.
-    table_width = Console(width=_UNLIMITED_WIDTH).measure(table).maximum
-    Console(width=max(console.width, table_width)).print(table, crop=False)
+    table_width = make_console(width=_UNLIMITED_WIDTH).measure(table).maximum
+    make_console(width=max(console.width, table_width)).print(table, crop=False)
     console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
 
 

@@ -69,11 +69,10 @@ def _print_documents(
     folder: Path, waiting_documents: list[dict[str, Any]], refused_documents: list[dict[str, Any]], problem: str
 ) -> None:
     """Print the reports that wait in the spool, and those that the service refused with the reasons."""
-    from rich.console import Console
-
+    from runner.cli.console import make_console
     from runner.cli.formatting import escape_text
 
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     console.print(
         f"{len(waiting_documents)} waiting and {len(refused_documents)} refused reports in {escape_text(str(folder))}"
     )

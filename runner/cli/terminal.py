@@ -18,9 +18,9 @@ def widen_logs() -> None:
 @lru_cache
 def get_console() -> Any:
     """Return the rich console on standard error."""
-    from rich.console import Console
+    from runner.cli.console import make_console
 
-    return Console(stderr=True)
+    return make_console(stderr=True)
 
 
 def silence_console() -> None:

@@ -32,11 +32,10 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
         ]
         print_json(document)
         return
-    from rich.console import Console
-
+    from runner.cli.console import make_console
     from runner.cli.formatting import escape_text as escape
 
-    console = Console()
+    console = make_console()
     for workload in workloads:
         console.print(f"[bold]{escape(workload.name)}[/]  {escape(workload.workload.description)}", soft_wrap=True)
         for case in list_cases(workload):

@@ -16,34 +16,15 @@ from runner.contract.declared_settings import Mismatch
 from runner.contract.judging import Judging
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherBuild, OtherPlace
-from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
+from runner.contract.quarantine import Purpose, explain_quarantine
+from runner.contract.reused_counts import ReusedCounts, SameBytesCheck
 
 SCHEMA_VERSION: Literal[1] = 1
-EXPERIMENT_REASON = "measured outside the history, with settings that a search tried"
-"""The reason why a run of a setting search is not judged."""
-
 IMPORT_FORMAT = "import.format"
 """A setting that only imported runs have: the format of the imported file. No host can measure in its environment."""
 
 POOL_SETTING = "host.pool"
 """The setting that names the pool of the machine. Machines outside of a pool lack it."""
-
-
-class Purpose(StrEnum):
-    """The purpose of a run that was not measured for the history of its case."""
-
-    BISECT = "bisect"
-    """A search for commits. Such runs cluster around a change, so they would bias the series."""
-    PROOF = "proof"
-    """A culprit or its parent, measured interleaved until the comparison is decided."""
-
-
-SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
-"""The reason, for each purpose, why a run is not judged with the history; a search uses such runs."""
-OUTSIDE_HISTORY = (EXPERIMENT_REASON, *SEARCH_PURPOSES.values())
-"""The reasons why a run is outside of the history although its host counts correctly."""
-REASONS_UNRELATED_TO_HOST = (*OUTSIDE_HISTORY, REUSED)
-"""The reasons why a run is not evidence although its host counts correctly."""
 
 
 class Status(StrEnum):
@@ -343,13 +324,9 @@ class Report(Strict):
     @property
     def quarantine(self) -> str:
         """Why the samples are stored but not judged, in one line; empty if they are judged."""
-        if self.samples and self.canary is not None and not self.canary.holds:
-            return f"this host counted incorrectly before the session: {self.canary.finding}"
-        if self.purpose is not None:
-            return SEARCH_PURPOSES[self.purpose]
-        if self.reused is not None:
-            return REUSED
-        return EXPERIMENT_REASON if self.experimental else ""
+        canary = self.canary if self.samples else None
+        is_reused = self.reused is not None
+        return explain_quarantine(canary, self.purpose, is_reused=is_reused, is_experimental=self.experimental)
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -8,9 +8,6 @@ from pydantic import Field, StringConstraints
 from runner.contract.base import CommitHash, Strict
 from runner.contract.level import Number
 
-REUSED = "reused from a run with the same bytes"
-"""The reason why the points of a run that was not measured are not evidence: they repeat another run's points."""
-
 _MetricName = Annotated[str, StringConstraints(max_length=200)]
 _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
 

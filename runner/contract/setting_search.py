@@ -1,17 +1,26 @@
 """Searches for the settings that moved a metric: the request, and what to measure next or the result."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from runner.contract.base import CommitHash, Name, Strict
+from runner.contract.base import CommitHash, Name, Parameter, Strict, format_parameter
 from runner.contract.commit_search import NothingToFind
 from runner.contract.level import Number
 from runner.contract.report import Case, Environment, Host
 
+PARAMETER_PREFIX = "parameter."
+"""The prefix of settings that are parameters of the case."""
+
 SettingName = Annotated[str, Field(max_length=200)]
 SettingValue = Annotated[str, Field(max_length=4000)] | None
 """The value of a setting, as in an environment; None if it is not set."""
+
+
+def list_parameters(parameters: Mapping[str, Parameter]) -> dict[str, str]:
+    """Return the parameters of a case as settings, named ``parameter.NAME``."""
+    return {f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in parameters.items()}
 
 
 class SettingChange(Strict):

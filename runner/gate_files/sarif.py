@@ -10,7 +10,7 @@ from urllib.parse import quote
 from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
 from runner.gate_files.code_quality import compute_fingerprint
 from runner.gate_files.escape_for_result_files import escape_result_text
-from runner.version import get_version
+from runner.installed_version import get_version
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"failure": "error", "warning": "warning", "notice": "note"}

@@ -7,7 +7,7 @@ from runner.process_state.grace_period import restore_grace_period
 from runner.process_state.memory_group import MemoryGroup
 from runner.reporting.spool import Spool
 from runner.settings import Settings
-from runner.subject.build_cache import BuildPlaces
+from runner.subject.build_places import BuildPlaces
 from runner.subject.subject_registry import remove_partial_entries
 from runner.system.scratch import remove_abandoned
 from runner.system.tree import Tree

@@ -6,6 +6,7 @@ from runner.contract.imported_metric import Better, name_imported_metric
 from runner.contract.judging import Judging
 from runner.contract.metrics import metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
+from runner.importing.direction import choose_direction
 from runner.importing.imported_result import Result
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.provenance import locate_result
@@ -44,7 +45,7 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
     tool_metrics: dict[str, tuple[str, str]] = {}
     judged_metrics = []
     for result in group:
-        better = defaults.better.get(result.metric, result.better)
+        better = choose_direction(result, defaults)
         name = _build_metric_name(result, better)
         # Of different metrics of the tool that get the same name, only the first is read.
         if tool_metrics.setdefault(name, (result.metric, result.unit)) == (result.metric, result.unit):

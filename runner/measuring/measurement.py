@@ -8,6 +8,7 @@ from pathlib import Path
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
+from runner.installed_version import get_version
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
@@ -16,7 +17,6 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
 from runner.subject.repository import Repository
 from runner.subject.session_tree_restorer import restore_tree
-from runner.version import get_version
 from runner.workload import Workload
 
 _HOST_ERRORS = frozenset(

@@ -21,7 +21,7 @@ from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
 from runner.subject.build import Builder
-from runner.subject.build_cache import BuildPlaces
+from runner.subject.build_places import BuildPlaces
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
 from runner.system.tree import Tree

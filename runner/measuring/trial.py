@@ -38,6 +38,7 @@ from runner.execution.launcher import resolve_program
 from runner.execution.requested_limits import compute_memory_limit, explain_too_many_processes
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
+from runner.installed_version import get_version
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
@@ -58,7 +59,6 @@ from runner.subject.execution_tree_restorer import TreeRestorer
 from runner.subject.session_tree_restorer import read_build_start
 from runner.subject.tree_changes import KeepRules
 from runner.system.tree import SettingValues, Tree
-from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind_case

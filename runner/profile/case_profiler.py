@@ -29,6 +29,7 @@ from runner.contract.profile import (
 )
 from runner.contract.report import Reading, Sample
 from runner.execution.confined_readers import build_reader_prefix
+from runner.installed_version import get_version
 from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.perf.perf_stat import ExecutionFailure
@@ -58,7 +59,6 @@ from runner.profile.stack_unwinding import choose_unwinding
 from runner.profile.strace_recording import StraceRecording
 from runner.subject.session_tree_restorer import restore_tree
 from runner.system.scratch import make_scratch_folder
-from runner.version import get_version
 from runner.workload import Workload
 
 Progress = Callable[[str], None]

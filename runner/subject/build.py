@@ -25,9 +25,9 @@ from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
 from runner.process_state.umask import use_standard_umask
-from runner.subject.build_cache import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_errors import find_first_error
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
+from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined

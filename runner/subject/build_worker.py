@@ -17,7 +17,7 @@ from runner.errors import FaultwatchError
 from runner.execution.build_clock import BuildClock
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_cache import BuildPlaces, release_all_places
+from runner.subject.build_places import BuildPlaces, release_all_places
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from service.forges.comment_links import Links, has_counts
 from service.rules.gate.verdict import GateOutcome
+from service.rules.jobs.bisect_policy import offers_bisects
+from service.schemas.triage import BisectPolicy
 from service.text.markdown import format_block, format_code
 
 _MAX_COMMANDS = 3
@@ -41,6 +43,19 @@ def suggest_commands(outcome: GateOutcome) -> str:
         return ""
     title = "Commands to measure again and to see where the faults come from" if profile_block else "Measure again"
     return f"<details><summary>{title}</summary>\n\n{measure_block}{profile_block}</details>\n\n"
+
+
+def may_offer_bisect(policies: Iterable[BisectPolicy], n_commits: int) -> bool:
+    """Return whether the comment of a failing gate may offer a bisect.
+
+    Parameters
+    ----------
+    policies
+        Policies of the subjects that the gate measured.
+    n_commits
+        The number of commits of the pull request; a single one needs no bisect.
+    """
+    return n_commits > 1 and all(map(offers_bisects, policies))
 
 
 def offer_bisect(outcome: GateOutcome, links: Links) -> str:

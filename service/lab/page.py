@@ -19,7 +19,7 @@ from service.lab.lab_address import LabAddress
 from service.lab.read_lab import DEFAULT_PAIRS, LabProblem
 from service.lab.rules import setting_names
 from service.lab.schemas import CellState, LabCell, SettingsLab
-from service.pipeline import check_bisect
+from service.pipeline import check_bisect_form
 from service.rules.access.scope import Scope
 from service.rules.jobs.job_settings import HUGE_PAGES, POLICIES, PRELOAD
 from service.store import jobs
@@ -110,7 +110,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
         except LabProblem as error:
             wrong_field, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
-        completions = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
+        completions = check_bisect_form.list_known_names(session, subject, _MAX_COMPLETIONS)
         ref_list = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
         open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
     return {

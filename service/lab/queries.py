@@ -11,14 +11,13 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
-from runner.contract.base import format_parameter
 from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
-from runner.contract.report import IMPORT_FORMAT, OUTSIDE_HISTORY
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import OUTSIDE_HISTORY, REUSED
+from runner.contract.report import IMPORT_FORMAT
+from runner.contract.setting_search import list_parameters
 from service.lab.rules.compare_cell import Readings
 from service.lab.rules.settings_grid import LabRun
-from service.rules.jobs.job_settings import PARAMETER
 from service.store import jobs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject
@@ -148,8 +147,7 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
             number=row.number,
             run_id=row.id,
             case_key=row.key,
-            settings=settings[row.environment_id]
-            | {f"{PARAMETER}{name}": format_parameter(value) for name, value in row.parameters.items()},
+            settings=settings[row.environment_id] | list_parameters(row.parameters),
             environment=row.hash,
             started_at=row.started_at,
             outcome=row.outcome,

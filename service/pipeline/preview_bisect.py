@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric
 from runner.contract.variation_causes import suggest_remedy
-from service.pipeline.check_bisect import CheckedBisect
+from service.pipeline.check_bisect_form import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
 from service.rules.bisect.count_variation import MAX_RUNS_PER_END, compute_half_range, has_varying_count

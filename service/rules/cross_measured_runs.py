@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from runner.contract import Reason
+from service.rules.first_run_on_host import choose_first_revision
 from service.rules.reruns import MAX_RERUNS
 from service.rules.settled_revisions import StoredRun
 from service.schemas.history import Cause, Drift
@@ -24,21 +25,15 @@ def choose_cross_measured(
 ) -> Sequence[tuple[str, Reason]]:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
 
-    If the host has never measured the case, they include the newest earlier revision that another host has measured,
-    because the host probably replaces the other one.
+    If the host has never measured the case, they include the revision with which it starts.
 
     Parameters
     ----------
     cross_measured_revisions, measured_elsewhere
         As in :class:`service.rules.run_plan.Orders`.
     """
-    revisions = set(cross_measured_revisions)
-    missing_positions = [positions[revision] for revision, reason in requested_runs if reason is Reason.MISSING]
-    if missing_positions and not runs:
-        earlier_revisions = [
-            revision for revision in measured_elsewhere if positions[revision] < min(missing_positions)
-        ]
-        revisions |= set(sorted(earlier_revisions, key=lambda revision: positions[revision])[-1:])
+    missing_revisions = [revision for revision, reason in requested_runs if reason is Reason.MISSING]
+    revisions = cross_measured_revisions | choose_first_revision(runs, missing_revisions, measured_elsewhere, positions)
     revisions -= settled_revisions | {revision for revision, _ in requested_runs}
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
-from runner.contract.report import REASONS_UNRELATED_TO_HOST
+from runner.contract.quarantine import REASONS_UNRELATED_TO_HOST
 from service.schemas.directory import HostEntry
 from service.store.engine import bulk
 from service.store.models import Environment, EnvironmentCount, Host, Run, StoredReport

@@ -12,9 +12,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from runner.contract import Outcome
 from runner.contract.job import State
+from service.installed_version import VERSION
 from service.store import service_figures as figures
 from service.store.service_figures import Figures
-from service.version import VERSION
 from service.web import concurrency_limits
 from service.web.app_resources import get_database
 

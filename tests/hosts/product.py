@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.version import get_version
+from runner.installed_version import get_version
 from tests.hosts.image import CACHE
 
 ROOT = Path(__file__).resolve().parents[2]

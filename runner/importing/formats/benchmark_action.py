@@ -7,9 +7,10 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 
 from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
+from runner.importing.direction import find_direction
 from runner.importing.imported_result import Result, make_case
 from runner.importing.source import MAX_MILLISECONDS, Part, Source, check_document, parse_json
-from runner.importing.units import find_direction, standardize_unit
+from runner.importing.units import standardize_unit
 
 FORMAT_NAME = "github-action-benchmark"
 DIRECTION_BY_CUSTOM_FORMAT: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from runner.contract.imported_metric import Better
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
+from runner.importing.direction import find_direction
 from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import parse_time
 from runner.importing.source import Source
-from runner.importing.units import find_direction
 
 FORMAT_NAME = "go"
 _RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")

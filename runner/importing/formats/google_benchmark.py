@@ -7,10 +7,11 @@ from typing import Any
 from pydantic import Field, FiniteFloat
 
 from runner.contract.report import Case
+from runner.importing.direction import find_direction
 from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import parse_time
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
-from runner.importing.units import NANOSECONDS, find_direction
+from runner.importing.units import NANOSECONDS
 
 FORMAT_NAME = "google-benchmark"
 _SETTINGS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
+from runner.importing.direction import find_direction
 from runner.importing.imported_result import Result, make_case
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
-from runner.importing.units import find_direction, standardize_unit
+from runner.importing.units import standardize_unit
 
 FORMAT_NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")

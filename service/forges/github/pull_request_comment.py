@@ -11,8 +11,8 @@ from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 
 from service.forges import comment_text
+from service.forges.comment_next_steps import may_offer_bisect
 from service.forges.forge import Publication
-from service.rules.jobs.bisect_policy import may_comment_offer_bisect
 
 _GONE_STATUSES = frozenset({404, 410})
 """Statuses of a comment that was deleted."""
@@ -21,7 +21,7 @@ _GONE_STATUSES = frozenset({404, 410})
 def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
     """Create or update the comment; return its id."""
     marker = comment_text.build_marker(publication.repository, publication.number)
-    links = replace(publication.links, bisect=may_comment_offer_bisect(publication.bisect_policies, pull.commits or 0))
+    links = replace(publication.links, bisect=may_offer_bisect(publication.bisect_policies, pull.commits or 0))
     body = comment_text.build_comment(publication.outcome, links, marker)
     comment = _find_comment(pull, publication, marker, app_id)
     try:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, FromClause, Table, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
-from runner.contract.report import OUTSIDE_HISTORY
+from runner.contract.quarantine import OUTSIDE_HISTORY
 from service.nightly.rules.matrix import RecentPoint, SeenCase, UnmeasuredRun
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject

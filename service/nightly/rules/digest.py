@@ -9,7 +9,7 @@ from uuid import UUID
 
 from runner.contract import Outcome
 from runner.contract.nightly import CaseState, CellDigest, NightlyCase, NightlyCell, NightlyDigest, NightlyDrift
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import REUSED
 
 _STATES = {
     Outcome.MEASURED: CaseState.MEASURED,

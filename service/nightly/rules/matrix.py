@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from runner.contract import Status
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import REUSED
 from service.rules.relative_change import compute_percent_change
 from service.schemas.history import Number
 

@@ -8,10 +8,10 @@ rules for noise.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from runner.contract.level import Number, halve_number, is_repeating
-from service.rules.bisect.question import Observation, Question, Refused
+from service.rules.bisect.question import Observation, Question
 
 MIN_VARYING_SHARE = 0.25
 """A count varies if the samples do not repeat in at least this share of the runs of a range; fewer are outliers."""
@@ -19,7 +19,6 @@ _MIN_VARYING_RUNS = 2
 """A count varies only if at least this many runs have samples that do not repeat: one run may have been disturbed."""
 MAX_RUNS_PER_END = 10
 """A search for a varying count gives up after this many runs of each end of the range; a run has several samples."""
-_LAST_RESORT = "Make the count repeatable, or search between commits that differ by more."
 
 
 def apply_noise_rules_if_varying(question: Question, observations: Iterable[Observation]) -> Question:
@@ -53,21 +52,3 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
         if run.value is not None:
             values[run.commit] += run.samples or (run.value,)
     return halve_number(max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0))
-
-
-def refuse_variation(question: Question, observations: Sequence[Observation], reason: str) -> Refused:
-    """Return the refusal of a search that proves nothing: how much the metric varies, why it fails, and what helps.
-
-    Parameters
-    ----------
-    reason
-        A clause, without a full stop.
-    """
-    half_range = compute_half_range(run for run in observations if run.commit in question.graph.index_of)
-    if not half_range:
-        return Refused(sentence=f"Not proven: {reason}.")
-    formatted_range = question.format_quantity(half_range)
-    return Refused(
-        sentence=f"Not proven: this metric varies by ±{formatted_range} between executions of one commit; {reason}. "
-        f"{question.remedy} {_LAST_RESORT}"
-    )

@@ -14,8 +14,8 @@ from uuid import UUID
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.commit_search import ProofState
 from runner.contract.level import Number
-from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
+from service.rules.bisect.refusals import refuse_variation
 from service.rules.relative_change import compute_symmetric_percent_change
 from service.text.numbers import format_quantity
 

@@ -24,14 +24,12 @@ from math import ceil, log2
 from operator import or_
 
 from runner.contract.level import Number, compute_median
+from service.rules.bisect import refusals
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_commits import choose_positions
-from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
-from service.text.numbers import format_number
+from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 
-MAX_STEPS = 16
-"""A metric that moves at more places than this does not move in steps."""
 MAX_SUSPECTS_OF_ALL_LINES = 8192
 """In a gap with more suspects, only commits on one line between its two ends are considered for measuring."""
 
@@ -47,7 +45,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         How many commits to return at most: as many as are built in parallel.
     """
     values, failed_commits = _read_levels(observations)
-    refusal = refuse_unfit_ends(question, failed_commits)
+    refusal = refusals.refuse_unfit_ends(question, failed_commits)
     if refusal is not None:
         return refusal
     graph = question.graph
@@ -60,60 +58,19 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
     else:
         good, bad = values[question.good], values[question.bad]
         if not state.do_differ(good, bad):
-            limit = (
-                f", and differences of less than {format_number(question.min_difference)} do not matter"
-                if question.min_difference
-                else ""
-            )
-            levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
-            return Refused(sentence=f"The two ends of the range do not differ: {levels}{limit}.")
+            return refusals.refuse_equal_ends(question, good, bad)
         if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
             if state.culprits:
                 return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
-            return Refused(sentence=_describe_small_changes(question, good, bad))
-        if len(state.gaps) + len(state.culprits) > MAX_STEPS:
-            return Refused(sentence=_describe_too_many_steps(question, values_in_range))
+            return refusals.refuse_small_changes(question, good, bad)
+        if len(state.gaps) + len(state.culprits) > refusals.MAX_STEPS:
+            return refusals.refuse_too_many_steps(question, values_in_range)
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
     # Required commits come first. Commits inside the gaps, the parts of the range whose ends differ, are only guesses
     # that use the remaining parallel builds. Until both ends are measured, the whole range is one gap.
     commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
     n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
     return Measure(commits=tuple(commits), runs_left=n_left)
-
-
-def refuse_unfit_ends(question: Question, failed_commits: Collection[str]) -> Refused | None:
-    """Return why the ends allow no search; None if they do."""
-    if question.graph.line is None:
-        return Refused(
-            sentence=f"The bad end, {question.bad[:10]}, does not descend from the good end, {question.good[:10]}."
-        )
-    for name, end in (("good", question.good), ("bad", question.bad)):
-        if end in failed_commits:
-            return Refused(
-                sentence=f"The {name} end, {end[:10]}, could not be built or measured, or lacks this metric."
-            )
-    return None
-
-
-def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -> str:
-    """Return why a search with too many changes proves nothing, and what to do instead."""
-    low, high = min(values.values()), max(values.values())
-    return (
-        f"Not proven: the metric moves at more than {MAX_STEPS} places in the range. The levels of the {len(values)} "
-        f"measured commits lie between {question.format_quantity(low, high)} and "
-        f"{question.format_quantity(high, low)}. State the smallest difference that matters (--min-difference), or "
-        "search a shorter range."
-    )
-
-
-def _describe_small_changes(question: Question, good: Number, bad: Number) -> str:
-    """Return why a search names no commit although the ends differ."""
-    return (
-        f"The two ends of the range differ (good {question.format_quantity(good, bad)}, bad "
-        f"{question.format_quantity(bad, good)}), but no commit was found that moves the metric by "
-        f"{format_number(question.min_difference)} or more, the smallest difference that matters: smaller changes may "
-        "add up to the difference."
-    )
 
 
 def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:

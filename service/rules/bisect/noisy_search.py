@@ -23,11 +23,10 @@ import numpy.typing as npt
 
 from runner.contract.level import Number, compute_median
 from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief, compute_beliefs
-from service.rules.bisect.count_variation import refuse_variation
-from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_commits import estimate_success_probabilities
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
+from service.rules.bisect.refusals import refuse_unfit_ends, refuse_variation
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2

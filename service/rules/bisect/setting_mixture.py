@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from runner.contract import Case, Environment
-from runner.contract.base import format_parameter
-from runner.contract.setting_search import SettingSearchRequest
+from runner.contract.setting_search import SettingSearchRequest, list_parameters
 
-PARAMETER_PREFIX = "parameter."
-"""Prefix of the settings that are parameters of the case."""
 _FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
 """For each setting whose value is determined by another setting: this other setting."""
 
@@ -34,6 +31,4 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
 
 def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
     """Return the settings of an environment together with the parameters of the case."""
-    return environment.settings | {
-        f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in case.parameters.items()
-    }
+    return environment.settings | list_parameters(case.parameters)

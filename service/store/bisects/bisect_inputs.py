@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.level import Number, compute_median
-from runner.contract.report import EXPERIMENT_REASON, SEARCH_PURPOSES
+from runner.contract.quarantine import EXPERIMENT_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
 from runner.contract.variation_causes import suggest_remedy
 from service.rules.bisect import setting_mixture

@@ -10,7 +10,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, build_suite, metric
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples, select_joined, select_points_by_run

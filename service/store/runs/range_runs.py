@@ -11,7 +11,7 @@ from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
-from runner.contract.report import SEARCH_PURPOSES
+from runner.contract.quarantine import SEARCH_PURPOSES
 from service.rules.imported_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject

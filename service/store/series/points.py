@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from runner.contract.level import compute_median
-from runner.contract.report import OUTSIDE_HISTORY
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import OUTSIDE_HISTORY, REUSED
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import point_order
 from service.rules.series.branches import Branches, arrange_branches

@@ -5,8 +5,8 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from sqlalchemy import text
 
+from service.installed_version import VERSION
 from service.schemas.history import Health
-from service.version import VERSION
 from service.web.app_resources import get_database
 
 bp = APIBlueprint("health", __name__)

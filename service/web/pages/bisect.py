@@ -17,9 +17,9 @@ from runner.contract import metric
 from runner.contract.commit_search import Culprit, Found, ProofState, Prove
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, compute_median
-from service.pipeline import bisect_progress, check_bisect, preview_bisect
+from service.pipeline import bisect_progress, preview_bisect
 from service.pipeline.bisect_progress import BisectProgress
-from service.pipeline.check_bisect import CheckedBisect
+from service.pipeline.check_bisect_form import CheckedBisect, check_form, list_known_names
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
@@ -119,7 +119,7 @@ def _build_list_context(
             "form": form,
             "objections": objections,
             "preview": None,
-            "known": check_bisect.list_known_names(session, form.get("subject", ""), _MAX_NAMES) if may_order else None,
+            "known": list_known_names(session, form.get("subject", ""), _MAX_NAMES) if may_order else None,
         }
 
 
@@ -274,7 +274,7 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
     except ValidationError as error:
         return None, forms.describe_errors_by_field(error)
     with get_database().reading() as session:
-        checked = check_bisect.check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
+        checked = check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
     return (None, checked.objections) if checked.objections else (checked, {})
 
 

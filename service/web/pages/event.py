@@ -13,7 +13,7 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from service.pipeline import check_bisect, decide_events, judging_schedule, next_bisect, triage_events
+from service.pipeline import check_bisect_form, decide_events, judging_schedule, next_bisect, triage_events
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
@@ -230,7 +230,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
         if event is None:
             abort(404, "There is no such event. It may belong to another Faultwatch service.")
         log = decisions.list_decisions(session, event_id)
-        commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS)
+        commits = check_bisect_form.list_known_commits(session, event.subject, _MAX_COMPLETIONS)
         bisects = bisect_results.list_event_bisects(session, event.subject, event_id)
         drift = _find_leading_drift(session, event)
         detail = series_store.read_series(session, drift.series_id) if drift and drift.series_id else None

@@ -8,7 +8,7 @@ from service.config import notifications as settings
 from service.config.settings_list import list_settings
 from service.errors import ServiceError
 from service.forges.registry import SETTINGS
-from service.version import VERSION
+from service.installed_version import VERSION
 from service.web.app_resources import get_config
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.page_formats import Page, Table, page

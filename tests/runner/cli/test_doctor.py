@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from runner.cli import doctor, env
+from runner.cli.doctor_table import show_checks
 from runner.contract import Environment
 from runner.doctor.checks import is_measurable
 from runner.doctor.result import Check, CheckStatus
-from runner.doctor.results_table import show_checks
 from runner.errors import FaultwatchError
 from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings

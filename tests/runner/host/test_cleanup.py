@@ -9,7 +9,7 @@ import pytest
 
 from runner.host.cleanup import remove_leftovers
 from runner.settings import Settings
-from runner.subject.build_cache import BuildPlaces
+from runner.subject.build_places import BuildPlaces
 from runner.system.processes import get_process_name, read_own_name
 
 DEAD = get_process_name(2**22 + 1)
@@ -54,7 +54,7 @@ def test_unfinished_builds_of_dead_processes_go(temporary: Path, tmp_path: Path)
     ours = BuildPlaces(settings.builds).acquire_place("ours")
     (ours / "tree").mkdir(parents=True)
     code = (
-        "import os, sys; from pathlib import Path; from runner.subject.build_cache import BuildPlaces\n"
+        "import os, sys; from pathlib import Path; from runner.subject.build_places import BuildPlaces\n"
         "place = BuildPlaces(Path(sys.argv[1])).acquire_place('theirs'); (place / 'tree').mkdir(parents=True)\n"
         "os.kill(os.getpid(), 9)"
     )

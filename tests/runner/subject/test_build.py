@@ -16,7 +16,7 @@ from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_cache import BuildPlaces, release_all_places
+from runner.subject.build_places import BuildPlaces, release_all_places
 from runner.subject.build_record import RECORD_FILE, read_record
 from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT

@@ -16,7 +16,7 @@ from runner.execution.sandbox import Sandbox
 from runner.subject import build_ahead
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_ahead import BuildAhead
-from runner.subject.build_cache import BuildPlaces
+from runner.subject.build_places import BuildPlaces
 from runner.subject.build_worker import decode_order, encode_order
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload

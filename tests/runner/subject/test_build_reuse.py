@@ -10,8 +10,8 @@ import pytest
 from runner.subject import build_ahead, build_reuse
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_ahead import BuildAhead
-from runner.subject.build_cache import BuildPlaces
 from runner.subject.build_inputs import Inputs
+from runner.subject.build_places import BuildPlaces
 from runner.subject.build_reuse import is_built_anyway
 from runner.subject.repository import open_repository
 from runner.workload import Workload

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.subject.build import Builder
-from runner.subject.build_cache import BuildPlaces
+from runner.subject.build_places import BuildPlaces
 from runner.subject.checkout_content import write_commit
 from runner.subject.repository import open_repository
 from runner.subject.version_repository import hash_visible_tags, write_git_directory

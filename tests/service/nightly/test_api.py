@@ -9,7 +9,7 @@ import pytest
 
 from runner.contract import Environment, Failure, Report, Stage
 from runner.contract.judging import Judging
-from runner.contract.report import Purpose
+from runner.contract.quarantine import Purpose
 from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api

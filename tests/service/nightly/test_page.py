@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract import Environment
-from runner.contract.report import Purpose
+from runner.contract.quarantine import Purpose
 from service.nightly import page as nightly_page
 from tests.service.web import history
 from tests.service.web.application import application

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select, update
 
 from runner.contract import Case, Report
 from runner.contract.mapped_files import ProgramFiles
-from runner.contract.report import Purpose
+from runner.contract.quarantine import Purpose
 from service.config.notifications import NotificationSettings
 from service.notify import delivery
 from service.pipeline import detect_suite_shifts, judging_schedule

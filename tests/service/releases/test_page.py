@@ -11,7 +11,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from runner.contract import RevisionList
-from runner.contract.report import Purpose, Ref
+from runner.contract.quarantine import Purpose
+from runner.contract.report import Ref
 from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api

@@ -28,9 +28,3 @@ def test_runs_that_may_divide_a_change_are_repeated_one_at_a_time_and_eight_time
     assert order[:3] == [2, 2, 3]
     assert (order.count(2), order.count(3)) == (8, 7), "not in another environment, where 7 was measured"
     assert ordered(replace(orders, in_doubt=True), stored(1, 2)) == [(2, "cross_measurement")], "not twice"
-
-
-def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_first() -> None:
-    elsewhere = Orders(measured_elsewhere=frozenset(commit(number) for number in (1, 2, 9)))
-    assert ordered(elsewhere, [], 4, 5) == [(2, "cross_measurement"), (4, "missing"), (5, "missing")]
-    assert ordered(elsewhere, stored(4), 5) == [(5, "missing")]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runner.contract import Status
-from runner.contract.reused_counts import REUSED
+from runner.contract.quarantine import REUSED
 from service.nightly.rules.matrix import (
     LastNightlyRun,
     NightlyGrid,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.bisect.count_variation import apply_noise_rules_if_varying, compute_half_range, refuse_variation
+from service.rules.bisect.count_variation import apply_noise_rules_if_varying, compute_half_range
 from service.rules.bisect.question import Observation, Question
 from tests.service.rules.bisect.histories import line
 
@@ -51,11 +51,3 @@ def test_no_execution_of_a_commit_is_further_off_than_the_range(runs: list[tuple
     for place, values in runs:
         by_commit.setdefault(place, []).extend(values)
     assert 2 * half == max(max(values) - min(values) for values in by_commit.values())
-
-
-def test_the_verdict_says_how_far_the_metric_varies_and_what_helps() -> None:
-    said = refuse_variation(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
-    assert said.startswith("Not proven: this metric varies by ±6")
-    assert "between executions of one commit; the ends may be the same. The usual causes are threads" in said
-    steady = refuse_variation(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
-    assert steady == "Not proven: the ends may be the same."

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from runner.contract.report import Purpose
+from runner.contract.quarantine import Purpose
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read

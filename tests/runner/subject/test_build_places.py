@@ -12,15 +12,15 @@ import pytest
 
 from runner.contract.code_trust import BuildStore
 from runner.contract.report import Build
-from runner.subject import build_cache
-from runner.subject.build_cache import BuildPlaces, make_empty_folder
+from runner.subject import build_places
+from runner.subject.build_places import BuildPlaces, make_empty_folder
 from runner.subject.build_record import BuildRecord, write_record
 
 MIB = 1 << 20
 HOLD = """
 import sys
 from pathlib import Path
-from runner.subject.build_cache import BuildPlaces
+from runner.subject.build_places import BuildPlaces
 print(BuildPlaces(Path(sys.argv[1])).acquire_place(sys.argv[2]), flush=True)
 sys.stdin.read()
 """
@@ -30,8 +30,8 @@ sys.stdin.read()
 def forget() -> Iterator[None]:
     """End the use of all builds, as the end of the process does."""
     yield
-    while build_cache._held_locks:
-        os.close(build_cache._held_locks.popitem()[1])
+    while build_places._held_locks:
+        os.close(build_places._held_locks.popitem()[1])
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def make(places: BuildPlaces, key: str, size: int = MIB, days_ago: float = 0) ->
     place.mkdir(exist_ok=True)
     write_record(place, BuildRecord(build=Build(), bytes=size))
     forgotten = place.with_name(f"{place.name}.lock")
-    os.close(build_cache._held_locks.pop(forgotten))
+    os.close(build_places._held_locks.pop(forgotten))
     used = time.time() - days_ago * 86_400
     os.utime(forgotten, (used, used))
     return place
@@ -149,7 +149,7 @@ def test_a_history_of_many_revisions_holds_few_places(tmp_path: Path) -> None:
     places = BuildPlaces(tmp_path)
     for number in range(30):
         places.acquire_place(f"{number:02}")
-    assert len(build_cache._held_locks) < 10
+    assert len(build_places._held_locks) < 10
 
 
 def test_builds_with_the_longer_names_of_before_go_too(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Stores builds: finds the place of each, keeps it while a session uses it, and evicts old builds beyond a limit.
+"""Keeps the place of each build: finds it, locks it while a session uses it, and evicts old builds beyond a limit.
 
 Each build has a *place*, a folder. The paths of all places have the same length, even on different hosts, because
 programs contain the path of the folder in which they were built. A process that uses a place holds a lock. If another

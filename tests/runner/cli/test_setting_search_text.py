@@ -1,6 +1,7 @@
 """What a search for settings says."""
 
-from runner.cli.setting_difference import Difference, describe_result
+from runner.campaigns.setting_difference import Difference
+from runner.cli.setting_search_text import describe_result
 from runner.contract.setting_search import FoundSettings, SettingChange, SettingSearch
 
 

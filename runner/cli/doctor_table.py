@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from runner.cli.console import make_console
 from runner.doctor.result import Check, CheckStatus
 
 _STYLES = {
@@ -19,7 +20,7 @@ def show_checks(checks: list[Check], measurable: bool, console: Console | None =
 
     The status is a word, so nothing is lost without colours.
     """
-    console = console or Console(highlight=False)
+    console = console or make_console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column("Status", no_wrap=True)
     table.add_column("Check", no_wrap=True)

@@ -1,4 +1,4 @@
-"""What does not hold on hosts, as rows and as a table for people."""
+"""What verify.yml finds wrong on hosts, as rows and as a table for people."""
 
 import base64
 import json

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-FILE = Path(__file__).parents[2] / "ansible" / "filter_plugins" / "findings.py"
+FILE = Path(__file__).parents[2] / "ansible" / "filter_plugins" / "verify_findings.py"
 
 
 @pytest.fixture(scope="module")
 def findings() -> ModuleType:
     """The filters, which Ansible loads by path."""
-    spec = importlib.util.spec_from_file_location("findings", FILE)
+    spec = importlib.util.spec_from_file_location("verify_findings", FILE)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
