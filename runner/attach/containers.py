@@ -40,7 +40,13 @@ def _ask_for_process(engine: str, name: str) -> int | None:
     command = [engine, "inspect", "--type", "container", "--format", "{{.State.Pid}}", "--", name]
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # an engine repeats the name in it, which may be in no encoding
+            stdin=subprocess.DEVNULL,
+            timeout=_TIMEOUT_SECONDS,
+            text=True,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
