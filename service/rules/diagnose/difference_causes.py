@@ -123,6 +123,9 @@ class _Side(Struct, frozen=True):
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
     """Return the causes of the difference from the earlier profile, largest first.
 
+    Faults of a function that only moved from one cause to another, for example because an address is used again,
+    explain no difference. So they neither make a cause larger nor a line leading.
+
     None if there is no earlier profile, or if one of the two does not contain its faults by kind.
 
     Parameters
@@ -135,15 +138,58 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     if before is None or not (_has_faults_by_kind(before) and _has_faults_by_kind(after)):
         return None
     sides = _sum_sides(before, after)
+    net_growth = _sum_net_growth(sides)
     seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
-    parts = [
-        _build_part(group, sides, after, seconds_per_fault)
+    parts = {
+        group: _build_part(group, sides, net_growth, after, seconds_per_fault)
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
-    ]
-    parts.sort(key=lambda part: (-abs(part.faults), -part.faults, part.cause, part.file))
+    }
+    moved = {group: _count_moved(_pair_lines(group, sides), net_growth, parts[group].faults) for group in parts}
+    ranked_groups = sorted(
+        parts,
+        key=lambda group: (
+            moved[group] - abs(parts[group].faults),
+            -abs(parts[group].faults),
+            -parts[group].faults,
+            group,
+        ),
+    )
     changed_place = _find_changed_place(sides, changed_lines, after.faults - before.faults)
-    return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts), changed_place=changed_place)
+    ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
+    return Difference(before=before.faults, after=after.faults, parts=ranked_parts, changed_place=changed_place)
+
+
+def _pair_lines(group: _Group, sides: list[_Side]) -> list[tuple[FunctionLine, WeightChange]]:
+    """Return the lines with faults of one cause, with their changes."""
+    return pair_function_lines(*(side.lines.get(group, {}) for side in sides))
+
+
+def _sum_net_growth(sides: list[_Side]) -> Counter[FunctionKey]:
+    """Return by how many faults each function's faults of all causes together grew; negative if they shrank."""
+    net_growth: Counter[FunctionKey] = Counter()
+    for side, sign in zip(sides, (-1, 1), strict=True):
+        for lines in side.lines.values():
+            for function_key, faults_of_line in lines.items():
+                net_growth[function_key] += sign * sum(faults_of_line.values())
+    return net_growth
+
+
+def _limit_to_net(growth: int, net_growth: int) -> int:
+    """Return the part of the growth of a line, or of its decline, that the net growth of its function contains."""
+    return max(0, min(growth, net_growth)) if growth > 0 else min(0, max(growth, net_growth))
+
+
+def _count_moved(
+    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
+) -> int:
+    """Return how many of the faults by which a cause grew, or shrank, only moved between causes."""
+    moved = sum(
+        abs(change.growth - _limit_to_net(change.growth, net_growth[place.function_key]))
+        for place, change in changes
+        if change.growth * growth > 0
+    )
+    return min(moved, abs(growth))
 
 
 def _has_faults_by_kind(facts: Facts) -> bool:
@@ -156,7 +202,7 @@ def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth:
     """Return the changed line whose faults of all causes grew most; None if its share is too small to be named."""
     growth_of_place: Counter[FunctionLine] = Counter()
     for group in sides[0].lines.keys() | sides[1].lines.keys():
-        for place, change in pair_function_lines(*(side.lines.get(group, {}) for side in sides)):
+        for place, change in _pair_lines(group, sides):
             ranges = changed_lines.get(place.function_key.file, ())
             if any(first_line <= place.line_after <= last_line for first_line, last_line in ranges):
                 growth_of_place[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
@@ -420,12 +466,13 @@ def _identify_library_function(frame: Frame) -> _LibraryFunction:
     return frame.function, frame.module.rpartition("/")[2]
 
 
-def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fault: float | None) -> DifferencePart:
+def _build_part(
+    group: _Group, sides: list[_Side], net_growth: Counter[FunctionKey], facts: Facts, seconds_per_fault: float | None
+) -> DifferencePart:
     """Return one cause of the difference in words, with its CPU time and the line that changed most."""
     cause, file = group
     before, after = (side.sums[group] for side in sides)
-    line_sums = [side.lines.get(group, {}) for side in sides]
-    place, change = _find_leading_line(line_sums, grows=after > before) or (None, None)
+    place, change = _find_leading_line(_pair_lines(group, sides), net_growth, after - before) or (None, None)
     if cause is FaultCause.IMAGE:
         if place and _DYNAMIC_LINKER.match(place.function_key.module):
             # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
@@ -447,14 +494,19 @@ def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fau
     )
 
 
-def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[FunctionLine, WeightChange] | None:
-    """Return the line of the program whose faults of a cause changed most in the direction of the cause's change."""
-    changes = [
-        (place, change)
-        for place, change in pair_function_lines(*sides)
-        if change.growth and (change.growth > 0) == grows
-    ]
-    return max(changes, key=lambda row: (abs(row[1].growth), row[0]), default=None)
+def _find_leading_line(
+    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
+) -> tuple[FunctionLine, WeightChange] | None:
+    """Return the line of the program whose faults of a cause changed most in the direction of the cause's change.
+
+    Faults that moved to the cause from another one count only if no line has others.
+    """
+
+    def rank(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:
+        place, change = row
+        return abs(_limit_to_net(change.growth, net_growth[place.function_key])), abs(change.growth), place
+
+    return max((row for row in changes if row[1].growth * growth > 0), key=rank, default=None)
 
 
 def _format_place(place: FunctionLine) -> str:
