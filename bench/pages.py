@@ -135,6 +135,7 @@ def _serving(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterat
         if not filled:
             _fill(service, sizes, subjects)
         settle(service.database)
+        service.rest()
         yield service
     finally:
         service.stop()

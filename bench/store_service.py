@@ -19,6 +19,10 @@ import psycopg
 from bench.report import progress
 
 PATIENCE = 120
+REST_SECONDS = 120
+"""How long at most a service is left alone after it was filled."""
+IDLE_SHARE = 0.05
+"""Of a processor: what a service that has nothing to do uses."""
 
 
 class Service:
@@ -70,6 +74,14 @@ class Service:
     def cpu_seconds(self) -> float:
         """Return the processor time of all its processes so far."""
         return cpu_seconds(self.process.pid)
+
+    def rest(self) -> None:
+        """Wait until it has hardly any work left, such as statistics of the tables, but not for ever."""
+        for _ in range(REST_SECONDS):
+            before = self.cpu_seconds()
+            time.sleep(1)
+            if self.cpu_seconds() - before < IDLE_SHARE:
+                return
 
 
 def cpu_seconds(process: int) -> float:
