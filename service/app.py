@@ -25,7 +25,7 @@ from service.web import (
     settings_changes,
     webhooks,
 )
-from service.web.access import authorization, body_limits, provider_sign_in, token_sign_in
+from service.web.access import authorization, body_limits, provider_sign_in_page, token_sign_in_page
 from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
@@ -76,8 +76,8 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     actions_sign_in.register_trusted_jobs(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(prometheus_metrics.bp)
-    app.register_blueprint(token_sign_in.bp)
-    provider_sign_in.register(app, config.provider)
+    app.register_blueprint(token_sign_in_page.bp)
+    provider_sign_in_page.register(app, config.provider)
     # The last step of every response.
     security_headers.register(app)
     escape_for_pages.register(app)

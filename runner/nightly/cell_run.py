@@ -1,4 +1,4 @@
-"""Measures the cells of a nightly run on this host; the service plans the runs (``service/rules/run_plan.py``)."""
+"""Measures the cells of a nightly run on this host; the service plans the runs (``service/rules/plan/run_plan.py``)."""
 
 from collections.abc import Callable
 

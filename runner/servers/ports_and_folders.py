@@ -12,7 +12,7 @@ from runner.execution.sandbox import Sandbox
 from runner.servers.listening import is_port_open
 from runner.system.scratch import make_short_scratch_folder
 from runner.system.tree_walk import remove_tree
-from runner.workload.bound_case import ServerResources
+from runner.workload.bound_server import ServerResources
 
 DATA_FOLDER = "faultwatch-data"
 """The folder for a server's data. It is in the tree in which the server runs, and therefore on a disk, and subject to

@@ -46,7 +46,7 @@ from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.work_reports.worst_reading import find_worst_reading
 from runner.workload import Workload
-from runner.workload.bound_case import BoundServer, ServerResources, bind_server
+from runner.workload.bound_server import BoundServer, ServerResources, bind_server
 from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
 
 MAX_STEADY_WINDOWS = 20

@@ -3,7 +3,6 @@
 import os
 import resource
 import shlex
-import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -27,12 +26,13 @@ from runner.execution.temporary_failure import is_disk_full, is_temporary
 from runner.process_state.umask import use_standard_umask
 from runner.subject.build_errors import find_first_error
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
+from runner.subject.build_needs import find_missing_programs
 from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.missing_packages import find_missing_dependency, name_missing_tool
+from runner.subject.missing_packages import find_missing_dependency
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_network_hint, list_masked_cache_folders
@@ -412,36 +412,6 @@ class Builder(Struct, frozen=True):
 def _may_share_builds(workload: Workload) -> bool:
     """Return whether the workload allows two commits to share a build."""
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
-
-
-def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None) -> str:
-    """Return which of the programs that a build needs are missing, as a sentence; empty if none is missing.
-
-    Parameters
-    ----------
-    hidden_from
-        The sandbox in which the programs are needed. The sentence then reveals nothing about the rest of this host.
-    """
-    path = get_build_path(workload)
-    if hidden_from:
-        visible_path = hidden_from.select_visible_path(path)
-        # A path counts as missing: shutil.which() would look for it on the host, and so reveal which files exist.
-        missing_programs = [
-            name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)
-        ]
-        return f"the sandbox has no {', '.join(missing_programs)}, which the build needs" if missing_programs else ""
-    missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
-    if not missing_programs:
-        return ""
-    # Do not advise installing a program that the host has elsewhere.
-    for name in missing_programs:
-        path_hint = suggest_path(name, path)
-        if path_hint:
-            return path_hint
-    message = f"this host does not have {', '.join(missing_programs)}, which the build needs"
-    parts = [name_missing_tool(name) for name in missing_programs]
-    remedies = dict.fromkeys(part.remedy for part in parts if part.packages)
-    return f"{message}: {'; '.join(remedies)}" if remedies else message
 
 
 def run_build_command(

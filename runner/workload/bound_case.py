@@ -6,14 +6,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.contract.base import Parameter
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.allocators import get_allocator_variables
+from runner.workload.bound_server import ServerResources, bind_server
 from runner.workload.definition import PAGE_CACHE_STATES, Workload
 from runner.workload.placeholders import fill_placeholders
-from runner.workload.workload_folder import provide_own_folder
+from runner.workload.workload_folder import get_folder_value, provide_own_folder
 
 MAX_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -68,7 +68,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     """
     run = workload.run
     folder = provide_own_folder(workload)
-    values = case.parameters | _get_folder_value(folder)
+    values = case.parameters | get_folder_value(folder)
 
     def fill(text: str) -> str:
         return fill_placeholders(text, values, location=str(workload.path))
@@ -95,61 +95,6 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
         own_folder=folder,
         is_server=server is not None,
     )
-
-
-class ServerResources(Struct, frozen=True):
-    """What the runner provides for a server and its load. By default, the placeholders themselves, for human readers.
-
-    Attributes
-    ----------
-    port
-        A free port.
-    socket
-        The path of a socket.
-    data
-        The path of a folder that is new at each start.
-    """
-
-    port: str = "{port}"
-    socket: str = "{socket}"
-    data: str = "{data}"
-
-
-class BoundServer(Struct, frozen=True):
-    """The commands of ``[server]`` and ``[load]`` for one start; a command that the workload lacks is empty."""
-
-    command: tuple[str, ...]
-    ready_command: tuple[str, ...]
-    stop_command: tuple[str, ...]
-    fill: tuple[str, ...]
-    load: tuple[str, ...]
-
-
-def bind_server(workload: Workload, case: Case, resources: ServerResources) -> BoundServer:
-    """Fill the commands of a workload with a ``[server]`` for one start.
-
-    Raises
-    ------
-    FaultwatchError
-        A placeholder has no value.
-    """
-    server, load = workload.server, workload.load
-    assert server is not None
-    assert load is not None
-    server_values: dict[str, Parameter] = {"port": resources.port, "socket": resources.socket, "data": resources.data}
-    values = case.parameters | server_values | _get_folder_value(provide_own_folder(workload))
-
-    def fill(command: tuple[str, ...] | None) -> tuple[str, ...]:
-        return tuple(fill_placeholders(text, values, location=str(workload.path)) for text in command or ())
-
-    return BoundServer(
-        fill(server.command), fill(server.ready_command), fill(server.stop_command), fill(load.fill), fill(load.command)
-    )
-
-
-def _get_folder_value(folder: Path | None) -> dict[str, Parameter]:
-    """Return the value of ``{workload}``, which is the copy of the workload's folder; empty if it is not used."""
-    return {"workload": str(folder)} if folder else {}
 
 
 def get_process_count(workload: Workload, case: Case) -> int:

@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from runner.contract.base import Parameter
 from runner.errors import FaultwatchError
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.settings import MAX_BUILDS_DAYS, load_settings
@@ -83,6 +84,11 @@ def provide_own_folder(workload: Workload) -> Path | None:
             remove_tree(temporary_copy)
     os.utime(copy)  # Record the last use.
     return copy
+
+
+def get_folder_value(folder: Path | None) -> dict[str, Parameter]:
+    """Return the value of ``{workload}``, which is the copy of the workload's folder; empty if it is not used."""
+    return {"workload": str(folder)} if folder else {}
 
 
 def _replace_placeholders(text: str, workload: Workload) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 
 from flask import Flask
 
 from service.background.scheduler import BackgroundScheduler, Task
-from service.config import notifications
 from service.config.settings import Config
 from service.forges import extension as forges
 from service.jobs import extension as jobs
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.drift_profiling import DriftProfiler
-from service.notify import delivery
+from service.notify import notification_round
 from service.pipeline import accept_merged, detect_suite_shifts, judging_schedule
 from service.store.engine import statistics
 from service.store.engine.database import Database
@@ -84,5 +82,4 @@ def _settle_events(database: Database, config: Config) -> None:
     judging_schedule.judge_or_defer_series(database)
     detect_suite_shifts.detect_shifts(database)
     accept_merged.expect_accepted_drifts(database, datetime.now(UTC))
-    channels = notifications.load_notification_settings(config.home, config.notifications.file)
-    delivery.run_round(database, channels, os.environ, datetime.now(UTC))
+    notification_round.send_due_notifications(database, config)

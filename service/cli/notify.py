@@ -16,12 +16,12 @@ def notify() -> None:
     """Send the notifications that are due (see the guide “Notifications”). A running service does so by itself."""
     from service.config import notifications as settings  # noqa: PLC0415
     from service.config.settings import Config  # noqa: PLC0415
-    from service.notify import delivery  # noqa: PLC0415
+    from service.notify import notification_round  # noqa: PLC0415
 
     config = Config.from_environment()
     channels = settings.load_notification_settings(config.home, config.notifications.file)
     with open_database(may_be_new=True) as database:
-        result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))
+        result = notification_round.run_round(database, channels, os.environ, datetime.now(UTC))
     messages = f"{result.n_sent} message{'s' if result.n_sent != 1 else ''}"
     click.echo(f"{messages} sent; {len(result.failures)} of {len(channels.channel)} channels failed")
     for reason in result.failures:

@@ -1,103 +1,20 @@
-"""Delivers notifications: each round sends the messages that are due through every channel."""
+"""Delivers a notification: builds the message about its events, and sends it through a channel."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.config.notifications import (
-    ChannelSettings,
-    ChatChannel,
-    EmailChannel,
-    NotificationSettings,
-    WebhookChannel,
-)
+from service.config.notifications import ChatChannel, EmailChannel, WebhookChannel
 from service.notify import mail, webhook
 from service.notify.mail import NotSentError
 from service.notify.message import MAX_EVENTS, Message, write_message
 from service.pipeline import next_bisect
-from service.rules import delivery_schedule
-from service.rules.events.silence import matches_pattern
-from service.schemas.history import Direction
-from service.schemas.triage import EventSummary
 from service.store.engine.database import Database
-from service.store.events import deliveries, events, unsent_events
-
-log = logging.getLogger(__name__)
+from service.store.events import deliveries, events
 
 
-@dataclass(slots=True)
-class RoundResult:
-    """The result of a round."""
-
-    n_sent: int = 0
-    failures: list[str] = field(default_factory=list)
-    """Why messages were not sent: one line for each channel that failed."""
-
-
-def run_round(
-    database: Database, settings: NotificationSettings, environment: Mapping[str, str], now: datetime
-) -> RoundResult:
-    """Send the messages that are due through every channel.
-
-    Each message is stored as a delivery before it is sent, and marked as sent afterwards. If sending fails or is
-    interrupted, the message is sent again later with the same key. Two processes never send the same message at the
-    same time.
-    """
-    result = RoundResult()
-    for channel in settings.channel:
-        problem: str | None = None
-        for key in _claim_messages(database, channel, now):
-            # After a failure, do not call the receiver again in this round: its other messages would fail as well.
-            if problem is None:
-                message = _build_message(database, key, settings.url, now)
-                problem = _send_message(message, channel, environment, now)
-            with database.writing() as session:
-                deliveries.record_attempt(session, key, problem, now)
-            if problem is None:
-                result.n_sent += 1
-        if problem is not None:
-            log.warning("not sent: %s: %s", channel.name, problem)
-            result.failures.append(f"{channel.name}: {problem}")
-    return result
-
-
-def _claim_messages(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
-    """Claim the messages that are due: those that failed before, and new ones; return their keys."""
-    with database.writing() as session:
-        row = unsent_events.get_or_create_channel(session, channel.name, now)
-        since = row.since
-        # The time of the first digest depends on when the channel was set up.
-        if not delivery_schedule.may_send(channel, now, row.digest_at or since):
-            return []
-        if channel.digest is not None:
-            row.digest_at = delivery_schedule.find_digest_due(channel, now)
-        retries = deliveries.claim_due_messages(session, channel.name, now)
-        occasions = unsent_events.list_unsent_events(session, channel.name, since)
-        event_by_id = {
-            event.id: event for event in events.list_summaries(session, [occasion.event_id for occasion in occasions])
-        }
-        new_occasions = [
-            occasion
-            for occasion in occasions
-            if occasion.event_id in event_by_id and _wants_event(channel, event_by_id[occasion.event_id])
-        ]
-        batches = delivery_schedule.group_into_messages(channel, new_occasions)
-        return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
-
-
-def _wants_event(channel: ChannelSettings, event: EventSummary) -> bool:
-    """Return whether a channel wants to be notified of an event."""
-    return (
-        not event.silenced
-        and matches_pattern(channel.subject, event.subject)
-        and (channel.only == "all" or (event.direction is Direction.REGRESSION and not event.within_budget))
-    )
-
-
-def _build_message(database: Database, key: str, base_url: str, now: datetime) -> Message:
+def build_message(database: Database, key: str, base_url: str, now: datetime) -> Message:
     """Return the message about the events that share a key."""
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
@@ -105,7 +22,7 @@ def _build_message(database: Database, key: str, base_url: str, now: datetime) -
     return write_message(key, summaries, base_url, steps)
 
 
-def _send_message(
+def send_message(
     message: Message,
     channel: EmailChannel | ChatChannel | WebhookChannel,
     environment: Mapping[str, str],

@@ -22,7 +22,7 @@ from runner.reporting.client import Service
 from runner.reporting.embedded_service import connect_to_service
 from runner.reporting.spool import Spool
 from runner.settings import load_settings
-from service.rules.reruns import MAX_RERUNS
+from service.rules.plan.reruns import MAX_RERUNS
 from service.store.engine.database import Database
 from service.store.events import deliveries, unsent_events
 

@@ -14,7 +14,7 @@ from github.GithubObject import NotSet
 from github.Repository import Repository
 
 from service.forges.forge import Publication
-from service.forges.github import check_run_text
+from service.forges.github import check_run
 from service.forges.github.pull_request_comment import publish_comment
 
 
@@ -33,13 +33,13 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:
     """Create the check run, or complete that of an interrupted attempt."""
-    check = check_run_text.render_check_run(publication.outcome, publication.links)
+    check = check_run.render_check_run(publication.outcome, publication.links)
     batches = check.split_annotations()
     try:
         run = _find_check_run(repository, publication) if publication.attempted else None
         if run is None:
             run = repository.create_check_run(
-                check_run_text.NAME,
+                check_run.NAME,
                 publication.outcome.head,
                 details_url=publication.links.compare or publication.links.log or NotSet,
                 external_id=publication.key,
@@ -49,7 +49,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
             )
         # The first batch was sent with the check run. GitHub's count shows how many more an earlier attempt sent.
         n_annotations = run.output.annotations_count or 0
-        n_sent_batches = max(1, ceil(n_annotations / check_run_text.ANNOTATIONS_PER_REQUEST))
+        n_sent_batches = max(1, ceil(n_annotations / check_run.ANNOTATIONS_PER_REQUEST))
         for batch in batches[n_sent_batches:]:
             run.edit(output=_build_output(check, batch))
         if run.status != "completed":
@@ -62,9 +62,9 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
 
 def _find_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
     """Return the check run that an earlier attempt has created; None if there is none."""
-    runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run_text.NAME, filter="all")
+    runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run.NAME, filter="all")
     return next((run for run in runs if run.external_id == publication.key), None)
 
 
-def _build_output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+def _build_output(check: check_run.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     return {"title": check.title, "summary": check.summary, "annotations": list(batch)}

@@ -14,65 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from service.rules.bisect.host_drift_waves import GroupSums, subtract_waves
+from service.rules.bisect.summed_measurements import Bools, Data, Floats
 
 STEP_PRIOR_SIGMA = 2.0
 """Standard deviation of the prior for a step, in units of the noise."""
 MIN_PROBABILITY = 1e-9
 """Hypotheses less probable than this do not influence where to measure."""
-
-MIN_WAVE_SHARE = 1e-9
-"""If the groups and the earlier waves explain all but this share of a wave's sum of squares, the wave is ignored."""
 _MIN_SQUARE_SUM = 1e-9
 """If the sum of squares of a regressor within the groups is at most this, it is constant apart from rounding errors."""
 _SMALLEST_DIVISOR = 1e-300
 """Replaces a variance of zero, so that divisions by it and logarithms of it are defined."""
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """The measurements, relative to their common mean: for each test, their number, sum and sum of squares."""
-
-    counts: Floats
-    sums: Floats
-    square_sums: Floats
-    test_of: npt.NDArray[np.intp]
-    """The test of each measurement, in order."""
-    values: Floats
-
-    @classmethod
-    def from_pairs(cls, n_tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
-        """Return the data of (test, value) pairs, with the values taken relative to their mean.
-
-        A test is the number of what was measured: a commit, or a mixture of settings.
-        """
-        test_of = np.array([test for test, _ in measurements], dtype=np.intp)
-        values = np.array([value for _, value in measurements], dtype=np.float64)
-        if len(values):
-            values = values - values.mean()
-        return cls(
-            counts=np.bincount(test_of, minlength=n_tests).astype(np.float64),
-            sums=np.bincount(test_of, weights=values, minlength=n_tests).astype(np.float64),
-            square_sums=np.bincount(test_of, weights=values**2, minlength=n_tests).astype(np.float64),
-            test_of=test_of,
-            values=values,
-        )
-
-    def sum_waves_by_test(self, n_waves: int) -> tuple[Floats, Floats]:
-        """Return the sum of each slow wave over the measurements of each test, and its product with all values.
-
-        The shapes of the arrays are (waves, tests) and (waves,). The waves are the first basis functions of a cosine
-        transform along the order of the measurements: they are orthogonal, and the sum of squares of each is half the
-        number of measurements.
-        """
-        n_measurements = len(self.values)
-        time = (np.arange(n_measurements) + 0.5) * np.pi / max(1, n_measurements)
-        wave_values = np.cos(np.outer(np.arange(1, n_waves + 1), time))
-        by_test = np.stack(
-            [np.bincount(self.test_of, wave, len(self.counts)).astype(np.float64) for wave in wave_values]
-        )
-        return by_test, np.asarray(wave_values @ self.values, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +100,6 @@ class Belief:
         relative_variance = 1 + sums[:, 2] + variance_before @ probabilities
         measurement_variance = self.noise_variance * relative_variance + _SMALLEST_DIVISOR
         return int(np.argmax(success_probability * np.log1p(level_variance / measurement_variance)))
-
-
-@dataclass(frozen=True, slots=True)
-class _GroupSums:
-    """Sums of squares and products, within the groups, of the regressor of each hypothesis and of the values."""
-
-    xx: Floats
-    xy: Floats
-    yy: float
-    degrees_of_freedom: float
 
 
 def compute_belief(
@@ -237,7 +179,7 @@ def compute_beliefs(
     after_n = (membership * n[:, None]).T @ after
     after_total = (membership * total[:, None]).T @ after
     share = after_n / group_n[:, None]
-    sums = _GroupSums(
+    sums = GroupSums(
         xx=(after_n * (1 - share)).sum(axis=0),
         xy=(after_total - share * group_total[:, None]).sum(axis=0),
         yy=float(data.square_sums[measured_tests].sum() - (group_total**2 / group_n).sum()),
@@ -245,7 +187,7 @@ def compute_beliefs(
     )
     # The same sums after the waves are regressed out; from here on, the first axis of the arrays is the number of
     # waves.
-    xx, xy, yy, degrees_of_freedom = _subtract_waves(sums, data, membership, after, wave_counts)
+    xx, xy, yy, degrees_of_freedom = subtract_waves(sums, data, membership, after, wave_counts)
 
     # Log Bayes factor of each hypothesis, and the posterior mean of its step, with a normal prior for the step.
     k = STEP_PRIOR_SIGMA**2 * xx
@@ -325,47 +267,3 @@ def _compute_posterior(log_factor: Floats, no_step_prior: float) -> tuple[Floats
     evidence = (largest_weight + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
     weights /= weights.sum(axis=1, keepdims=True)
     return weights[:, 0], weights[:, 1:], evidence
-
-
-def _subtract_waves(
-    sums: _GroupSums, data: Data, membership: Floats, after: Floats, wave_counts: Sequence[int]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return Sxx, Sxy, Syy and the degrees of freedom after a drift of the host, a sum of slow waves, is regressed out.
-
-    Sxx and Sxy have the shape (numbers of waves, hypotheses); Syy and the degrees of freedom have the shape (numbers of
-    waves, 1).
-    """
-    max_waves = max(wave_counts)
-    if not max_waves:
-        rows = np.ones((len(wave_counts), 1))
-        return rows * sums.xx, rows * sums.xy, rows * sums.yy, rows * sums.degrees_of_freedom
-
-    # Products, within the groups, of the waves with each other, with the regressors and with the values.
-    measured_tests = np.flatnonzero(data.counts)
-    by_test, with_values = data.sum_waves_by_test(max_waves)
-    by_test = by_test[:, measured_tests]
-    by_group = by_test @ membership / np.maximum(membership.T @ data.counts[measured_tests], 1)
-    n_measurements = len(data.values)
-    with_each_other = np.eye(max_waves) * n_measurements / 2 - by_group @ (by_test @ membership).T
-    with_regressors = by_test @ after - by_group @ (membership * data.counts[measured_tests][:, None]).T @ after
-    with_values = with_values - by_group @ (membership.T @ data.sums[measured_tests])
-
-    # The same products after each wave is made orthonormal to the earlier ones. If the groups and the earlier waves
-    # explain a wave, only rounding errors are left of it; the small constant keeps its products near 0.
-    triangle = np.linalg.cholesky(with_each_other + np.eye(max_waves) * n_measurements * MIN_WAVE_SHARE)
-    products = np.linalg.solve(triangle, np.column_stack((with_regressors, with_values)))
-    regressor_products, value_products = products[:, :-1], products[:, -1:]
-    # A wave that is explained takes no degree of freedom; the small constant is only a tenth of this limit.
-    is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * n_measurements * MIN_WAVE_SHARE
-
-    # For each number of waves, the sums that they explain.
-    wave_sums = (regressor_products**2, value_products * regressor_products, value_products**2, is_free)
-    explained_xx, explained_xy, explained_yy, n_free_waves = (
-        np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in wave_sums
-    )
-    return (
-        (sums.xx - explained_xx).clip(0, None),
-        sums.xy - explained_xy,
-        (sums.yy - explained_yy).clip(0, None),
-        np.maximum(1.0, sums.degrees_of_freedom - n_free_waves),
-    )

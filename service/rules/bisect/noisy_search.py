@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, exp, log, log2, sqrt
+from math import ceil, log, log2, sqrt
 from statistics import fmean, stdev
 from typing import Self
 
@@ -22,11 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from runner.contract.level import Number, compute_median
-from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief, compute_beliefs
+from service.rules.bisect.belief import Belief, compute_belief, compute_beliefs
 from service.rules.bisect.graph import Graph
+from service.rules.bisect.host_drift_waves import list_wave_counts, weigh_wave_counts
 from service.rules.bisect.next_commits import estimate_success_probabilities
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 from service.rules.bisect.refusals import refuse_unfit_ends, refuse_variation
+from service.rules.bisect.summed_measurements import Bools, Data, Floats
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
@@ -57,10 +59,6 @@ SURE_NO_FURTHER_PROBABILITY = 0.9997
 """At this probability of no further step, the search ends without confirming runs: chance can hardly hide a step."""
 DRIFT_RUNS_FACTOR = 3
 """If a drift of the host may explain the difference of the ends, each end gets this many times as many runs."""
-DRIFT_PRIOR_ODDS = 0.05
-"""Prior odds of each number of waves against no drift of the host."""
-RUNS_PER_WAVE = 8
-"""A drift of the host is removed with one wave for this many runs: what changes faster is noise."""
 CONFIRMATION_BITS = 3
 """Bits added to the remaining information in estimates, because a search ends only when a commit is almost certain."""
 TYPICAL_BITS_PER_RUN = 0.16
@@ -118,11 +116,6 @@ class _Measurements:
         """The tests that did not fail."""
         return [test for test in range(len(self.names)) if test not in self.failed_tests]
 
-    @property
-    def max_waves(self) -> int:
-        """The largest number of waves with which a drift of the host is described."""
-        return len(self.data.values) // RUNS_PER_WAVE
-
     def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group number of each test.
 
@@ -153,8 +146,7 @@ class _Measurements:
         There is one belief without a drift of the host, and one for each number of waves; each is weighted by its
         evidence.
         """
-        # Powers of two are enough: the numbers between them hardly describe a drift better.
-        wave_counts = [0, *(2**power for power in range(self.max_waves.bit_length())), self.max_waves]
+        wave_counts = list_wave_counts(len(self.data.values))
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         groups = self.group_tests(culprits)
         belief_list = compute_beliefs(
@@ -166,12 +158,7 @@ class _Measurements:
             wave_counts=wave_counts,
         )
         beliefs = dict(zip(wave_counts, belief_list, strict=True))
-        evidence = {
-            n_waves: belief.log_evidence + (log(DRIFT_PRIOR_ODDS) if n_waves else 0)
-            for n_waves, belief in beliefs.items()
-        }
-        best_count = max(evidence, key=evidence.__getitem__)
-        weights = {n_waves: exp(log_evidence - evidence[best_count]) for n_waves, log_evidence in evidence.items()}
+        best_count, weights = weigh_wave_counts({n_waves: belief.log_evidence for n_waves, belief in beliefs.items()})
         mean = sum(weights[n_waves] * belief.probabilities for n_waves, belief in beliefs.items()) / sum(
             weights.values()
         )

@@ -28,8 +28,9 @@ from pydantic import AliasChoices, Field
 from runner.contract.base import Strict
 from runner.contract.level import Number, compute_median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
-from service.rules.bisect.belief import Bools, Data, compute_belief
+from service.rules.bisect.belief import compute_belief
 from service.rules.bisect.question import Refused
+from service.rules.bisect.summed_measurements import Bools, Data
 from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3

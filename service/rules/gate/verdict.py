@@ -322,9 +322,14 @@ class GateOutcome:
         return tuple(change for change in self.report.changes if needs_acceptance(change))
 
     @property
+    def is_neutral_without_measurements(self) -> bool:
+        """Whether nothing could be measured, and ``unmeasured = "pass"`` makes this neutral instead of a failure."""
+        return self.state is GateState.NOTHING and self.report.may_be_unmeasured
+
+    @property
     def verdict(self) -> GateVerdict:
         """The state as the verdict that a job outputs."""
-        if self.state is GateState.NOTHING and self.report.may_be_unmeasured:
+        if self.is_neutral_without_measurements:
             return GateVerdict.UNDECIDED
         verdict = _VERDICTS[self.state]
         is_failing = verdict in {GateVerdict.FAILED, GateVerdict.REGRESSED}

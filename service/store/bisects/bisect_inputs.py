@@ -17,7 +17,7 @@ from service.rules.bisect import setting_mixture
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Observation, Question
 from service.rules.bisect.setting_search import Mixture
-from service.rules.settled_revisions import MAX_ATTEMPTS
+from service.rules.plan.settled_revisions import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined

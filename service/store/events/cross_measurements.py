@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from runner.contract.level import compute_median
-from service.rules.series.cross_measurement import CrossLevels, split_change
+from service.rules.series.split_change import CrossLevels, split_change
 from service.schemas import triage
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import Number

@@ -9,9 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.cross_measured_runs import list_dividing_runs
-from service.rules.reruns import describe_drift_end, find_series_in_doubt
-from service.rules.run_plan import Orders
+from service.rules.plan.cross_measured_runs import list_dividing_runs
+from service.rules.plan.reruns import describe_drift_end, find_series_in_doubt
+from service.rules.plan.run_plan import Orders
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.schemas.history import Cause, Drift
 from service.store import shared_rows

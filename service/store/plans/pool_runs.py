@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from runner.contract import PlanRequest
 from runner.contract.report import POOL_SETTING
+from service.rules.plan.settled_revisions import StoredRun
 from service.rules.series.pools import find_stand_ins
-from service.rules.settled_revisions import StoredRun
 from service.store import shared_rows
 from service.store.models import Case, Host, Series, Subject
 from service.store.series import points, pool_environments

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, contains_eager
 from runner import contract
 from runner.contract import Outcome
 from runner.contract.quarantine import REASONS_UNRELATED_TO_HOST, REUSED
-from service.rules.settled_revisions import StoredRun
+from service.rules.plan.settled_revisions import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
 from service.store.engine import bulk

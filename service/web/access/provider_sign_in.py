@@ -1,134 +1,206 @@
-"""The routes by which people sign in at the identity provider. Each new session gets a token of its own."""
+"""Begins sign-ins at the identity provider, and judges its answers: an OpenID Connect client, built on Authlib.
+
+Each sign-in uses the authorization code flow: its code is bound to the browser (state), to this service (PKCE) and to
+this sign-in (nonce). There is only one provider, and its metadata must name the issuer of the settings, so that no
+other provider can answer in its place.
+"""
 
 from __future__ import annotations
 
-import logging
-from datetime import UTC, datetime
-from http import HTTPStatus
-from typing import TYPE_CHECKING
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-from flask import Blueprint, Flask, current_app, redirect, request
-from flask.typing import ResponseReturnValue
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.flask_client import FlaskOAuth2App, OAuth
+from flask import Flask, request, session
+from joserfc.errors import JoseError
+from requests import RequestException
 
 from service.config.identity_provider import IdentityProvider
-from service.rules.access.person_claims import Person, PersonRefused, admit_person
-from service.schemas.audit import AuditAction
-from service.store import tokens
-from service.store.models import Token
-from service.web.access import audit_log
-from service.web.access.credentials import count_failure, refuse_throttled_caller
 from service.web.access.provider_errors import ProviderUnavailable, SignInNotBegun, SignInRefused
-from service.web.access.sessions import begin_session
-from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_to_own_pages
-from service.web.app_resources import get_database
-from service.web.problems import ProblemError
 
-if TYPE_CHECKING:
-    from service.web.access.provider_client import ProviderClient
-
-log = logging.getLogger(__name__)
-bp = Blueprint("provider", __name__, url_prefix="/sign-in/provider")
-
-_EXTENSION = "faultwatch.provider"
-_METHOD = "identity provider"
-_UNKNOWN_SIGN_IN_PROBLEM = "This sign-in was already used, took too long, or began in another browser. Sign in again."
-
-
-def register(app: Flask, provider: IdentityProvider | None) -> None:
-    """Let people sign in to an application at an identity provider; None if there is none."""
-    if provider is not None:
-        from service.web.access.provider_client import ProviderClient  # noqa: PLC0415 - others need no Authlib
-
-        app.extensions[_EXTENSION] = provider, ProviderClient(app, provider)
-        app.register_blueprint(bp)
-
-
-@bp.get("")
-def begin() -> ResponseReturnValue:
-    """Send the browser to the provider."""
-    provider, client = _find_provider()
-    destination = restrict_to_own_pages(request.args.get("to", "/"))
-    try:
-        refuse_throttled_caller()
-        return redirect(client.begin_sign_in(destination))
-    except ProblemError as error:
-        return render_problem(destination, error)
-    except (ProviderUnavailable, SignInRefused) as error:
-        return _render_unavailable(provider, destination, error)
+CALLBACK = "/sign-in/provider/callback"
+"""The redirect path, to which the provider sends people back. Admins register it with the provider."""
+LEEWAY_SECONDS = 60
+"""The largest accepted difference between the clocks of the provider and of this machine."""
+_NAME = "provider"
+_TIMEOUT_SECONDS = 5
+_MAX_CALLS = 3
+"""Sign-ins of a process that may wait for the provider at a time. A process serves eight requests at a time, and a
+provider that hangs must not block all of them."""
+_MAX_WAIT_SECONDS = 1
+"""How long a sign-in waits until fewer others are waiting for the provider."""
+_MAX_SECONDS = 3600
+"""The longest sign-in: the provider may ask for a new password, or for a second factor."""
+_METADATA_KEYS = {
+    "authorization_endpoint",
+    "end_session_endpoint",
+    "id_token_signing_alg_values_supported",
+    "issuer",
+    "jwks",  # the fetched keys, which Authlib caches in the metadata
+    "jwks_uri",
+    "token_endpoint",
+    "userinfo_endpoint",
+    "_loaded_at",
+}
+"""The keys of the provider's metadata that are used. Others could weaken sign-ins in Authlib, for example turn PKCE
+off."""
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
+"""The accepted signature algorithms, all asymmetric: an ID token that is signed with the client secret, or not signed,
+is refused."""
 
 
-@bp.get("/callback")
-def end() -> ResponseReturnValue:
-    """Verify the provider's answer, which the browser carries, and begin a session."""
-    provider, client = _find_provider()
-    destination = "/"
-    try:
-        refuse_throttled_caller()
-        claims, destination = client.end_sign_in()
-        person = admit_person(claims, provider.claims, provider.groups, provider.domains)
-    except ProblemError as error:
-        return render_problem(destination, error)
-    except SignInNotBegun:
-        return render_sign_in_page(destination, _UNKNOWN_SIGN_IN_PROBLEM, HTTPStatus.BAD_REQUEST)
-    except ProviderUnavailable as error:
-        return _render_unavailable(provider, destination, error)
-    except SignInRefused as error:
-        return _refuse_answer(provider, str(error))
-    except PersonRefused as error:
-        # Not counted as a failure: the person did sign in, so this is not a guess.
-        with get_database().writing() as store:
-            audit_log.record_action(store, AuditAction.SIGN_IN_FAILED, _METHOD, {"reason": str(error)})
-        return render_sign_in_page(destination, str(error), HTTPStatus.FORBIDDEN)
-    begin_session(_issue_session_token(provider, person), by_provider=True)
-    return redirect(destination)
+class ProviderClient:
+    """The service as a client of the provider."""
 
+    def __init__(self, app: Flask, provider: IdentityProvider) -> None:
+        self._provider = provider
+        self._slots = threading.BoundedSemaphore(_MAX_CALLS)
+        self._client: FlaskOAuth2App = OAuth(app).register(
+            _NAME,
+            client_id=provider.client,
+            client_secret=provider.secret,
+            server_metadata_url=f"{provider.issuer}/.well-known/openid-configuration",
+            client_kwargs={
+                "scope": provider.requested_scopes,
+                "code_challenge_method": "S256",
+                "default_timeout": _TIMEOUT_SECONDS,
+            },
+        )
 
-def build_sign_out_address() -> str | None:
-    """Return the provider's address at which to sign out there; None without a provider, or if it offers none."""
-    if _EXTENSION not in current_app.extensions:
-        return None
-    _provider, client = _find_provider()
-    return client.build_sign_out_address()
+    def begin_sign_in(self, destination: str) -> str:
+        """Begin a sign-in for the browser of this request; return the address at the provider to redirect it to.
 
+        Parameters
+        ----------
+        destination
+            The page that the person wants to see after the sign-in.
 
-def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
-    provider, client = current_app.extensions[_EXTENSION]
-    return provider, client
+        Raises
+        ------
+        ProviderUnavailable
+            If the provider's metadata cannot be fetched, or names another issuer.
+        """
+        callback = f"{self._provider.address}{CALLBACK}"
+        with self._calling_provider():
+            self._load_metadata()  # Checks the issuer before Authlib uses the metadata.
+            sign_in_data = self._client.create_authorization_url(callback)
+        # A browser has only one sign-in at a time: Authlib stores the data of each in the cookie, under this prefix.
+        for key in [key for key in session if key.startswith(f"_state_{_NAME}_")]:
+            session.pop(key)
+        self._client.save_authorize_data(redirect_uri=callback, destination=destination, at=time.time(), **sign_in_data)
+        return str(sign_in_data["url"])
 
+    def end_sign_in(self) -> tuple[Mapping[str, Any], str]:
+        """End the sign-in that the browser of this request began; return the claims about the person, and the page.
 
-def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
-    """Store a token for a person's session; return its id. Nobody learns its secret, which is discarded at once."""
-    presented_token, now = tokens.generate_token(), datetime.now(UTC)
-    stored_token = Token(
-        id=presented_token.id,
-        name=person.name,
-        digest=presented_token.digest,
-        scopes=sorted(scope.value for scope in person.scopes),
-        created_at=now,
-        expires_at=now + provider.lifetime,
-    )
-    detail = {"issuer": provider.issuer, "subject": person.subject, "scopes": stored_token.scopes}
-    with get_database().writing() as store:
-        last_visit = tokens.find_last_visit(store, person.name)
-        tokens.add_token(store, stored_token)
-        if last_visit is not None:  # Visits are stored by token: the new token continues the person's last visit.
-            tokens.store_visit(store, stored_token.id, last_visit)
-        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored_token.id}", detail, person.name)
-        return stored_token.id
+        The page is the one that the person wanted to see when the sign-in began.
 
+        Raises
+        ------
+        SignInNotBegun
+            If this browser began no sign-in with this state, or has already ended it.
+        SignInRefused
+            If the provider refuses the sign-in, or its answer is not genuine, not for this service, or too old.
+        ProviderUnavailable
+            If the provider cannot be reached, or its answer is not valid.
+        """
+        state = request.args.get("state")
+        sign_in_data = self._client.framework.get_state_data(session, state)
+        if not sign_in_data or sign_in_data["at"] < time.time() - _MAX_SECONDS:
+            raise SignInNotBegun
+        try:
+            with self._calling_provider():
+                return self._verify_answer(), str(sign_in_data["destination"])
+        finally:
+            self._client.framework.clear_state_data(session, state)
 
-def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnValue:
-    """Count an answer that does not prove who the person is as a failed sign-in; return the sign-in page."""
-    log.warning("a sign-in at %s was refused: %s", provider.host, reason)
-    try:
-        count_failure(_METHOD, reason)
-    except ProblemError as error:
-        return render_problem("/", error)
-    message = f"{provider.host} did not sign you in. This service's log says why."
-    return render_sign_in_page("/", message, HTTPStatus.FORBIDDEN)
+    def build_sign_out_address(self) -> str | None:
+        """Return the provider's address to sign out there; None if it offers none or cannot be reached."""
+        try:
+            with self._calling_provider():
+                if not self._load_metadata().get("end_session_endpoint"):
+                    return None
+                return_address = f"{self._provider.address}/sign-in"
+                address = self._client.create_logout_url(return_address, client_id=self._provider.client)["url"]
+        except (ProviderUnavailable, SignInRefused):
+            return None
+        return str(address)
 
+    def _load_metadata(self) -> Mapping[str, Any]:
+        """Return the provider's metadata, fetched once and reduced to the keys that this service uses.
 
-def _render_unavailable(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
-    log.warning("%s is not available for sign-ins: %s", provider.host, error)
-    message = f"{provider.host} cannot be reached at the moment. Try again later, or sign in with a token."
-    return render_sign_in_page(destination, message, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"})
+        Raises
+        ------
+        ProviderUnavailable
+            If the metadata names another issuer.
+        """
+        metadata: dict[str, Any] = self._client.load_server_metadata()
+        if str(metadata.get("issuer")).rstrip("/") != self._provider.issuer:
+            metadata.pop("_loaded_at", None)  # so that Authlib fetches it again next time
+            raise ProviderUnavailable("its metadata names another issuer")
+        for name in metadata.keys() - _METADATA_KEYS:
+            metadata.pop(name, None)
+        # Every provider has to support RS256 (OpenID Connect Discovery 1.0, section 3).
+        offered = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
+        metadata["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
+        return metadata
+
+    def _verify_answer(self) -> Mapping[str, Any]:
+        """Exchange the code of this request for an ID token; return its validated claims and the user info's.
+
+        Raises
+        ------
+        SignInRefused
+            If the answer does not come from the provider, or is not for this service.
+        """
+        metadata = self._load_metadata()
+        # Providers that support RFC 9207 name themselves in the redirect address.
+        if request.args.get("iss", metadata["issuer"]) != metadata["issuer"]:
+            raise SignInRefused("the answer comes from another issuer")
+        token = self._client.authorize_access_token(
+            leeway=LEEWAY_SECONDS,
+            claims_options={
+                "iss": {"essential": True, "value": metadata["issuer"]},
+                "aud": {"essential": True, "value": self._provider.client},
+                "sub": {"essential": True},
+            },
+        )
+        identity = token.get("userinfo")
+        if not identity:
+            raise SignInRefused("the answer has no ID token")
+        return self._add_further_claims(identity, metadata, token)
+
+    def _add_further_claims(
+        self, identity: Mapping[str, Any], metadata: Mapping[str, Any], token: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the claims of the ID token, merged with those of the provider's user info.
+
+        Where both have a claim, the ID token's value is used.
+        """
+        if not metadata.get("userinfo_endpoint"):
+            return identity
+        userinfo = self._client.userinfo(token=token)
+        if userinfo.get("sub") != identity["sub"]:
+            raise SignInRefused("the claims belong to another person")
+        return {**userinfo, **identity}
+
+    @contextmanager
+    def _calling_provider(self) -> Iterator[None]:
+        """Let the block call the provider unless too many calls are waiting; translate the exceptions of failures."""
+        if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
+            raise ProviderUnavailable("too many sign-ins are waiting for it")
+        try:
+            yield
+        except (RequestException, RuntimeError) as error:  # Authlib raises RuntimeError for incomplete metadata.
+            raise ProviderUnavailable("it cannot be reached, or failed") from error
+        except (AuthlibBaseError, JoseError) as error:
+            raise SignInRefused(str(error)) from error
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # Authlib does not check the types of what it reads from an answer.
+            raise ProviderUnavailable("its answer is not valid") from error
+        finally:
+            self._slots.release()

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract import Plan, PlanRequest
-from service.rules.run_plan import make_plan
+from service.rules.plan.run_plan import make_plan
 from service.store.plans import expected_counts, plan_orders, pool_runs
 from service.store.revisions import revisions
 from service.store.runs import runs

@@ -25,7 +25,8 @@ from runner.cli.init_choice import BuildAndRunChoice
 from runner.cli.questions import Questions
 from runner.contract.report import Build, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.subject.build import BuildFailure, find_missing_programs
+from runner.subject.build import BuildFailure
+from runner.subject.build_needs import find_missing_programs
 from runner.workload import Workload
 from tests.runner.adoption.listings import listing
 from tests.runner.sample_reports import report
@@ -350,8 +351,8 @@ def test_a_tool_that_the_usual_build_lacks_is_the_remedy_if_no_other_way_works(m
             workload = SimpleNamespace(build=SimpleNamespace(needs=proposal.tools, environment={}, command=()))
             raise BuildFailure(find_missing_programs(cast("Workload", workload)), Build())
 
-    monkeypatch.setattr("runner.subject.build.get_build_path", lambda _: "")
-    monkeypatch.setattr("runner.subject.build.suggest_path", lambda *_: "")
+    monkeypatch.setattr("runner.subject.build_needs.get_build_path", lambda _: "")
+    monkeypatch.setattr("runner.subject.build_needs.suggest_path", lambda *_: "")
     builds = [BuildProposal(tool, tool, (tool,)) for tool in ("a-tool-of-its-own", "meson", "libtoolize")]
     with pytest.raises(FaultwatchError) as error:
         choose(ToollessHost({}), monkeypatch, *builds)

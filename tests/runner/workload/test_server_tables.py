@@ -12,8 +12,8 @@ from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.schemas import read_schema
 from runner.work_reports.work_output import READERS
-from runner.workload import Workload, list_cases, load_workload
-from runner.workload.bound_case import ServerResources, bind_case, bind_server
+from runner.workload import Workload, load_workload
+from runner.workload.bound_case import bind_case
 from runner.workload.definition import LoadOutput
 
 GOOD = """
@@ -173,22 +173,6 @@ def test_a_workload_has_a_command_or_a_server_with_its_load(load, text: str, mes
 def test_a_file_that_is_right_is_right_for_an_editor_too(load, text: str) -> None:  # type: ignore[no-untyped-def]
     load(text)
     assert is_valid(text)
-
-
-def test_the_runner_gives_places_to_all_commands_of_a_server(load) -> None:  # type: ignore[no-untyped-def]
-    keys = 'ready_command = "redis-cli -p {port} ping"\nstop_command = ["rm", "{socket}"]\n'
-    workload = load(GOOD.replace("[server]\n", f"[server]\n{keys}"))
-    case = list_cases(workload)[1]
-    bound = bind_server(workload, case, ServerResources("20001", "/tmp/s.sock", "/tree/data"))
-    assert bound.command == ("redis-server", "--port", "20001", "--dir", "/tree/data", "--databases", "16")
-    assert bound.ready_command == ("redis-cli", "-p", "20001", "ping")
-    assert bound.stop_command == ("rm", "/tmp/s.sock")
-    assert bound.fill == ("redis-benchmark", "-p", "20001", "-n", "10")
-    assert bound.load == ("redis-benchmark", "-p", "20001", "-n", "20")
-    shown = bind_case(workload, case).command
-    assert shown == (*("redis-server", "--port", "{port}", "--dir", "{data}", "--databases", "16"),), (
-        "no port of one start"
-    )
 
 
 def test_only_commands_of_a_server_get_places(load) -> None:  # type: ignore[no-untyped-def]

@@ -20,7 +20,7 @@ from runner.contract.gate import GateReport, JudgeChange
 from runner.contract.report import Reading
 from service.forges import comment_text
 from service.forges.comment_links import Links, build_links
-from service.forges.github import check_run_text
+from service.forges.github import check_run
 from service.rules.gate.gradual_regression import Baseline
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
@@ -260,62 +260,6 @@ def test_every_text_belongs_to_a_test() -> None:
     assert {file.stem for file in GOLDEN.iterdir()} == set(REPORTS)
 
 
-@pytest.mark.parametrize(
-    ("name", "conclusion"),
-    [
-        ("worse", "failure"),
-        ("head-fails", "failure"),
-        ("from-zero", "failure"),
-        ("within", "success"),
-        ("better", "success"),
-        ("same", "success"),
-        ("accepted", "neutral"),
-        ("undecided", "neutral"),
-        ("base-fails", "neutral"),
-        ("nothing", "failure"),
-        ("both-fail", "failure"),
-        ("allowed-to-fail", "neutral"),
-        ("one-unmeasured", "neutral"),
-        ("noisy-undecided", "neutral"),
-        ("missing", "neutral"),
-        ("may-exceed", "neutral"),
-        ("intermittent", "failure"),
-        ("missing-in-head", "failure"),
-        ("judge-changed", "failure"),
-        ("judge-accepted", "neutral"),
-        ("judged-by-head", "success"),
-        ("old-base-fails", "failure"),
-        ("disturbed", "failure"),
-        ("added", "success"),
-        ("merged", "failure"),
-    ],
-)
-def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
-    report, accepted, _ = REPORTS[name]
-    finding = judge_gate(report, accepted)
-    found = check_run_text.render_check_run(finding, LINKS)
-    assert found.conclusion == conclusion
-    assert finding.passed is (conclusion != "failure")
-    assert found.title
-    assert found.summary
-
-
-def test_a_budget_is_marked_where_it_is_set() -> None:
-    (entry,) = check_run_text.render_check_run(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
-    assert (entry["path"], entry["start_line"], entry["annotation_level"]) == ("bench/workload.toml", 12, "failure")
-    assert "+1 fault (+1 %)" in entry["message"]
-
-
-def test_annotations_are_sent_in_parts_that_github_takes() -> None:
-    cases = [made_gates.case([9] * 30, [10] * 30, mib=number, file="w.toml") for number in range(120)]
-    batches = check_run_text.render_check_run(judge_gate(made_gates.gate(*cases)), LINKS).split_annotations()
-    assert [len(batch) for batch in batches] == [50, 50, 20]
-    assert [
-        len(batch)
-        for batch in check_run_text.render_check_run(judge_gate(made_gates.gate(SAME)), LINKS).split_annotations()
-    ] == [0]
-
-
 def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
     cases = [made_gates.case([9] * 30, [10 + number] * 30, mib=f"{number}{'x' * 90}") for number in range(500)]
     written = comment_text.build_comment(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
@@ -342,8 +286,8 @@ def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str]
     written = comment_text.build_comment(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
     assert len(written.encode()) <= comment_text.MAX_COMMENT_BYTES
     assert _rows(written) == {3, 7}
-    found = check_run_text.render_check_run(judge_gate(report), LINKS)
-    assert len(found.summary.encode()) <= check_run_text.MAX_SUMMARY_BYTES
+    found = check_run.render_check_run(judge_gate(report), LINKS)
+    assert len(found.summary.encode()) <= check_run.MAX_SUMMARY_BYTES
     assert found.title.isprintable()
     assert _rows(found.summary) == {3, 7}
 

@@ -13,7 +13,7 @@ from runner.contract import Case, Report
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.quarantine import Purpose
 from service.config.notifications import NotificationSettings
-from service.notify import delivery
+from service.notify import notification_round
 from service.pipeline import detect_suite_shifts, judging_schedule
 from service.store.engine.database import Database
 from service.store.events import deliveries
@@ -42,7 +42,7 @@ def events(api: Api, **query: Any) -> list[dict[str, Any]]:
 
 
 def test_the_life_of_events(api: Api, database: Database) -> None:
-    delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
+    notification_round.run_round(database, NOBODY, {}, datetime.now(UTC))
     levels = (100, 150, 150, 100, 150)
     both = (reports.CASE, OTHER_CASE)
     story = [run for case in both for run in reports.proven(*levels, case=case)]
@@ -64,7 +64,7 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     silence = {"case": OTHER_CASE.name, "until": until, "author": "Ada", "reason": "known"}
     assert api.client.post("/api/v1/silences", json=silence).status_code == 201
     assert {event["silenced"] for event in events(api)} == {False}
-    outcome = delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
+    outcome = notification_round.run_round(database, NOBODY, {}, datetime.now(UTC))
     assert (outcome.n_sent, len(outcome.failures)) == (0, 1)
     with database.writing() as session:
         assert len(deliveries.claim_due_messages(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select, update
 
 from runner.contract.judging import Judging
 from service.pipeline import judging_schedule
-from service.rules.reruns import MAX_RERUNS
+from service.rules.plan.reruns import MAX_RERUNS
 from service.store.engine.database import Database
 from service.store.events import deliveries, unsent_events
 from service.store.events.unsent_events import Occasion

@@ -247,7 +247,7 @@ def test_a_sign_in_ends_within_an_hour(
 ) -> None:
     back = provider.authorize(begin(browser))
     now = time.time()
-    monkeypatch.setattr("service.web.access.provider_client.time.time", lambda: now + HOUR.total_seconds() + 1)
+    monkeypatch.setattr("service.web.access.provider_sign_in.time.time", lambda: now + HOUR.total_seconds() + 1)
     assert come_back(browser, back).status_code == 400
 
 

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Outcome, Reason
-from service.rules.reruns import MAX_RERUNS
-from service.rules.run_plan import Orders, make_plan
+from service.rules.plan.reruns import MAX_RERUNS
+from service.rules.plan.run_plan import Orders, make_plan
 from tests.service.reports import CASE, JEMALLOC, OTHER_CASE, commit, plan_request
-from tests.service.rules.made_plans import POSITIONS, ordered, stored
+from tests.service.rules.plan.made_plans import POSITIONS, ordered, stored
 
 
 def test_with_nothing_stored_everything_is_missing() -> None:

@@ -24,7 +24,8 @@ from runner.contract.judging import Judging
 from service.__main__ import cli
 from service.config.notifications import NotificationSettings
 from service.config.settings import Config
-from service.notify import delivery
+from service.notify import notification_round
+from service.notify.notification_round import RoundResult
 from service.store.engine.database import Database
 from service.store.events import deliveries
 from tests.service import reports
@@ -132,8 +133,8 @@ def by_webhook(receiver: Receiver, **told: Any) -> NotificationSettings:
     )
 
 
-def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> delivery.RoundResult:
-    return delivery.run_round(database, settings, {}, datetime.now(UTC) + later)
+def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> RoundResult:
+    return notification_round.run_round(database, settings, {}, datetime.now(UTC) + later)
 
 
 def regress(api: Api, case: Any = reports.CASE) -> None:
@@ -257,7 +258,7 @@ def test_a_password_that_cannot_be_sent_stops_no_other_channel(
     settings = NotificationSettings(channel=(*mailing.channel, *by_webhook(receiver).channel))
     go(database, settings)
     regress(api)
-    result = delivery.run_round(database, settings, {"WORD": "p\xe4ssword"}, datetime.now(UTC))
+    result = notification_round.run_round(database, settings, {"WORD": "p\xe4ssword"}, datetime.now(UTC))
     server.stop()
     (reason,) = result.failures
     assert "non-ASCII" in reason

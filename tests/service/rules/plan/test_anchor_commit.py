@@ -1,9 +1,9 @@
 """Which commit a plan measures first in a new environment."""
 
 from runner.contract import Outcome
-from service.rules.run_plan import make_plan
+from service.rules.plan.run_plan import make_plan
 from tests.service.reports import JEMALLOC, plan_request
-from tests.service.rules.made_plans import POSITIONS, planned, stored
+from tests.service.rules.plan.made_plans import POSITIONS, planned, stored
 
 
 def test_in_a_new_environment_the_last_measured_revision_comes_first() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runner.contract import Environment, Outcome
-from service.rules.run_plan import Orders, make_plan
-from service.rules.settled_revisions import StoredRun
+from service.rules.plan.run_plan import Orders, make_plan
+from service.rules.plan.settled_revisions import StoredRun
 from tests.service.reports import GLIBC, commit, plan_request
 
 POSITIONS = {commit(number): number for number in range(1, 31)}

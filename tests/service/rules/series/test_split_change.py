@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.cross_measurement import ChangeParts, CrossLevels, split_change
+from service.rules.series.split_change import ChangeParts, CrossLevels, split_change
 
 levels = st.none() | st.integers(-(2**70), 2**70)
 

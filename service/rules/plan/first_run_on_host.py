@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from service.rules.settled_revisions import StoredRun
+from service.rules.plan.settled_revisions import StoredRun
 
 
 def choose_first_revision(

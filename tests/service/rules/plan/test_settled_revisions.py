@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from runner.contract import Outcome
-from service.rules.run_plan import make_plan
-from service.rules.settled_revisions import MAX_ATTEMPTS, StoredRun
+from service.rules.plan.run_plan import make_plan
+from service.rules.plan.settled_revisions import MAX_ATTEMPTS, StoredRun
 from tests.service.reports import commit, plan_request
-from tests.service.rules.made_plans import POSITIONS, planned, stored
+from tests.service.rules.plan.made_plans import POSITIONS, planned, stored
 
 
 def test_what_is_stored_is_not_measured_again_even_where_it_failed() -> None:

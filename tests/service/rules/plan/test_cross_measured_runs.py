@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from runner.contract import Outcome
-from service.rules.run_plan import Orders
+from service.rules.plan.run_plan import Orders
 from tests.service.reports import JEMALLOC, commit
-from tests.service.rules.made_plans import ordered, stored
+from tests.service.rules.plan.made_plans import ordered, stored
 
 
 def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None:

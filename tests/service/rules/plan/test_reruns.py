@@ -3,10 +3,10 @@
 import pytest
 
 from runner.contract import Outcome
-from service.rules.reruns import DriftEnd, find_series_in_doubt
-from service.rules.run_plan import Orders
+from service.rules.plan.reruns import DriftEnd, find_series_in_doubt
+from service.rules.plan.run_plan import Orders
 from tests.service.reports import JEMALLOC, commit
-from tests.service.rules.made_plans import ordered, stored
+from tests.service.rules.plan.made_plans import ordered, stored
 
 
 def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:

@@ -1,8 +1,8 @@
 """With which revision a plan starts on a new host."""
 
-from service.rules.run_plan import Orders
+from service.rules.plan.run_plan import Orders
 from tests.service.reports import commit
-from tests.service.rules.made_plans import ordered, stored
+from tests.service.rules.plan.made_plans import ordered, stored
 
 
 def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_first() -> None:

@@ -1,4 +1,4 @@
-"""Renders the outcome of a gate as the check run of a head commit."""
+"""The outcome of a gate as the check run of a head commit: its conclusion, its texts and its annotations."""
 
 from __future__ import annotations
 

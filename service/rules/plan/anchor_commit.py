@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from runner.contract import Outcome
-from service.rules.settled_revisions import StoredRun
+from service.rules.plan.settled_revisions import StoredRun
 
 
 def choose_anchor(

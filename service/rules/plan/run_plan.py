@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from runner.contract import Case, Plan, PlannedRun, PlanRequest, Reason
-from service.rules.anchor_commit import choose_anchor
-from service.rules.cross_measured_runs import choose_cross_measured, choose_dividing_revision
-from service.rules.reruns import choose_rerun
-from service.rules.settled_revisions import StoredRun, list_measured_revisions, list_settled_revisions
+from service.rules.plan.anchor_commit import choose_anchor
+from service.rules.plan.cross_measured_runs import choose_cross_measured, choose_dividing_revision
+from service.rules.plan.reruns import choose_rerun
+from service.rules.plan.settled_revisions import StoredRun, list_measured_revisions, list_settled_revisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Orders:
         Revisions to measure in the environment of the request for a cross-measurement.
     dividing_revisions
         Revisions whose runs in this environment would divide a change that commit and configuration made together, if
-        there were more of them; see :func:`service.rules.cross_measured_runs.list_dividing_runs`.
+        there were more of them; see :func:`service.rules.plan.cross_measured_runs.list_dividing_runs`.
     in_doubt
         Whether the level of the newest runs in this environment is in doubt.
     revision_before

@@ -38,7 +38,7 @@ def choose_rerun(
     attempts
         How often each revision was run in this environment.
     in_doubt, revision_before
-        As in :class:`service.rules.run_plan.Orders`.
+        As in :class:`service.rules.plan.run_plan.Orders`.
     """
     if not measured_revisions:
         return []
@@ -68,7 +68,7 @@ class DriftEnd:
     in_doubt
         Whether the drift is in doubt.
     revision_before
-        See :attr:`service.rules.run_plan.Orders.revision_before`.
+        See :attr:`service.rules.plan.run_plan.Orders.revision_before`.
     """
 
     series: int

@@ -13,7 +13,7 @@ from service.store import tokens
 from service.web.access import audit_log
 from service.web.access.authorization import requires_tokens
 from service.web.access.credentials import verify_token
-from service.web.access.provider_sign_in import build_sign_out_address
+from service.web.access.provider_sign_in_page import build_sign_out_address
 from service.web.access.sessions import begin_session, find_session_token, is_by_provider
 from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_to_own_pages
 from service.web.app_resources import get_config, get_database

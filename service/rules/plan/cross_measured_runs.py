@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from runner.contract import Reason
-from service.rules.first_run_on_host import choose_first_revision
-from service.rules.reruns import MAX_RERUNS
-from service.rules.settled_revisions import StoredRun
+from service.rules.plan.first_run_on_host import choose_first_revision
+from service.rules.plan.reruns import MAX_RERUNS
+from service.rules.plan.settled_revisions import StoredRun
 from service.schemas.history import Cause, Drift
 
 
@@ -30,7 +30,7 @@ def choose_cross_measured(
     Parameters
     ----------
     cross_measured_revisions, measured_elsewhere
-        As in :class:`service.rules.run_plan.Orders`.
+        As in :class:`service.rules.plan.run_plan.Orders`.
     """
     missing_revisions = [revision for revision, reason in requested_runs if reason is Reason.MISSING]
     revisions = cross_measured_revisions | choose_first_revision(runs, missing_revisions, measured_elsewhere, positions)
