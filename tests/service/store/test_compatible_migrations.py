@@ -190,6 +190,7 @@ FINGERPRINTS = {
     "0005_add_least_change_of_proofs": "837c53d58e6b44ff",
     "0006_give_columns_their_first_names": "b43d2726b060edd5",
     "0007_add_facts_of_event_drifts": "1024764d9c9e89c5",
+    "0008_add_packed_levels_of_runs": "d54ae27e647c7809",
 }
 """Of each migration's statements. Databases have run them: what comes later is a migration of its own."""
 
