@@ -196,10 +196,8 @@ class LiveRecording:
                 return
             self._discard_recordings()
             self.recordings.budget = budget
-            is_as_planned = self._record_in_succession(budget, deadline)
-            seconds_left = deadline - time.monotonic()
-            if is_as_planned or not plans_left or seconds_left < _MIN_SHARE_OF_TIME * self._seconds:
-                self._wait(budget, seconds_left - budget.sampled_seconds)
+            if self._record_in_succession(budget, deadline, may_repeat=plans_left > 0):
+                self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
                 self._record_sampled_faults(budget)
                 # Even if faults had to be sampled early, the user asked for the figures of the whole time.
                 self.stop.wait(max(0.0, deadline - time.monotonic()))
@@ -222,19 +220,22 @@ class LiveRecording:
         self._calls = None
         self.recordings = Recordings()
 
-    def _record_in_succession(self, budget: RecordingBudget, deadline: float) -> bool:
-        """Record addresses, switches and stacks; return False as soon as the processes are busier than planned.
+    def _record_in_succession(self, budget: RecordingBudget, deadline: float, *, may_repeat: bool) -> bool:
+        """Record addresses, switches and stacks; return False if all of it is to be recorded again.
+
+        That is so as soon as the processes are busier than planned, if it may be repeated and enough time is left.
 
         Each perf attaches only when its turn comes: an attached perf makes each context switch of a thread more
         expensive, even while it records nothing. Sampled faults come last, when most calls are known.
         """
-        return (
-            self._record_addresses(budget)
-            and self._record_switches(budget, deadline)
-            and self._record_stacks(budget, deadline)
-        ) or self.stop.is_set()
+        for record in (self._record_addresses, self._record_switches, self._record_stacks):
+            is_as_planned = record(budget, deadline)
+            has_time = deadline - time.monotonic() >= _MIN_SHARE_OF_TIME * self._seconds
+            if not is_as_planned and may_repeat and has_time and not self.stop.is_set():
+                return False
+        return True
 
-    def _record_addresses(self, budget: RecordingBudget) -> bool:
+    def _record_addresses(self, budget: RecordingBudget, _deadline: float) -> bool:
         """Record each fault with its address for a short time; return False if they were soon too many."""
         self.recordings.addresses = recording = self._record_faults(
             period=1,
