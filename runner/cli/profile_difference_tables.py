@@ -26,7 +26,7 @@ def show_causes(difference: Difference) -> None:
         highlight=False,
     )
     for part in difference.parts[:_MAX_CAUSES]:
-        subject = part.place or "the program"
+        subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
         is_only_a_part = part.place_faults not in {0, part.faults}
         share = f", {part.place_faults:+,} of them there" if is_only_a_part else ""
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
@@ -34,7 +34,9 @@ def show_causes(difference: Difference) -> None:
         console.print(escape_text(line), highlight=False)
     changed_place = difference.changed_place
     if changed_place:
-        line = f"  Of the changed lines, {changed_place.place} gained the most faults: +{changed_place.faults:,}."
+        subject = f"{changed_place.place} gained the most faults"
+        calls = ", in what it calls" if changed_place.is_caller else ""
+        line = f"  Of the changed lines, {subject}{calls}: +{changed_place.faults:,}."
         console.print(escape_text(line), highlight=False)
 
 

@@ -81,6 +81,8 @@ class DifferencePart(Strict):
     """The number of that line; 0 if unknown."""
     place_faults: int = 0
     """The change of that line's faults with this cause."""
+    caller: Line = ""
+    """The line that called it, if it is in a function that allocates memory for others; empty if unknown."""
     sentence: Line
     """What the program does more or less than before, as a sentence without its subject."""
     seconds: float | None = Field(default=None, allow_inf_nan=False)
@@ -103,6 +105,8 @@ class ChangedPlace(Strict):
     """The number of the line."""
     faults: Count
     """How many more faults it has than the code that it replaces."""
+    is_caller: bool = False
+    """Whether these are the faults of what the line calls."""
 
 
 class Difference(Strict):
@@ -113,8 +117,9 @@ class Difference(Strict):
     parts: tuple[DifferencePart, ...] = Field(max_length=100)
     """The largest first."""
     changed_place: ChangedPlace | None = None
-    """The line with the largest growth of faults, among those that the change added or rewrote. None if no growth
-    reaches a hundredth of the difference, or if those lines are unknown."""
+    """The line with the largest growth of faults, among those that the change added or rewrote; if none of them faults
+    more itself, the one that calls what faults more. None if no growth reaches a hundredth of the difference, or if
+    those lines are unknown."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:

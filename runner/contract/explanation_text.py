@@ -22,6 +22,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
     part, difference = explanation.leading_part, explanation.difference
     if part is not None and difference is not None:
         place = escape_text(part.place) if part.place else "the program"
+        if part.caller:
+            place = f"{place}, called by {escape_text(part.caller)},"
         total_growth = difference.after - difference.before
         sentence = _escape_names(part.sentence, escape_text)
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
@@ -29,8 +31,9 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)
             if changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
+                calls = ", in what it calls" if changed_place.is_caller else ""
                 sentences.append(
-                    f"Of the changed lines, {escape_text(changed_place.place)} gained the most faults: "
+                    f"Of the changed lines, {escape_text(changed_place.place)} gained the most faults{calls}: "
                     f"+{changed_place.faults:,}."
                 )
     if explanation.finding is not None:

@@ -12,17 +12,16 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
-from runner.contract.function_names import shorten_name
-from runner.contract.own_frame import find_own_frame, is_own_frame, shorten_source_path
+from runner.contract.own_frame import find_own_frame, is_own_frame
 from runner.contract.profile import (
     COMPILED_MODULE,
-    UNKNOWN_FUNCTION,
     AllocatingLine,
     FaultKind,
     Frame,
@@ -40,21 +39,17 @@ from runner.contract.profile_difference import (
     identify_function,
     pair_function_lines,
 )
+from service.rules.diagnose.calling_lines import find_allocator_caller, find_changed_place
 from service.rules.diagnose.compared_profiles import compare_huge_pages
+from service.rules.diagnose.place_text import format_place, replace_numbers
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
 from service.text.numbers import format_amount
 
 _MAX_CAUSES = 12
 """At most this many causes are listed; if there are more, the smallest are combined."""
 _MILLION = 1_000_000
-_MAX_PLACE_CHARACTERS = 1000
-"""Maximum length of the text of a place, because names of templates can be longer."""
-_MIN_CHANGED_SHARE = 0.01
-"""A changed line is named only if it has at least this share of the difference."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
-_NUMBER = re.compile(r"\d{3,}")
-"""Numbers in file names, such as process ids, which differ from one execution to the next."""
 _TOUCHED_BEFORE = {
     Touch.AFTER_MADVISE: FaultCause.AFTER_MADVISE,
     Touch.AFTER_MUNMAP: FaultCause.AFTER_MUNMAP,
@@ -155,7 +150,9 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
             group,
         ),
     )
-    changed_place = _find_changed_place(sides, changed_lines, after.faults - before.faults)
+    changed_place = _find_changed_place(
+        sides, (before.profile, after.profile), changed_lines, after.faults - before.faults
+    )
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
     return Difference(before=before.faults, after=after.faults, parts=ranked_parts, changed_place=changed_place)
 
@@ -198,23 +195,17 @@ def _has_faults_by_kind(facts: Facts) -> bool:
     return anatomy is not None and (bool(anatomy.kinds) or anatomy.counted == 0)
 
 
-def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:
-    """Return the changed line whose faults of all causes grew most; None if its share is too small to be named."""
-    growth_of_place: Counter[FunctionLine] = Counter()
-    for group in sides[0].lines.keys() | sides[1].lines.keys():
-        for place, change in _pair_lines(group, sides):
-            ranges = changed_lines.get(place.function_key.file, ())
-            if any(first_line <= place.line_after <= last_line for first_line, last_line in ranges):
-                growth_of_place[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    if not growth_of_place:
-        return None
-    place = max(growth_of_place, key=lambda place: (growth_of_place[place], place))
-    faults = growth_of_place[place]
-    if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
-        return None
-    return ChangedPlace(
-        place=_format_place(place), source_file=place.function_key.file, source_line=place.line_after, faults=faults
-    )
+def _find_changed_place(
+    sides: list[_Side], profiles: tuple[Profile, Profile], changed_lines: ChangedLines, growth: int
+) -> ChangedPlace | None:
+    """Return the changed line whose faults of all causes grew most, or that calls what faults more; None if neither."""
+
+    def is_changed(file: str, line: int) -> bool:
+        return any(first_line <= line <= last_line for first_line, last_line in changed_lines.get(file, ()))
+
+    groups = sides[0].lines.keys() | sides[1].lines.keys()
+    changes = chain.from_iterable(_pair_lines(group, sides) for group in groups)
+    return find_changed_place(changes, profiles, is_changed, growth) if changed_lines else None
 
 
 def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one return per cause
@@ -239,7 +230,7 @@ def _find_group(entry: FaultKind | Site, facts: Facts) -> _Group:
     """Return the cause of faults of a kind, and the file if they are on a mapped file."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
     # Files whose names differ only in a number, such as a process id, count as one.
-    return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
+    return cause, replace_numbers(entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 
 def _classify_kind(site: Site, facts: Facts) -> _Kind:
@@ -480,15 +471,19 @@ def _build_part(
         sentence = _describe_image_change(*(side.image_files for side in sides))
     else:
         sentence = _describe_cause(cause, file, after - before, facts)
+    caller = None
+    if place and change and facts.before:
+        caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
     return DifferencePart(
         cause=cause,
         file=file,
         before=before,
         after=after,
-        place=_format_place(place) if place else "",
+        place=format_place(place) if place else "",
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
         place_faults=change.growth if change else 0,
+        caller=format_place(caller) if caller else "",
         sentence=sentence,
         seconds=None if seconds_per_fault is None else (after - before) * seconds_per_fault,
     )
@@ -507,20 +502,6 @@ def _find_leading_line(
         return abs(_limit_to_net(change.growth, net_growth[place.function_key])), abs(change.growth), place
 
     return max((row for row in changes if row[1].growth * growth > 0), key=rank, default=None)
-
-
-def _format_place(place: FunctionLine) -> str:
-    """Return a function with its line, or with its module if this is a shared library; without symbols, the module."""
-    line = place.line_after or place.line_before
-    function = shorten_name(place.function_key.function)
-    if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
-        return COMPILED_MODULE
-    if function == UNKNOWN_FUNCTION:
-        return _NUMBER.sub("N", place.function_key.module.strip("[]")) or "code without names"
-    file = shorten_source_path(place.function_key.file)
-    module = f" in {place.function_key.module}" if ".so" in place.function_key.module else ""
-    text = f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}"
-    return text[:_MAX_PLACE_CHARACTERS]
 
 
 def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:

@@ -1,0 +1,168 @@
+"""Finds the lines that lead to a difference in faults through what they call, in the stacks of two profiles."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from runner.contract.diagnosis import ChangedPlace
+from runner.contract.own_frame import is_own_frame
+from runner.contract.profile import Frame, Profile
+from runner.contract.profile_difference import (
+    FunctionKey,
+    FunctionLine,
+    WeightChange,
+    compute_resolution,
+    identify_function,
+    pair_function_lines,
+)
+from service.rules.diagnose.place_text import format_place
+
+_ALLOCATOR = re.compile(
+    r"(?:alloc|allocate|strdup|memdup)[_\d]*(?:\([^()]*\))?(?: const)?(?:\.[\w.]++)?\Z", re.IGNORECASE
+)
+"""The end of the names of functions that allocate memory for their callers, such as ``xmalloc`` and ``Pool::Alloc()``.
+They may have parameters, or a suffix of the compiler."""
+_MIN_CALLER_SHARE = 0.5
+"""A caller is named only if it has at least this share of the growth of an allocator."""
+_MIN_CHANGED_SHARE = 0.01
+"""A changed line is named only if it has at least this share of the difference."""
+_MIN_INNER_SHARE = 0.5
+"""Of the changed lines that call one another, the innermost is named that has at least this share of the growth."""
+_LineChange = tuple[FunctionLine, WeightChange]
+
+
+class _CallingLines(Struct):
+    """Lines of one profile, with the faults of the stacks on which they stand."""
+
+    weights: defaultdict[FunctionKey, Counter[int]]
+    depths: Counter[tuple[FunctionKey, int]]
+    """The sum over these faults of the number of frames outside of the line."""
+
+    def get_depth(self, place: FunctionLine) -> float:
+        """Return the mean number of frames outside of a line after the change."""
+        weight = self.weights[place.function_key][place.line_after]
+        return self.depths[place.function_key, place.line_after] / max(1, weight)
+
+
+def find_changed_place(
+    changes: Iterable[_LineChange],
+    profiles: tuple[Profile, Profile],
+    is_changed: Callable[[str, int], bool],
+    growth: int,
+) -> ChangedPlace | None:
+    """Return the changed line whose own faults grew most, or else the changed line that calls what faults more.
+
+    None if no changed line has a large enough share of the difference to be named.
+
+    Parameters
+    ----------
+    changes
+        The lines with faults of their own, with their changes.
+    profiles
+        The profiles before and after.
+    is_changed
+        Returns whether a line of a file was changed.
+    growth
+        The whole difference in faults.
+    """
+    least = max(1, _MIN_CHANGED_SHARE * abs(growth))
+
+    def is_named(place: FunctionLine) -> bool:
+        return bool(place.line_after) and is_changed(place.function_key.file, place.line_after)
+
+    growths: Counter[FunctionLine] = Counter()
+    for place, change in changes:
+        if is_named(place):
+            growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
+    place = max(growths, key=lambda place: (growths[place], place), default=None)
+    if place is not None and growths[place] >= least:
+        return _build_changed_place(place, growths[place], is_caller=False)
+    # None faults more itself. Compare the lines by the faults of what they call.
+    before, after = (_sum_calling_lines(profile) for profile in profiles)
+    growths_of_callers = {
+        place: change.growth
+        for place, change in pair_function_lines(before.weights, after.weights)
+        if is_named(place) and change.growth >= max(least, 1 + _compute_resolution(profiles))
+    }
+    if not growths_of_callers:
+        return None
+    most = max(growths_of_callers.values())
+    large = [place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * most]
+    innermost = max(large, key=lambda place: (after.get_depth(place), place))
+    return _build_changed_place(innermost, growths_of_callers[innermost], is_caller=True)
+
+
+def _build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:
+    return ChangedPlace(
+        place=format_place(place),
+        source_file=place.function_key.file,
+        source_line=place.line_after,
+        faults=faults,
+        is_caller=is_caller,
+    )
+
+
+def find_allocator_caller(place: FunctionLine, profiles: tuple[Profile, Profile], growth: int) -> FunctionLine | None:
+    """Return the line for which an allocator of the program has more faults than before, or fewer.
+
+    None if the place is not in such an allocator, or if no caller has most of the change.
+
+    Parameters
+    ----------
+    growth
+        The change of the faults of the place. Only its sign matters.
+    """
+    if not _is_allocator(place.function_key.function):
+        return None
+    callers = [_sum_allocator_callers(profile, place.function_key) for profile in profiles]
+    resolution = _compute_resolution(profiles)
+    growths = {
+        caller: abs(change.growth)
+        for caller, change in pair_function_lines(*callers)
+        if change.growth * growth > 0 and abs(change.growth) > resolution
+    }
+    caller = max(growths, key=lambda caller: (growths[caller], caller), default=None)
+    if caller is None or growths[caller] < _MIN_CALLER_SHARE * sum(growths.values()):
+        return None
+    return caller
+
+
+def _sum_allocator_callers(profile: Profile, allocator: FunctionKey) -> defaultdict[FunctionKey, Counter[int]]:
+    """Return the faults in an allocator, by the innermost line of the program outside of all its allocators."""
+    callers: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
+    for frames, weight in _list_own_stacks(profile):
+        if frames and identify_function(frames[-1]) == allocator:
+            caller = next((frame for frame in reversed(frames) if not _is_allocator(frame.function)), None)
+            if caller is not None:
+                callers[identify_function(caller)][caller.line] += weight
+    return callers
+
+
+def _sum_calling_lines(profile: Profile) -> _CallingLines:
+    """Return the program's lines, with the faults of the stacks on which they stand."""
+    lines = _CallingLines(defaultdict(Counter), Counter())
+    for frames, weight in _list_own_stacks(profile):
+        # A line of a recursive function stands on a stack more than once. Its innermost position counts.
+        depths = {(identify_function(frame), frame.line): depth for depth, frame in enumerate(frames)}
+        for (function_key, line), depth in depths.items():
+            lines.weights[function_key][line] += weight
+            lines.depths[function_key, line] += depth * weight
+    return lines
+
+
+def _list_own_stacks(profile: Profile) -> Iterable[tuple[Sequence[Frame], int]]:
+    """Yield the stacks of faults as far as they consist of the program's own frames, outermost first, with weights."""
+    for stack in profile.faults.stacks if profile.faults else ():
+        frames = [profile.frames[index] for index in stack.frames]
+        yield [frame for frame in frames if is_own_frame(frame)], stack.weight
+
+
+def _compute_resolution(profiles: tuple[Profile, Profile]) -> int:
+    return max(compute_resolution(profile, "faults") for profile in profiles)
+
+
+def _is_allocator(function: str) -> bool:
+    """Return whether a function allocates memory for its callers, judging by its name."""
+    return _ALLOCATOR.search(function) is not None

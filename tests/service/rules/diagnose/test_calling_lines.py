@@ -1,0 +1,95 @@
+"""The lines that lead to a difference through what they call: callers of allocators, and changed callers."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.contract.diagnosis import DiagnosisRequest, Difference
+from runner.contract.profile import Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
+from service.rules.diagnose.diagnosis import diagnose_profile
+from tests.service.rules.diagnose.test_difference_causes import profiled
+
+MAIN = Frame(function="main", module="prog", file="src/main.c", line=90)
+PLAN = Frame(function="plan", module="prog", file="src/plan.c", line=7)
+GROW = Frame(function="grow", module="prog", file="src/table.c", line=12)
+READ = Frame(function="read_all", module="prog", file="src/file.c", line=40)
+XMALLOC = Frame(function="xmalloc", module="prog", file="src/memory.c", line=5)
+POOL = Frame(function="Pool::Alloc(unsigned long)", module="prog", file="src/pool.cpp", line=31)
+INIT = Frame(function="alloc_decoder", module="prog", file="src/memory.c", line=8)
+MALLOC = Frame(function="_int_malloc", module="/usr/lib/libc.so.6", file="malloc.c", line=4000)
+
+
+def profile_stacks(weights: dict[tuple[Frame, ...], int]) -> Profile:
+    """Return a profile with new memory that is first touched by some stacks, outermost frame first."""
+    frames = tuple(dict.fromkeys(frame for stack in weights for frame in stack))
+    touched: dict[Frame, int] = {}
+    for stack, weight in weights.items():
+        touched[stack[-1]] = touched.get(stack[-1], 0) + weight
+    stacks = tuple(
+        Stack(frames=tuple(frames.index(frame) for frame in stack), weight=weight) for stack, weight in weights.items()
+    )
+    total = sum(weights.values())
+    faults = StackProfile(
+        kind=StackKind.FAULTS, samples=max(1, total), period=1, total=total, call_graph="fp", stacks=stacks
+    )
+    rows = [(Memory.HEAP, Touch.FIRST, "", frame, n_faults) for frame, n_faults in touched.items()]
+    return profiled(*rows).model_copy(update={"frames": frames, "faults": faults})
+
+
+def explain(
+    before: dict[tuple[Frame, ...], int], after: dict[tuple[Frame, ...], int], **changed_lines: tuple[int, int]
+) -> Difference:
+    difference = diagnose_profile(
+        DiagnosisRequest(
+            profile=profile_stacks(after),
+            before=profile_stacks(before),
+            changed_lines={f"src/{name}.c": (lines,) for name, lines in changed_lines.items()},
+        )
+    ).difference
+    assert difference is not None
+    return difference
+
+
+@pytest.mark.parametrize("allocators", [(XMALLOC,), (POOL, XMALLOC)])
+def test_an_allocator_is_named_with_the_line_that_calls_it_more_often(allocators: tuple[Frame, ...]) -> None:
+    before = {(MAIN, GROW, *allocators, MALLOC): 10, (MAIN, READ, *allocators, MALLOC): 30}
+    (part,) = explain(before, before | {(MAIN, GROW, *allocators, MALLOC): 90}).parts
+    assert part.place == "xmalloc at src/memory.c:5"
+    assert part.caller == "grow at src/table.c:12"
+
+
+def test_an_allocator_that_faults_itself_is_named_with_its_caller() -> None:
+    (part,) = explain({(MAIN, GROW, POOL): 10}, {(MAIN, GROW, POOL): 90}).parts
+    assert (part.place, part.caller) == ("Pool::Alloc(unsigned long) at src/pool.cpp:31", "grow at src/table.c:12")
+
+
+def test_an_allocator_that_takes_more_for_all_its_callers_is_named_alone() -> None:
+    callers = [Frame(function=f"use_{i}", module="prog", file="src/use.c", line=10 + i) for i in range(4)]
+    before = {(MAIN, caller, XMALLOC, MALLOC): 100 for caller in callers}
+    (part,) = explain(before, {stack: 2 * weight for stack, weight in before.items()}).parts
+    assert (part.place, part.caller) == ("xmalloc at src/memory.c:5", "")
+
+
+def test_other_lines_are_named_without_their_callers() -> None:
+    for frames in ((MAIN, GROW), (MAIN, INIT, MALLOC)):
+        (part,) = explain({frames: 10}, {frames: 90}).parts
+        assert part.caller == ""
+
+
+def test_a_changed_line_is_named_by_what_it_calls_if_no_changed_line_faults_more_itself() -> None:
+    before = {(MAIN, PLAN, GROW): 100, (MAIN, READ): 50}
+    after = {(MAIN, PLAN, GROW): 900, (MAIN, READ): 50}
+    place = explain(before, after, plan=(6, 8), main=(80, 99), file=(1, 99)).changed_place
+    assert place is not None
+    # Of the changed lines that call one another, the innermost.
+    assert (place.place, place.faults, place.is_caller) == ("plan at src/plan.c:7", 800, True)
+    itself = explain(before, after | {(MAIN, READ): 80}, plan=(6, 8), file=(1, 99)).changed_place
+    assert itself is not None
+    assert (itself.place, itself.faults, itself.is_caller) == ("read_all at src/file.c:40", 30, False)
+    assert explain(before, after, file=(1, 99)).changed_place is None
+
+
+def test_a_recursive_line_counts_each_fault_once() -> None:
+    place = explain({(MAIN, PLAN, PLAN, GROW): 100}, {(MAIN, PLAN, PLAN, GROW): 150}, plan=(6, 8)).changed_place
+    assert place is not None
+    assert place.faults == 50
