@@ -40,7 +40,7 @@ from runner.contract.profile_difference import (
     pair_function_lines,
 )
 from service.rules.diagnose.calling_lines import find_allocator_caller, find_changed_place
-from service.rules.diagnose.compared_profiles import compare_huge_pages
+from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.place_text import format_place, replace_numbers
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
 from service.text.numbers import format_amount

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.host.lock import HostTurn, find_holder
+from runner.host.turn import HostTurn, find_holder
 from tests.ordinary_user import as_ordinary
 from tests.runner.commands import command_line, compiled_programs, make_history, served, variables
 

@@ -23,8 +23,9 @@ from runner.contract.profile import (
     Touch,
 )
 from runner.contract.report import Environment
+from service.rules.diagnose.added_cost import compute_time_ratio
 from service.rules.diagnose.contention import LOCK_CONTENTION
-from service.rules.diagnose.diagnosis import RULES, compute_time_ratio, diagnose_profile
+from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
 from tests.service.profiles import FAULTING, FRAMES, MAIN, STORAGE, UNMAPPING, anatomy, area, profile, stacks

@@ -12,14 +12,14 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.execution.build_clock import BuildClock
-from runner.host.lock import Holder, HostTurn, find_holder
+from runner.host.turn import Holder, HostTurn, find_holder
 from runner.settings import HOST_LOCK, load_settings
 
 ROOT = Path(__file__).parents[3]
 CODE = """
 import sys
 from pathlib import Path
-from runner.host.lock import HostTurn
+from runner.host.turn import HostTurn
 with HostTurn(Path(sys.argv[1]), lambda text: print(text, flush=True)) as turn:
     turn.begin()
     print("mine", flush=True)
