@@ -76,9 +76,9 @@ def find_changed_place(
     for place, change in changes:
         if is_named(place):
             growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    place = max(growths, key=lambda place: (growths[place], place), default=None)
-    if place is not None and growths[place] >= least:
-        return _build_changed_place(place, growths[place], is_caller=False)
+    largest = max(growths, key=lambda place: (growths[place], place), default=None)
+    if largest is not None and growths[largest] >= least:
+        return _build_changed_place(largest, growths[largest], is_caller=False)
     # None faults more itself. Compare the lines by the faults of what they call.
     before, after = (_sum_calling_lines(profile) for profile in profiles)
     growths_of_callers = {
