@@ -12,9 +12,9 @@ MIN_STARTED_THREADS = 64
 """If at least this many threads are started, they are started for tasks: a program starts fewer for its processors."""
 MIN_ARENA_PAGES = 256
 """Smallest increase in pages of arenas that is worth a finding."""
-_SECONDS_PER_THREAD, _SECONDS_PER_FAULT = 1e-4, 1e-6
-"""Upper bounds, in seconds, of the time to start and end a thread, and to touch a page again. On a virtual machine,
-80 µs and 0.5 µs were measured."""
+_SECONDS_PER_THREAD, _SECONDS_PER_FAULT = 5e-5, 1e-6
+"""The CPU time, in seconds, that is assumed for starting and ending a thread, and for touching a page again. On virtual
+machines, 33 to 80 µs and 0.5 µs were measured. With a higher value, a few new connections a second would count."""
 _STACK_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP)
 """Touches after the C library has emptied (madvise) or unmapped the stack of a thread that has ended."""
 
@@ -31,8 +31,8 @@ def _has_thread_per_task(facts: Facts) -> bool:
 def _estimate_pool_saving(facts: Facts) -> float:
     """Return the share of the CPU time that a pool of threads saves: stack faults, and starting and ending threads.
 
-    It is estimated as the share of these faults in all faults, times the system time, limited by the largest cost of so
-    many threads and faults. CPU-time samples do not show it, because each thread begins a new sampling period, and ends
+    It is estimated as the share of these faults in all faults, times the system time, limited by what so many
+    threads and faults can cost. CPU-time samples do not show it, because each thread begins a new sampling period, and ends
     before the period is over.
     """
     if not facts.faults:
