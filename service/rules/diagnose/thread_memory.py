@@ -31,8 +31,8 @@ def _has_thread_per_task(facts: Facts) -> bool:
 def _estimate_pool_saving(facts: Facts) -> float:
     """Return the share of the CPU time that a pool of threads saves: stack faults, and starting and ending threads.
 
-    It is estimated as the share of these faults in all faults, times the system time, limited by what so many
-    threads and faults can cost. CPU-time samples do not show it, because each thread begins a new sampling period, and ends
+    It is estimated as the share of these faults in all faults, times the system time, limited by what so many threads
+    and faults can cost. CPU-time samples do not show it, because each thread begins a new sampling period, and ends
     before the period is over.
     """
     if not facts.faults:
