@@ -173,18 +173,24 @@ def _sum_net_growth(sides: list[_Side]) -> Counter[FunctionKey]:
 
 
 def _limit_to_net(growth: int, net_growth: int) -> int:
-    """Return the part of the growth of a line, or of its decline, that the net growth of its function contains."""
+    """Return the part of a growth, or of a decline, within a function that the net growth of the function contains."""
     return max(0, min(growth, net_growth)) if growth > 0 else min(0, max(growth, net_growth))
 
 
 def _count_moved(
     changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
 ) -> int:
-    """Return how many of the faults by which a cause grew, or shrank, only moved between causes."""
+    """Return how many of the faults by which a cause grew, or shrank, only moved between causes.
+
+    Faults that only moved between lines of a function did not change their cause.
+    """
+    growth_of_function: Counter[FunctionKey] = Counter()
+    for place, change in changes:
+        growth_of_function[place.function_key] += change.growth
     moved = sum(
-        abs(change.growth - _limit_to_net(change.growth, net_growth[place.function_key]))
-        for place, change in changes
-        if change.growth * growth > 0
+        abs(of_function - _limit_to_net(of_function, net_growth[function_key]))
+        for function_key, of_function in growth_of_function.items()
+        if of_function * growth > 0
     )
     return min(moved, abs(growth))
 

@@ -151,6 +151,18 @@ def test_faults_that_only_moved_to_another_cause_do_not_lead() -> None:
     ]
 
 
+def test_faults_that_moved_to_another_line_of_the_same_cause_do_not_make_the_cause_smaller() -> None:
+    """Two lines of a function change places: nothing moves between causes."""
+    first, second = (Frame(function="fill", module="prog", file="src/fill.c", line=line) for line in (10, 20))
+    brk = Memory.HEAP, Touch.AFTER_BRK, ""
+    before = profiled(new(50, first), new(100, second), new(100), (*brk, READ, 10))
+    after = profiled(new(100, first), new(50, second), new(160), (*brk, READ, 30))
+    assert [(part.cause, part.faults) for part in explain(before, after).parts] == [
+        (FaultCause.NEW_MEMORY, 60),
+        (FaultCause.AFTER_BRK, 20),
+    ]
+
+
 def test_a_line_leads_by_what_it_faults_more_in_all() -> None:
     """Most of what one line faults more as new memory, it faults less as memory that was given back."""
     brk = Memory.HEAP, Touch.AFTER_BRK, ""
