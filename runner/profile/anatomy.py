@@ -137,6 +137,10 @@ class AnatomyBuilder(Struct):
     """By thread: the arguments of an mremap that has not returned yet."""
     _time_range: tuple[float, float] = (0.0, 0.0)
 
+    def __post_init__(self) -> None:
+        """Give no image the number of one that began in the earlier recording."""
+        self._last_image = min((self._last_image, *(image for image, _, _ in self.file_parts)))
+
     def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
         """Add recorded events, merged by time with calls that another tool recorded with the same clock.
 

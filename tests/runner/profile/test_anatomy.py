@@ -416,6 +416,15 @@ def test_a_part_of_a_file_that_faulted_in_an_earlier_recording_is_mapped_again()
     assert sampled.build_anatomy(0, named).by_touch == {Touch.AFTER_MUNMAP: 100}
 
 
+def test_processes_that_began_in_different_recordings_are_not_taken_for_each_other() -> None:
+    whole = dissected([Forked(7, 1), mapped(0x10000, 8, "/srv/one", pid=7), fault(0x10000, pid=7)])
+    sampled = AnatomyBuilder(100, PAGE, FaultAccess("x86_64"), attached_late=True, file_parts=whole.file_parts)
+    other: list[Event] = [mapped(0x10000, 8, "/srv/two", pid=8), fault(0x10000, pid=8)]
+    unmapped = call("munmap", "addr: 0x10000, len: 0x8000", pid=8)
+    sampled.add_events([Forked(8, 1), *other, unmapped, mapped(0x10000, 8, "/srv/one", pid=8), fault(0x10000, pid=8)])
+    assert sampled.build_anatomy(0, named).by_touch == {Touch.FIRST: 200}
+
+
 def remapped(old: int, old_pages: int, new: int, pages: int, flags: int = 1) -> list[Traced]:
     """Return the begin and the end of a call that moves memory."""
     sizes = f"old_len: {old_pages * PAGE:#x}, new_len: {pages * PAGE:#x}"
