@@ -205,6 +205,8 @@ class LiveRecording:
                 # Even if faults had to be sampled early, the user asked for the figures of the whole time.
                 self.stop.wait(max(0.0, deadline - time.monotonic()))
                 return
+            # What was recorded until now is the result if the observation ends before the next plan.
+            self._stop_calls()
 
     def _plan(self, deadline: float) -> RecordingBudget | None:
         """Count for a while, and plan the recordings; return None if the observation ends first."""
@@ -220,7 +222,6 @@ class LiveRecording:
         for recorder in self._recorders:
             recorder.close()
         self._recorders.clear()
-        self._calls = None
         self.recordings = Recordings()
 
     def _record_in_succession(self, budget: RecordingBudget, deadline: float, *, may_repeat: bool) -> bool:
