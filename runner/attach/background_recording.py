@@ -270,7 +270,8 @@ class LiveRecording:
     ) -> bool:
         """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.
 
-        The wait also ends once the recording in progress ``has_become_expensive``; only then return False.
+        The wait also ends once the recording in progress ``has_become_expensive``; only then return False. This is not
+        checked after a pause.
 
         ``faults_recorder`` is a perf that already records page faults. It is paused while faults are sampled, and the
         wait becomes longer by this pause. If two events recorded the same fault, Linux would give the second record
@@ -290,6 +291,7 @@ class LiveRecording:
                 if faults_recorder:
                     faults_recorder.enable()
                     end += time.monotonic() - paused_at
+                    has_become_expensive = None  # It would count what the processes used during the pause.
             if time.monotonic() >= end:
                 break
         return True

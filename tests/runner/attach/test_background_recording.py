@@ -1,7 +1,7 @@
 """How a live process is recorded, in the order of the plan, by a recorder that records nothing."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -18,9 +18,12 @@ class Recorder:
     """A perf that does nothing."""
 
     size = N_CALLS * BYTES_PER_CALL
+    n_stacks = 0
+    """How often stacks were recorded."""
 
-    def __init__(self, *_: object, **__: object) -> None:
-        """Start nothing."""
+    def __init__(self, options: Sequence[str], *_: object, **__: object) -> None:
+        """Count the recordings of stacks."""
+        Recorder.n_stacks += any("cpu-clock" in option for option in options)
 
     def wait_until_attached(self) -> None:
         """Attach at once."""
@@ -28,41 +31,78 @@ class Recorder:
     enable = disable = stop = finish = close = wait_until_attached
 
 
+class RecorderOfManyCalls(Recorder):
+    """A perf that has recorded too many calls as soon as stacks are recorded."""
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The size of the recording of calls."""
+        return 1 << 30 if Recorder.n_stacks else 0
+
+
 @pytest.fixture
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveRecording]:
-    """The recording of a process that is idle while it is counted at first, and then has thousands of faults."""
+def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read of the host."""
     monkeypatch.setattr(background_recording, "LiveRecorder", Recorder)
     monkeypatch.setattr(background_recording, "has_record_option", lambda _: True)
     monkeypatch.setattr(background_recording, "read_guards", lambda *_: ())
-    busy_from = time.monotonic() + 0.35
+    monkeypatch.setattr(Recorder, "n_stacks", 0)
 
-    def read_figures() -> Figures:
-        busy_seconds = max(0.0, time.monotonic() - busy_from)
-        return Figures(minor=round(100_000 * busy_seconds), user=busy_seconds)
 
+def start(read_figures: Callable[[], Figures], seconds: float, max_overhead: float) -> LiveRecording:
+    """Start to record a process that uses these figures."""
     permissions = RecordingPermissions(tracepoints=True, error_codes=False, kernel=False)
-    made = LiveRecording(
+    recording = LiveRecording(
         lambda: [],
         read_figures,
-        seconds=3.0,
-        max_overhead=0.01,
+        seconds=seconds,
+        max_overhead=max_overhead,
         call_graph="fp",
         permissions=permissions,
     )
-    made.start()
-    yield made
-    made.close()
+    recording.start()
+    return recording
 
 
-def test_an_observation_that_ends_while_it_is_planned_again_keeps_its_calls_and_their_cost(
-    recording: LiveRecording,
-) -> None:
-    deadline = time.monotonic() + 2
-    while recording.recordings.addresses is None and time.monotonic() < deadline:
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds, but not for ever."""
+    deadline = time.monotonic() + 5
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("patched")
+def test_an_observation_that_ends_while_it_is_planned_again_keeps_its_calls_and_their_cost() -> None:
+    busy_from = time.monotonic() + 0.35
+
+    def read_figures() -> Figures:
+        """Return the figures of a process that is idle while it is counted, and then has thousands of faults."""
+        busy_seconds = max(0.0, time.monotonic() - busy_from)
+        return Figures(minor=round(100_000 * busy_seconds), user=busy_seconds)
+
+    recording = start(read_figures, seconds=3.0, max_overhead=0.01)
+    wait_for(lambda: recording.recordings.addresses)
     time.sleep(0.1)  # The process is counted again.
     recordings = recording.finish()
     assert recordings.calls is not None
     assert recordings.addresses is not None
     cost_seconds = recordings.addresses.used_figures.faults * SECONDS_PER_FAULT + N_CALLS * SECONDS_PER_CALL
     assert recording.cost_seconds == pytest.approx(cost_seconds)
+
+
+@pytest.mark.usefixtures("patched")
+def test_a_process_with_many_calls_is_not_recorded_again_as_if_it_had_become_busier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background_recording, "LiveRecorder", RecorderOfManyCalls)
+
+    def read_figures() -> Figures:
+        """Return the figures of a process that is always as busy, and switches often."""
+        now = time.monotonic()
+        return Figures(minor=round(100_000 * now), user=now, switches=round(30_000 * now))
+
+    recording = start(read_figures, seconds=2.5, max_overhead=0.035)
+    wait_for(lambda: not recording.is_running())
+    recordings = recording.finish()
+    assert recordings.sampled_recording is not None
+    assert Recorder.n_stacks == 1
