@@ -18,7 +18,7 @@ _MAX_STACKS = 5
 
 
 def show_causes(difference: Difference) -> None:
-    """Print the parts of the difference in faults, the largest first, each with its source line and its price."""
+    """Print the parts of the difference in faults, in their order, each with its source line and its price."""
     console = make_console()
     growth = difference.after - difference.before
     console.print(

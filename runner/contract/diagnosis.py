@@ -115,7 +115,7 @@ class Difference(Strict):
     before: Count
     after: Count
     parts: tuple[DifferencePart, ...] = Field(max_length=100)
-    """The largest first."""
+    """The largest first, without the faults that only moved from one cause to another."""
     changed_place: ChangedPlace | None = None
     """The line with the largest growth of faults, among those that the change added or rewrote; if none of them faults
     more itself, the one that calls what faults more. None if no growth reaches a hundredth of the difference, or if

@@ -55,9 +55,8 @@ class Explanation(Strict):
 
     @property
     def leading_part(self) -> DifferencePart | None:
-        """The largest part of the difference that has the same sign as the whole; None if there is none."""
+        """The first part of the difference that has the same sign as the whole; None if there is none."""
         if self.difference is None:
             return None
-        # The parts are sorted, the largest first.
         growth = self.difference.after - self.difference.before
         return next((part for part in self.difference.parts if part.faults * growth > 0), None)

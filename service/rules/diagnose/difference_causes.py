@@ -46,7 +46,7 @@ from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_fil
 from service.text.numbers import format_amount
 
 _MAX_CAUSES = 12
-"""At most this many causes are listed; if there are more, the smallest are combined."""
+"""At most this many causes are listed; if there are more, the last are combined."""
 _MILLION = 1_000_000
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
@@ -116,10 +116,10 @@ class _Side(Struct, frozen=True):
 
 
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
-    """Return the causes of the difference from the earlier profile, largest first.
+    """Return the causes of the difference from the earlier profile, the leading one first.
 
     Faults of a function that only moved from one cause to another, for example because an address is used again,
-    explain no difference. So they neither make a cause larger nor a line leading.
+    explain no difference. So they make neither a cause nor a line leading.
 
     None if there is no earlier profile, or if one of the two does not contain its faults by kind.
 
@@ -552,18 +552,18 @@ def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:
 
 
 def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
-    """Return the largest parts; the others are combined into one, so that the sum stays the same."""
+    """Return the first parts; the others are combined into one, so that the sum stays the same."""
     if len(parts) <= _MAX_CAUSES:
         return tuple(parts)
-    smaller_parts = parts[_MAX_CAUSES - 1 :]
-    seconds = [part.seconds for part in smaller_parts]
+    other_parts = parts[_MAX_CAUSES - 1 :]
+    seconds = [part.seconds for part in other_parts]
     return (
         *parts[: _MAX_CAUSES - 1],
         DifferencePart(
             cause=FaultCause.OTHER,
-            before=sum(part.before for part in smaller_parts),
-            after=sum(part.after for part in smaller_parts),
-            sentence="has smaller differences",
+            before=sum(part.before for part in other_parts),
+            after=sum(part.after for part in other_parts),
+            sentence="has other differences",
             seconds=None if None in seconds else sum(part for part in seconds if part is not None),
         ),
     )
