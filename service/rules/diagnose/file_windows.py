@@ -36,12 +36,17 @@ def _select_file_data(facts: Facts, entries: Iterable[FaultKind | Site], touch: 
 
 
 def _count_remapped(facts: Facts) -> int:
+    """Return the number of faults on pages of files at addresses that had been unmapped."""
+    return sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MUNMAP))
+
+
+def _count_minor_remapped(facts: Facts) -> int:
     """Return the number of minor faults on pages of files at addresses that had been unmapped.
 
     A major fault is not due to the unmapping: its page was not in memory. Which touches the major faults had is
     unknown, so each touch is assumed to have the same share of them.
     """
-    remapped = sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MUNMAP))
+    remapped = _count_remapped(facts)
     in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
     major = min(in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
     return round(remapped * (1 - major / in_files)) if in_files else remapped
@@ -55,7 +60,7 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
     n_files = _estimate_files(facts)
     return (
         facts.count_calls("munmap") >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
-        and _count_remapped(facts) > 0
+        and _count_minor_remapped(facts) > 0
         and LOCK_CONTENTION.evaluate(facts) is None
     )
 
@@ -68,7 +73,7 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     if not facts.faults:
         return 0.0
     after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
-    remapped = _count_remapped(facts)
+    remapped = _count_minor_remapped(facts)
     cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, after_unmapping))
     return facts.estimate_cost(remapped) + cost_of_calls
 
@@ -127,7 +132,7 @@ FILE_WINDOWS = Rule(
         Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into one buffer"),
     ),
     report="linkers and databases that map a file in pieces: each piece faults again, page by page",
-    count=_count_remapped,
+    count=_count_minor_remapped,
 )
 
 

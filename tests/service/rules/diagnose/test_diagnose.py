@@ -638,6 +638,26 @@ def test_pages_that_had_left_the_memory_fault_whatever_the_mapping(major: int, e
     assert rules(profile(made, cost=0.8, stored=3, readings=waiting, census=made_calls)) == expected
 
 
+def test_the_evidence_of_windows_counts_no_fewer_faults_than_their_leading_place_has() -> None:
+    """A part of the faults is major: they do not count as a cost of the windows, but are faults there."""
+    place = {"memory": Memory.FILE_DATA, "touch": Touch.AFTER_MUNMAP, "file": "/srv/data.db", "faults": 10_000}
+    made = anatomy(
+        {Touch.AFTER_MUNMAP: 10_000},
+        Memory.FILE_DATA,
+        kinds=(FaultKind.model_validate(place),),
+        sites=(Site.model_validate(place | {"frame": Frame(function="scan")}),),
+        major=4_000,
+        major_by_memory={Memory.FILE_DATA: 4_000},
+    )
+    evidence = (
+        diagnose_profile(DiagnosisRequest(profile=profile(made, cost=0.8, calls={"mmap": 500, "munmap": 500})))
+        .findings[0]
+        .evidence
+    )
+    counts = [line.partition(" ")[0] for line in evidence if "faults on pages" in line or "of these faults" in line]
+    assert counts == ["10,000", "10,000"]
+
+
 def test_a_cold_start_without_such_advice_stays_a_cold_start() -> None:
     assert rules(read_by_page(200, {})) == ["cold-start"]
     assert rules(read_by_page(8, {"MADV_RANDOM": 1})) == ["cold-start"]
