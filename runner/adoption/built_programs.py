@@ -198,7 +198,7 @@ def list_commands(
     """Return the commands to try, the most promising first.
 
     Each program is tried without arguments, then with inputs; a program for users is also tried with other files of the
-    project, and finally with ``--version`` and ``--help``. Examples are for users if the project has no other programs.
+    project, and finally with ``--version`` and ``--help``. Examples are for users if no other program is.
 
     Parameters
     ----------

@@ -172,8 +172,8 @@ class ProfileBuilder(Struct):
         )
         tracing = TRACE_FIELDS if self.permissions.error_codes else ()
         events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))
-        # Earlier calls show which pages had been given back. But perf has read the mappings as these calls had left
-        # them, so calls that move memory, or the end of the heap, would be applied twice, and are left out.
+        # Earlier calls show which pages had been given back. But calls that move memory, or the end of the heap, are
+        # left out: perf has read the mappings after most of them, so they would be applied twice.
         known_calls = (call for call in calls if call.time >= start or call.event not in _MOVING_CALLS)
         anatomy_builder.add_events(chain(timed_recording.guards, events), known_calls)
         # No total count is given (0), because the recorded faults are scaled later.

@@ -1,4 +1,4 @@
-"""The names of loopback: the service answers to them by default, and needs no encryption to send them a secret."""
+"""The names of loopback, to which the service needs no encryption to send a secret."""
 
 from __future__ import annotations
 
