@@ -32,9 +32,6 @@ from runner.profile.recording_plan import CallGraph, build_calls_options, build_
 from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
-_CALLS_LEAD_SECONDS, _MAX_CALLS_LEAD_SHARE = 0.25, 0.05
-"""Calls are recorded for so many seconds, and at most this share of the time, before the first fault is recorded: they
-show what happened to its page."""
 _MIN_FAULTS_SECONDS = 0.5
 """Faults are recorded for at least this long, even if the recording of calls becomes too large."""
 _LONG_POLL_SECONDS = 0.5
@@ -311,10 +308,10 @@ class LiveRecording:
             )
         self._stop_calls()
 
-    def _start_calls(self) -> bool:
-        """Start a perf that records the calls of the whole host; return False if one runs or this is not permitted."""
+    def _start_calls(self) -> None:
+        """Start a perf that records the calls of the whole host, unless one runs already or this is not permitted."""
         if self._calls or not self._permissions.tracepoints or self.stop.is_set():
-            return False
+            return
         # Skip the programs and mappings of all processes of the host, which take long to read.
         synthesis = ("--synth", "no") if has_record_option("--synth") else ()
         recorder = LiveRecorder(
@@ -323,7 +320,6 @@ class LiveRecording:
         self._recorders.append(recorder)
         recorder.wait_until_attached()
         self._calls = self._begin(recorder)
-        return True
 
     def _stop_calls(self) -> None:
         """Stop the recording of calls, and add the cost of all of them: their processes are not known yet."""
@@ -344,14 +340,13 @@ class LiveRecording:
         Faults are recorded for a moment even if there are too many calls, because calls without faults are useless.
         Return None if the observation ends before perf has attached.
         """
+        # Record calls while this perf attaches, which takes a moment: they show which pages have just been given back.
+        self._start_calls()
         recorder = self._attach(
             build_live_faults_options(period, error_codes=period == 1 and self._permissions.error_codes)
         )
         if recorder is None:
             return None
-        # Record calls only once this perf has attached, which takes long: there may be many calls meanwhile.
-        if self._start_calls():
-            self.stop.wait(min(_CALLS_LEAD_SECONDS, _MAX_CALLS_LEAD_SHARE * self._seconds))
         # Read the guard pages below the threads' stacks: perf does not record those that exist when it attaches.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recording = self._begin(recorder)
