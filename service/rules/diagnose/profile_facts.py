@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import find_own_line
-from runner.contract.profile import Anatomy, Area, FaultKind, Memory, Profile, Site, Stack, StackProfile, Touch
+from runner.contract.profile import (
+    UNKNOWN_FUNCTION,
+    Anatomy,
+    Area,
+    FaultKind,
+    Memory,
+    Profile,
+    Site,
+    Stack,
+    StackProfile,
+    Touch,
+)
 from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity
 
@@ -346,12 +357,15 @@ class Facts:
 
 
 def _may_show_kernel(profile: Profile) -> bool:
-    """Return whether the stacks may contain kernel frames: one does, or no frame names its module.
+    """Return whether the stacks may contain functions of the kernel: one does, or no frame names its module.
 
-    Without the permission to record the kernel, stacks do not contain it.
+    Without the permission to record the kernel, or to read the addresses of its symbols, stacks do not contain them.
+    At most, a frame at an unknown place of the kernel remains, where an interrupt came a moment too late.
     """
     modules = {frame.module for frame in profile.frames if frame.module}
-    return not modules or any(module.startswith("[kernel") for module in modules)
+    return not modules or any(
+        frame.module.startswith("[kernel") and frame.function != UNKNOWN_FUNCTION for frame in profile.frames
+    )
 
 
 def compute_system_share(profile: Profile) -> float:

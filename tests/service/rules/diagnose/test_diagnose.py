@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import (
+    UNKNOWN_FUNCTION,
     AllocatingLine,
     Call,
     Census,
@@ -541,8 +542,9 @@ amounts = st.one_of(st.sampled_from([0, 1, 100]), st.floats(0, 10), st.integers(
 readings = st.dictionaries(st.sampled_from(READINGS), amounts)
 
 
-def test_where_the_kernel_cannot_be_recorded_faults_cost_at_most_the_system_time() -> None:
-    in_user_space = (Frame(function="main", module="prog"),)
+@pytest.mark.parametrize("late", [(), (Frame(function=UNKNOWN_FUNCTION, module="[kernel]"),)])
+def test_where_the_kernel_cannot_be_recorded_faults_cost_at_most_the_system_time(late: tuple[Frame, ...]) -> None:
+    in_user_space = (Frame(function="main", module="prog"), *late)
     made = profile(
         anatomy(AGAIN),
         calls={"madvise": 99},
