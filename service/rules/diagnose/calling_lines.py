@@ -20,10 +20,11 @@ from runner.contract.profile_difference import (
 from service.rules.diagnose.place_text import format_place
 
 _ALLOCATOR = re.compile(
-    r"(?:alloc|allocate|strdup|memdup)[_\d]*(?:\([^()]*\))?(?: const)?(?:\.[\w.]++)?\Z", re.IGNORECASE
+    r"(?:alloc|allocate|strdup|memdup|new_?obj(?:ect)?[a-z]{0,2})[_\d]*(?:\([^()]*\))?(?: const)?(?:\.[\w.]++)?\Z",
+    re.IGNORECASE,
 )
-"""The end of the names of functions that allocate memory for their callers, such as ``xmalloc`` and ``Pool::Alloc()``.
-They may have parameters, or a suffix of the compiler."""
+"""The end of the names of functions that allocate memory for their callers, such as ``xmalloc``, ``Pool::Alloc()`` and
+``newobject``. They may have parameters, or a suffix of the compiler."""
 _MIN_CALLER_SHARE = 0.5
 """A caller is named only if it has at least this share of the growth of an allocator."""
 _MIN_CHANGED_SHARE = 0.01

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -113,6 +114,8 @@ class _Side(Struct, frozen=True):
     lines: Mapping[_Group, _LineSums]
     image_files: Counter[str]
     """The faults on pages of the program and its libraries, by file."""
+    image_texts: Counter[str]
+    """Those of them that are on code, by file."""
 
 
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
@@ -136,7 +139,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     net_growth = _sum_net_growth(sides)
     seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
     parts = {
-        group: _build_part(group, sides, net_growth, after, seconds_per_fault)
+        group: _build_part(group, sides, net_growth, after, seconds_per_fault, changed_lines=changed_lines)
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
     }
@@ -201,17 +204,17 @@ def _has_faults_by_kind(facts: Facts) -> bool:
     return anatomy is not None and (bool(anatomy.kinds) or anatomy.counted == 0)
 
 
+def _is_changed(changed_lines: ChangedLines, file: str, line: int) -> bool:
+    return any(first_line <= line <= last_line for first_line, last_line in changed_lines.get(file, ()))
+
+
 def _find_changed_place(
     sides: list[_Side], profiles: tuple[Profile, Profile], changed_lines: ChangedLines, growth: int
 ) -> ChangedPlace | None:
     """Return the changed line whose faults of all causes grew most, or that calls what faults more; None if neither."""
-
-    def is_changed(file: str, line: int) -> bool:
-        return any(first_line <= line <= last_line for first_line, last_line in changed_lines.get(file, ()))
-
     groups = sides[0].lines.keys() | sides[1].lines.keys()
     changes = chain.from_iterable(_pair_lines(group, sides) for group in groups)
-    return find_changed_place(changes, profiles, is_changed, growth) if changed_lines else None
+    return find_changed_place(changes, profiles, partial(_is_changed, changed_lines), growth) if changed_lines else None
 
 
 def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one return per cause
@@ -268,12 +271,15 @@ def _sum_side(
     """
     sums: Counter[_Group] = Counter()
     image_files: Counter[str] = Counter()
+    image_texts: Counter[str] = Counter()
     for kind in facts.anatomy.kinds:
         group = _find_group(kind, facts)
         sums[group] += kind.faults
         cause, _ = group
         if cause is FaultCause.IMAGE:
             image_files[kind.file] += kind.faults
+            if kind.memory is Memory.FILE_TEXT:
+                image_texts[kind.file] += kind.faults
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     shares_of_lines, shares_of_copying_lines = _find_lines_in_runtime(facts)
 
@@ -298,7 +304,7 @@ def _sum_side(
             n_excess = round(excess_by_kind[fault_kind] * excess_share)
             for frame, n_faults in _attribute_to_callers(callers[function], faults - n_excess, n_excess):
                 add_faults(fault_kind, frame, n_faults)
-    return _Side(sums, lines, image_files)
+    return _Side(sums, lines, image_files, image_texts)
 
 
 def _find_callers(before: Profile, after: Profile) -> list[_Callers]:
@@ -464,7 +470,13 @@ def _identify_library_function(frame: Frame) -> _LibraryFunction:
 
 
 def _build_part(
-    group: _Group, sides: list[_Side], net_growth: Counter[FunctionKey], facts: Facts, seconds_per_fault: float | None
+    group: _Group,
+    sides: list[_Side],
+    net_growth: Counter[FunctionKey],
+    facts: Facts,
+    seconds_per_fault: float | None,
+    *,
+    changed_lines: ChangedLines,
 ) -> DifferencePart:
     """Return one cause of the difference in words, with its CPU time and the line that changed most."""
     cause, file = group
@@ -475,6 +487,9 @@ def _build_part(
             # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
             place, change = None, None
         sentence = _describe_image_change(*(side.image_files for side in sides))
+        if place and changed_lines and _is_layout_change(place, sides, changed_lines):
+            place, change = None, None
+            sentence = f"{sentence}, whose code is laid out differently"
     else:
         sentence = _describe_cause(cause, file, after - before, facts)
     caller = None
@@ -534,6 +549,21 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
     side = facts if growth > 0 else facts.before
     line = side.find_returning_line(*_RETURNING_CALLS[cause]) if side and cause in _RETURNING_CALLS else ""
     return f"{sentences[cause]} (from {line})" if line else sentences[cause]
+
+
+def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: ChangedLines) -> bool:
+    """Return whether more or fewer pages of the program's own code are touched, at a line that did not change.
+
+    Which line is the first to reach a page of the code is then a matter of where the linker has put its function.
+    """
+    module, file, line = place.function_key.module, place.function_key.file, place.line_after
+    before, after = (
+        sum(pages for name, pages in side.image_texts.items() if name.rpartition("/")[2] == module) for side in sides
+    )
+    growth = sides[1].image_files.total() - sides[0].image_files.total()
+    # Most of the change is on the code of the place's own module.
+    is_of_own_code = 2 * (after - before) * growth > growth * growth
+    return is_of_own_code and bool(line) and not _is_changed(changed_lines, file, line)
 
 
 def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:

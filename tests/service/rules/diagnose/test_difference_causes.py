@@ -206,6 +206,29 @@ def test_the_library_whose_pages_make_the_difference_is_named(
     assert (part.sentence, part.place) == (sentence, "")
 
 
+@pytest.mark.parametrize(
+    ("file", "memory", "changed_line", "place"),
+    [
+        ("/src/prog", Memory.FILE_TEXT, 99, ""),
+        ("/src/prog", Memory.FILE_TEXT, 12, "grow at src/table.c:12"),  # the line itself was changed
+        ("/src/prog", Memory.FILE_DATA, 99, "grow at src/table.c:12"),  # a larger table
+        ("/usr/lib/libc.so.6", Memory.FILE_TEXT, 99, "grow at src/table.c:12"),  # another function of the library
+    ],
+)
+def test_an_unchanged_line_that_reaches_another_page_of_the_code_does_not_lead(
+    file: str, memory: Memory, changed_line: int, place: str
+) -> None:
+    before, after = (profiled(new(50), (memory, Touch.FIRST, file, GROW, pages)) for pages in (20, 21))
+    changed_lines = {"src/table.c": ((changed_line, changed_line),)}
+    difference = diagnose_profile(
+        DiagnosisRequest(profile=after, before=before, changed_lines=changed_lines)
+    ).difference
+    assert difference is not None
+    (part,) = difference.parts
+    assert part.place == place
+    assert ("laid out differently" in part.sentence) == (not place)
+
+
 def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
     def side(data: int, process: str) -> Profile:
         return profiled(
