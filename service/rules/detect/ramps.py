@@ -101,11 +101,15 @@ def is_ramp(group: ChangeGroup, sigma: float) -> bool:
 
 
 def build_ramp_change(group: ChangeGroup) -> LevelChange:
-    """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
+    """Return the group as one ramp, from half a stair before its first change to half a stair after its last.
+
+    It begins after the change before it, so that changes stay in order of index.
+    """
     first_change, last_change = group.first_change, group.last_change
     begin = first_change.position - (group.second_change.position - first_change.position) // 2
+    begin = max(begin, first_change.begin + 1)
     end = last_change.position + (last_change.position - group.next_to_last_change.position) // 2
-    return LevelChange(max(begin, 1), first_change.before, last_change.after, max(begin, 1), end, "ramp")
+    return LevelChange(begin, first_change.before, last_change.after, begin, end, "ramp")
 
 
 def list_group_changes(

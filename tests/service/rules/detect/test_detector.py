@@ -40,6 +40,28 @@ def test_appending_gives_the_answer_of_reading_again(values, stride):
             assert drifts == series.find_changes() == find_level_changes(values[:n])
 
 
+FALL_BEFORE_A_CLIMB = [  # the first stair of the climb is longer than the level before it
+    999, 999, 999, 999, 999, 1001, 1001, 1002, 1000, 1000, 1000, 1002, 1001, 1001, 1003, 1003, 1003, 1003,
+    1003, 1001, 1001, 1003, 1002, 1002, 1004, 1002, 1004, 1002, 1003, 1004, 1005, 1003, 1004, 1005, 1005,
+    1006, 1004, 1005, 1006, 1004, 1006, 1004, 1006, 1006, 1006, 1229, 1007, 1005, 1006, 1246, 1009, 1006,
+    1008, 1006, 1006, 1008, 1007, 1009, 1008, 1007, 1007, 1008, 1007, 1008, 1008, 983, 982, 984, 983, 982,
+    983, 985, 984, 983, 985, 985, 983, 985, 986, 986, 986, 985, 986, 985, 986, 987, 987, 986, 986, 986, 987,
+    987, 986, 987, 987, 986, 988, 941, 988, 988, 988, 989, 988, 987, 988, 985, 988, 989, 989, 989, 988, 990,
+    989, 991, 990, 989, 991, 989, 990, 992, 990, 992, 992, 992, 992, 989, 993, 991, 992, 994, 993, 991, 993,
+    993, 993, 994, 994, 993, 993, 993, 995, 762, 995, 994, 996, 993, 994, 995, 994, 997, 997, 997, 998, 999,
+    999, 998, 999, 999, 998, 1000, 1000, 1000, 999, 1000, 1001, 1001, 1000, 1001, 1000, 1001, 1000, 1001,
+    1002, 1001, 1002, 1001, 1001, 1002, 1004, 1001, 1003, 1001, 1003, 1002,
+]  # fmt: skip
+
+
+def test_a_climb_directly_after_a_fall_is_followed_step_by_step():
+    series = LevelChangeDetector()
+    for value in FALL_BEFORE_A_CLIMB:
+        drifts = series.append(value)
+        assert [drift.index for drift in drifts] == sorted({drift.index for drift in drifts})
+    assert drifts == find_level_changes(FALL_BEFORE_A_CLIMB)
+
+
 @settings(max_examples=thorough.choose(4, 30))
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_long_noisy_series_is_followed_step_by_step(seed, bimodal):
