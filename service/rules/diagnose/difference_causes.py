@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -49,6 +50,9 @@ from service.text.numbers import format_amount
 _MAX_CAUSES = 12
 """At most this many causes are listed; if there are more, the last are combined."""
 _MILLION = 1_000_000
+_MAX_MOVED_PAGES = 4
+"""At most one page more of each segment of a program (code, constants, initialised and other data) is touched because
+its content has moved."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -489,7 +493,7 @@ def _build_part(
         sentence = _describe_image_change(*(side.image_files for side in sides))
         if place and changed_lines and _is_layout_change(place, sides, changed_lines):
             place, change = None, None
-            sentence = f"{sentence}, whose code is laid out differently"
+            sentence = f"{sentence}, whose code or data is laid out differently"
     else:
         sentence = _describe_cause(cause, file, after - before, facts)
     caller = None
@@ -552,18 +556,27 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
 
 
 def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: ChangedLines) -> bool:
-    """Return whether more or fewer pages of the program's own code are touched, at a line that did not change.
+    """Return whether an unchanged line touches more or fewer pages of its own program because of the program's layout.
 
-    Which line is the first to reach a page of the code is then a matter of where the linker has put its function.
+    Which line is the first to reach a page of the code is a matter of where the linker has put its function. Data may
+    be moved as well, but only more pages than the program has segments show that there is more of it.
     """
     module, file, line = place.function_key.module, place.function_key.file, place.line_after
-    before, after = (
-        sum(pages for name, pages in side.image_texts.items() if name.rpartition("/")[2] == module) for side in sides
-    )
+    if not line or _is_changed(changed_lines, file, line):
+        return False
+
+    def count_growth(pages: Callable[[_Side], Counter[str]]) -> int:
+        """Return by how much the pages of the place's own module grew."""
+        before, after = (
+            sum(n_pages for name, n_pages in pages(side).items() if name.rpartition("/")[2] == module) for side in sides
+        )
+        return after - before
+
     growth = sides[1].image_files.total() - sides[0].image_files.total()
-    # Most of the change is on the code of the place's own module.
-    is_of_own_code = 2 * (after - before) * growth > growth * growth
-    return is_of_own_code and bool(line) and not _is_changed(changed_lines, file, line)
+    own_growth = count_growth(attrgetter("image_files"))
+    # Most of the change must be on code of this module, or on few pages of it.
+    layout_growth = own_growth if abs(own_growth) <= _MAX_MOVED_PAGES else count_growth(attrgetter("image_texts"))
+    return 2 * layout_growth * growth > growth * growth
 
 
 def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:

@@ -207,22 +207,25 @@ def test_the_library_whose_pages_make_the_difference_is_named(
 
 
 @pytest.mark.parametrize(
-    ("file", "memory", "changed_line", "place"),
+    ("file", "memory", "pages", "changed_line", "place"),
     [
-        ("/src/prog", Memory.FILE_TEXT, 99, ""),
-        ("/src/prog", Memory.FILE_TEXT, 12, "grow at src/table.c:12"),  # the line itself was changed
-        ("/src/prog", Memory.FILE_DATA, 99, "grow at src/table.c:12"),  # a larger table
-        ("/usr/lib/libc.so.6", Memory.FILE_TEXT, 99, "grow at src/table.c:12"),  # another function of the library
+        ("/src/prog", Memory.FILE_TEXT, 1, 99, ""),
+        ("/src/prog", Memory.FILE_TEXT, 40, 99, ""),
+        ("/src/prog", Memory.FILE_TEXT, 1, 12, "grow at src/table.c:12"),  # the line itself was changed
+        ("/src/prog", Memory.FILE_DATA, 1, 99, ""),
+        ("/src/prog", Memory.FILE_DATA, 40, 99, "grow at src/table.c:12"),  # a larger table
+        ("/usr/lib/libc.so.6", Memory.FILE_TEXT, 1, 99, "grow at src/table.c:12"),  # another function of the library
     ],
 )
-def test_an_unchanged_line_that_reaches_another_page_of_the_code_does_not_lead(
-    file: str, memory: Memory, changed_line: int, place: str
+def test_an_unchanged_line_that_reaches_another_page_of_its_program_does_not_lead(
+    file: str, memory: Memory, pages: int, changed_line: int, place: str
 ) -> None:
-    before, after = (profiled(new(50), (memory, Touch.FIRST, file, GROW, pages)) for pages in (20, 21))
-    changed_lines = {"src/table.c": ((changed_line, changed_line),)}
-    difference = diagnose_profile(
-        DiagnosisRequest(profile=after, before=before, changed_lines=changed_lines)
-    ).difference
+    text = (Memory.FILE_TEXT, Touch.FIRST, file, READ, 30)
+    before, after = (profiled(new(50), text, (memory, Touch.FIRST, file, GROW, 20 + more)) for more in (0, pages))
+    request = DiagnosisRequest(
+        profile=after, before=before, changed_lines={"src/table.c": ((changed_line, changed_line),)}
+    )
+    difference = diagnose_profile(request).difference
     assert difference is not None
     (part,) = difference.parts
     assert part.place == place
