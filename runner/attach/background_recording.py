@@ -48,6 +48,8 @@ _MAX_SAMPLED_RECORDS_FACTOR = 2
 _MIN_SHARE_OF_TIME = 0.25
 """If faults are too many before this share of the planned time has passed, the processes are busier than planned. If
 less than this share of the whole time is left, nothing is recorded again."""
+_MIN_SAMPLED_FAULTS = 1000
+"""If there are too many calls, faults are sampled until this many of them are recorded."""
 _MAX_PLANS = 4
 """How often the recordings are planned at most."""
 _MIN_CPU_SECONDS = 0.001
@@ -147,7 +149,7 @@ class LiveRecording:
         self._call_graph = call_graph
         self._permissions = permissions
         self._recorders: list[LiveRecorder] = []
-        self._figures_before = read_figures()
+        self._figures_before, self._started_at = read_figures(), time.monotonic()
         self._planned_cpu = 0.0  # The CPU time in seconds that the processes use in the whole time, by the plan.
         self._calls: _RunningRecording | None = None
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
@@ -206,11 +208,22 @@ class LiveRecording:
             self._stop_calls()
 
     def _plan(self, deadline: float) -> RecordingBudget | None:
-        """Count for a while, and plan the recordings; return None if the observation ends first."""
+        """Count for a while, and plan the recordings; return None if the observation ends first.
+
+        A program may work in phases, so this while may show only one of them. Therefore the rates of faults and
+        switches are those since the start if these are higher.
+        """
         figures, started_at = self._read_figures(), time.monotonic()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
             return None
-        rates = _compute_rates(figures, self._read_figures(), time.monotonic() - started_at)
+        current_figures, now = self._read_figures(), time.monotonic()
+        rates = _compute_rates(figures, current_figures, now - started_at)
+        rates_since_start = _compute_rates(self._figures_before, current_figures, now - self._started_at)
+        rates = replace(
+            rates,
+            faults=max(rates.faults, rates_since_start.faults),
+            switches=max(rates.switches, rates_since_start.switches),
+        )
         self._planned_cpu = rates.cpu * self._seconds
         return plan_recording(rates, deadline - time.monotonic(), self._max_overhead, self._call_graph)
 
@@ -305,6 +318,7 @@ class LiveRecording:
                 seconds=budget.sampled_seconds,
                 max_faults=max_faults,
                 max_call_bytes=_MAX_SAMPLED_RECORDS_FACTOR * budget.max_call_bytes,
+                min_faults=_MIN_SAMPLED_FAULTS * budget.sampled_period,
             )
         self._stop_calls()
 
@@ -333,11 +347,13 @@ class LiveRecording:
         return self._calls is not None and self._calls.recorder.size > max_bytes
 
     def _record_faults(
-        self, period: int, seconds: float, *, max_faults: int, max_call_bytes: int
+        self, period: int, seconds: float, *, max_faults: int, max_call_bytes: int, min_faults: int = 0
     ) -> TimedRecording | None:
         """Record one in ``period`` faults with its address for some time, or until faults or calls are too many.
 
-        Faults are recorded for a moment even if there are too many calls, because calls without faults are useless.
+        Faults are recorded for a moment even if there are too many calls, because calls without faults are useless. If
+        there are fewer than ``min_faults`` in this moment, only the calls end: a program that works in phases may
+        return its memory in one, and touch it again in another.
         Return None if the observation ends before perf has attached.
         """
         # Record calls while this perf attaches, which takes a moment: they show which pages have just been given back.
@@ -353,7 +369,11 @@ class LiveRecording:
         end, earliest_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
         while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
             now, faults = time.monotonic(), self._compute_used(recording).faults
-            if now >= end or faults >= max_faults or (now >= earliest_end and self._have_many_calls(max_call_bytes)):
+            has_many_calls = now >= earliest_end and self._have_many_calls(max_call_bytes)
+            if has_many_calls and faults < min_faults:
+                self._stop_calls()
+                max_faults = min(max_faults, min_faults)
+            elif has_many_calls or now >= end or faults >= max_faults:
                 break
         timed_recording = self._end(
             recording,

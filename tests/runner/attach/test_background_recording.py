@@ -106,3 +106,51 @@ def test_a_process_with_many_calls_is_not_recorded_again_as_if_it_had_become_bus
     recordings = recording.finish()
     assert recordings.sampled_recording is not None
     assert Recorder.n_stacks == 1
+
+
+class RecorderOfManyCallsAtOnce(Recorder):
+    """A perf that has recorded too many calls from the beginning."""
+
+    size = 1 << 30
+
+
+@pytest.mark.usefixtures("patched")
+def test_a_program_that_gives_its_memory_back_in_one_phase_is_observed_until_it_touches_it_in_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background_recording, "LiveRecorder", RecorderOfManyCallsAtOnce)
+    started_at = time.monotonic()
+
+    def read_figures() -> Figures:
+        """Return the figures of a process that pauses for two seconds after it was counted."""
+        now = time.monotonic()
+        busy_seconds = min(now - started_at, 0.7) + max(0, now - started_at - 2.7)
+        return Figures(minor=round(100_000 * busy_seconds), user=now)
+
+    recording = start(read_figures, seconds=6.0, max_overhead=0.05)
+    wait_for(lambda: recording.recordings.sampled_recording)
+    recordings = recording.finish()
+    assert recordings.sampled_recording is not None
+    assert recordings.sampled_recording.used_figures.faults >= 1000
+    assert recordings.calls is not None
+
+
+@pytest.mark.usefixtures("patched")
+def test_a_second_plan_knows_the_busy_phase_that_the_first_did_not_see() -> None:
+    busy_from = time.monotonic() + 0.55
+
+    def read_figures() -> Figures:
+        """Return the figures of a process that faults between the first and the second count."""
+        now = time.monotonic()
+        return Figures(minor=min(12_500, max(0, round(60_000 * (now - busy_from)))), user=now)
+
+    recording = start(read_figures, seconds=12.0, max_overhead=0.01)
+    first_budget = None
+    wait_for(lambda: recording.recordings.budget)
+    first_budget = recording.recordings.budget
+    wait_for(lambda: recording.recordings.budget not in {None, first_budget})
+    second_budget = recording.recordings.budget
+    recording.finish()
+    assert first_budget
+    assert second_budget
+    assert (first_budget.fault_period, second_budget.fault_period > 1) == (1, True)
