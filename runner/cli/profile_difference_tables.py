@@ -6,6 +6,7 @@ from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference
+from runner.contract.explanation_text import INDIRECT_CHANGE
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_quantity
 from runner.contract.own_frame import shorten_source_path
@@ -38,6 +39,8 @@ def show_causes(difference: Difference) -> None:
         calls = ", in what it calls" if changed_place.is_caller else ""
         line = f"  Of the changed lines, {subject}{calls}: +{changed_place.faults:,}."
         console.print(escape_text(line), highlight=False)
+    elif difference.is_indirect:
+        console.print(f"  {INDIRECT_CHANGE}", highlight=False)
 
 
 def show_difference(before: Profile, after: Profile) -> None:

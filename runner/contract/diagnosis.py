@@ -120,6 +120,9 @@ class Difference(Strict):
     """The line with the largest growth of faults, among those that the change added or rewrote; if none of them faults
     more itself, the one that calls what faults more. None if no growth reaches a hundredth of the difference, or if
     those lines are unknown."""
+    is_indirect: bool = False
+    """Whether no line that the change added or rewrote faults more or calls what does, although the lines are known.
+    The change then acts through what it removed, for example, or through the size of data."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:

@@ -12,6 +12,11 @@ _PLAIN_WORD = re.compile(
     r"[0-9]+(?:[.,][0-9]+)*(?:[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}][A-Za-z]+)?"
 )
 """A word or an amount that no medium can take for markup, a link or a mention."""
+INDIRECT_CHANGE = (
+    "No changed line has a notable part in this or calls what does: the change acts indirectly, for example through "
+    "the size of data, how often other code runs, or what it removed."
+)
+"""The sentence about a change that moves the count although none of its lines faults more."""
 EscapeText = Callable[[str], str]
 """Escapes text from a repository for the medium in which it is shown."""
 
@@ -36,6 +41,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
                     f"Of the changed lines, {escape_text(changed_place.place)} gained the most faults{calls}: "
                     f"+{changed_place.faults:,}."
                 )
+        elif difference.is_indirect:
+            sentences.append(INDIRECT_CHANGE)
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
     if explanation.remedy is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice
 
 from runner.contract.diagnosis import MAX_CHANGED_FILES, MAX_CHANGED_RANGES, LineRange
 from runner.subject.hardened_git import GitError
@@ -17,7 +16,10 @@ _OPTIONS = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no
 
 
 def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str, tuple[LineRange, ...]]:
-    """Return the ranges of lines in each file of head that differ from base; empty if git cannot compare them."""
+    """Return the ranges of lines in each file of head that differ from base; empty if git cannot compare them.
+
+    A file from which lines were only removed has no ranges.
+    """
     try:
         text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
     except GitError:
@@ -31,14 +33,18 @@ def parse_changed_lines(text: str) -> dict[str, tuple[LineRange, ...]]:
     The lines of a hunk are skipped by their number, so that a line of a source file is never taken for a heading.
     """
     ranges: defaultdict[str, list[LineRange]] = defaultdict(list)
-    for file, lines in islice(_iterate_ranges(text.split("\n")), MAX_CHANGED_RANGES):
+    n_ranges = 0
+    for file, lines in _iterate_ranges(text.split("\n")):
+        if n_ranges == MAX_CHANGED_RANGES:
+            break
         if file in ranges or len(ranges) < MAX_CHANGED_FILES:
-            ranges[file].append(lines)
+            ranges[file] += [lines] if lines else []
+            n_ranges += bool(lines)
     return {file: tuple(file_ranges) for file, file_ranges in ranges.items()}
 
 
-def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange]]:
-    """Yield each range of added lines with its file."""
+def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange | None]]:
+    """Yield each changed place with its file: the range of added lines, or None if lines were only removed there."""
     file, index = "", 0
     while index < len(lines):
         heading, hunk = _FILE.fullmatch(lines[index]), _HUNK.match(lines[index])
@@ -47,8 +53,8 @@ def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange]]:
         elif hunk:
             # git leaves out a count of 1.
             removed_count, first_line, added_count = (1 if number is None else int(number) for number in hunk.groups())
-            if added_count and file:
-                yield file, (first_line, first_line + added_count - 1)
+            if file:
+                yield file, (first_line, first_line + added_count - 1) if added_count else None
             index += removed_count + added_count
         elif lines[index].startswith("diff --git "):
             file = ""  # The next file may be a removed one, which has no "+++ b/" heading.

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -31,6 +31,8 @@ _MIN_CHANGED_SHARE = 0.01
 """A changed line is named only if it has at least this share of the difference."""
 _MIN_INNER_SHARE = 0.5
 """Of the changed lines that call one another, the innermost is named that has at least this share of the growth."""
+_MAX_UNKNOWN_SHARE = 0.1
+"""If more of the faults, or of their growth, have unknown lines or callers, nothing is said about all changed lines."""
 _LineChange = tuple[FunctionLine, WeightChange]
 
 
@@ -93,6 +95,51 @@ def find_changed_place(
     large = [place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * most]
     innermost = max(large, key=lambda place: (after.get_depth(place), place))
     return _build_changed_place(innermost, growths_of_callers[innermost], is_caller=True)
+
+
+def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
+    """Return whether a growth for which no changed line was found comes from none, because a line would be found.
+
+    This requires that the profiles know nearly all lines and callers, count precisely, and show code of a changed file.
+    Lines of Python and Java do not stand on the stacks.
+
+    Parameters
+    ----------
+    profiles
+        The profiles before and after.
+    changed_files
+        The files in which lines were added, rewritten or removed.
+    growth
+        By how many faults the program has more than before.
+    """
+    before, after = profiles
+    if growth <= 0 or any(profile.faults is None or profile.python_lines or profile.java_lines for profile in profiles):
+        return False
+    is_precise = _compute_resolution(profiles) <= _MIN_CHANGED_SHARE * growth
+    unknown_growth = _count_unknown(after) - _count_unknown(before)
+    knows_growth = (
+        all(_knows_callers(profile) for profile in profiles) and unknown_growth <= _MAX_UNKNOWN_SHARE * growth
+    )
+    executes_changed_file = any(is_own_frame(frame) and frame.file in changed_files for frame in after.frames)
+    return is_precise and knows_growth and executes_changed_file
+
+
+def _count_unknown(profile: Profile) -> int:
+    """Return how many faults have no line of the program on their stack."""
+    return sum(weight for frames, weight in _list_own_stacks(profile) if not any(frame.line for frame in frames))
+
+
+def _knows_callers(profile: Profile) -> bool:
+    """Return whether nearly all faults have stacks with lines of the program that reach beyond the innermost function.
+
+    Stacks that were unwound without frame pointers often end there.
+    """
+    n_known = total = 0
+    for frames, weight in _list_own_stacks(profile):
+        total += weight
+        if any(frame.line for frame in frames) and (len(frames) > 1 or frames[0].function == "main"):
+            n_known += weight
+    return n_known >= (1 - _MAX_UNKNOWN_SHARE) * total > 0
 
 
 def _build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:

@@ -20,7 +20,15 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
+from runner.contract.diagnosis import (
+    MAX_CHANGED_FILES,
+    MAX_CHANGED_RANGES,
+    ChangedPlace,
+    Difference,
+    DifferencePart,
+    FaultCause,
+    LineRange,
+)
 from runner.contract.own_frame import find_own_frame, is_own_frame
 from runner.contract.profile import (
     COMPILED_MODULE,
@@ -41,7 +49,7 @@ from runner.contract.profile_difference import (
     identify_function,
     pair_function_lines,
 )
-from service.rules.diagnose.calling_lines import find_allocator_caller, find_changed_place
+from service.rules.diagnose.calling_lines import find_allocator_caller, find_changed_place, is_growth_indirect
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.place_text import format_place, replace_numbers
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
@@ -53,6 +61,8 @@ _MILLION = 1_000_000
 _MAX_MOVED_PAGES = 4
 """At most one page more of each segment of a program (code, constants, initialised and other data) is touched because
 its content has moved."""
+_MIN_EXCHANGED_SHARE = 0.5
+"""If other unchanged lines lost at least this share of what an unchanged line gained, it does not lead."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -161,7 +171,21 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         sides, (before.profile, after.profile), changed_lines, after.faults - before.faults
     )
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
-    return Difference(before=before.faults, after=after.faults, parts=ranked_parts, changed_place=changed_place)
+    # Pages of the program itself, and pages that the kernel took away, may be touched more often without any change.
+    is_indirect = (
+        changed_place is None
+        and bool(ranked_parts)
+        and ranked_parts[0].cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
+        and _contains_all_changes(changed_lines)
+        and is_growth_indirect((before.profile, after.profile), changed_lines, after.faults - before.faults)
+    )
+    return Difference(
+        before=before.faults,
+        after=after.faults,
+        parts=ranked_parts,
+        changed_place=changed_place,
+        is_indirect=is_indirect,
+    )
 
 
 def _pair_lines(group: _Group, sides: list[_Side]) -> list[tuple[FunctionLine, WeightChange]]:
@@ -495,7 +519,15 @@ def _build_part(
             place, change = None, None
             sentence = f"{sentence}, whose code or data is laid out differently"
     else:
-        sentence = _describe_cause(cause, file, after - before, facts)
+        is_exchange = (
+            place is not None
+            and bool(changed_lines)
+            and cause is not FaultCause.FILE_PAGES
+            and _is_exchange(place, _pair_lines(group, sides), changed_lines)
+        )
+        if is_exchange:
+            place, change = None, None
+        sentence = _describe_cause(cause, file, after - before, facts, is_exchange=is_exchange)
     caller = None
     if place and change and facts.before:
         caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
@@ -529,8 +561,14 @@ def _find_leading_line(
     return max((row for row in changes if row[1].growth * growth > 0), key=rank, default=None)
 
 
-def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
-    """Return in words what the program does more or less than before."""
+def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, is_exchange: bool) -> str:
+    """Return in words what the program does more or less than before.
+
+    Parameters
+    ----------
+    is_exchange
+        Whether other lines than before touch the pages for which the counts are alike.
+    """
     # If there are more faults and fewer huge pages, or the reverse, the memory may be the same.
     huge_page_sign = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
     if huge_page_sign * growth < 0:
@@ -552,7 +590,31 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
     # The side with more of these faults shows which line gave the memory back.
     side = facts if growth > 0 else facts.before
     line = side.find_returning_line(*_RETURNING_CALLS[cause]) if side and cause in _RETURNING_CALLS else ""
-    return f"{sentences[cause]} (from {line})" if line else sentences[cause]
+    sentence = f"{sentences[cause]}, and the rest at other lines than before" if is_exchange else sentences[cause]
+    return f"{sentence} (from {line})" if line else sentence
+
+
+def _is_exchange(
+    place: FunctionLine, changes: Iterable[tuple[FunctionLine, WeightChange]], changed_lines: ChangedLines
+) -> bool:
+    """Return whether an unchanged line gained, or lost, at least half of its faults from, or to, other unchanged lines.
+
+    If blocks of memory get other addresses, other lines are the first to touch their pages.
+    """
+    growths = {
+        line: change.growth
+        for line, change in changes
+        if line.line_after and not _is_changed(changed_lines, line.function_key.file, line.line_after)
+    }
+    growth = growths.get(place, 0)
+    exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
+    return growth != 0 and exchanged >= _MIN_EXCHANGED_SHARE * abs(growth)
+
+
+def _contains_all_changes(changed_lines: ChangedLines) -> bool:
+    """Return whether the changed lines are known and complete: those of large changes are cut off."""
+    n_ranges = sum(map(len, changed_lines.values()))
+    return 0 < len(changed_lines) < MAX_CHANGED_FILES and n_ranges < MAX_CHANGED_RANGES
 
 
 def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: ChangedLines) -> bool:

@@ -58,7 +58,7 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
         Remedy(
             text="give the heap its full size from the start (-Xms equal to -Xmx), and touch it all (AlwaysPreTouch)"
         ),
-        Remedy(text="let ZGC or Shenandoah keep free memory: -XX:-ZUncommit or -XX:-ShenandoahUncommit"),
+        Remedy(text="let ZGC or Shenandoah keep freed memory: -XX:-ZUncommit or -XX:-ShenandoahUncommit"),
     ),
     Runtime.GO: (
         Remedy(text="do not call debug.FreeOSMemory between bursts"),

@@ -174,5 +174,14 @@ def test_a_part_that_others_take_back_is_no_share_of_the_whole() -> None:
     assert text == "handle at server.c:23 touches more: +4,602 faults, and −3,313 elsewhere."
 
 
+def test_a_change_that_acts_indirectly_is_said_to_do_so() -> None:
+    part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=5, place="f at a.c:7", sentence="touches more")
+    difference = Difference(before=0, after=5, parts=(part,), is_indirect=True)
+    text = describe_explanation(Explanation(difference=difference), str)
+    assert text.startswith(
+        "f at a.c:7 touches more: +5 faults. No changed line has a notable part in this or calls what does: "
+    )
+
+
 def test_nothing_found_is_no_sentence() -> None:
     assert not describe_explanation(Explanation(remark="cannot be profiled"), str)

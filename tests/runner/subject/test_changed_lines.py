@@ -29,6 +29,16 @@ def test_added_and_rewritten_lines_are_ranges_in_the_newer_commit(tmp_path: Path
     }
 
 
+def test_a_file_from_which_lines_were_only_removed_is_changed_without_new_lines(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "a.c").write_text("one\ntwo\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    (tmp_path / "a.c").write_text("one\n", encoding="utf-8")
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
+    assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {"a.c": ()}
+
+
 def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     assert list_changed_lines(Repository(tmp_path, "changes"), "missing", "HEAD") == {}

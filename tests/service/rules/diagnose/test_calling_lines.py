@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.diagnosis import DiagnosisRequest, Difference
+from runner.contract.diagnosis import MAX_CHANGED_FILES, DiagnosisRequest, Difference
 from runner.contract.profile import Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import profiled
@@ -13,13 +13,17 @@ MAIN = Frame(function="main", module="prog", file="src/main.c", line=90)
 PLAN = Frame(function="plan", module="prog", file="src/plan.c", line=7)
 GROW = Frame(function="grow", module="prog", file="src/table.c", line=12)
 READ = Frame(function="read_all", module="prog", file="src/file.c", line=40)
+STRIPPED = Frame(function="[unknown]", module="prog")
+UNWOUND = Frame(function="parse", module="libx.so.1")
 XMALLOC = Frame(function="xmalloc", module="prog", file="src/memory.c", line=5)
 POOL = Frame(function="Pool::Alloc(unsigned long)", module="prog", file="src/pool.cpp", line=31)
 INIT = Frame(function="alloc_decoder", module="prog", file="src/memory.c", line=8)
+STRIPPED = Frame(function="[unknown]", module="prog")
+UNWOUND = Frame(function="parse", module="libx.so.1")
 MALLOC = Frame(function="_int_malloc", module="/usr/lib/libc.so.6", file="malloc.c", line=4000)
 
 
-def profile_stacks(weights: dict[tuple[Frame, ...], int]) -> Profile:
+def profile_stacks(weights: dict[tuple[Frame, ...], int], period: int = 1) -> Profile:
     """Return a profile with new memory that is first touched by some stacks, outermost frame first."""
     frames = tuple(dict.fromkeys(frame for stack in weights for frame in stack))
     touched: dict[Frame, int] = {}
@@ -30,20 +34,30 @@ def profile_stacks(weights: dict[tuple[Frame, ...], int]) -> Profile:
     )
     total = sum(weights.values())
     faults = StackProfile(
-        kind=StackKind.FAULTS, samples=max(1, total), period=1, total=total, call_graph="fp", stacks=stacks
+        kind=StackKind.FAULTS,
+        samples=max(1, total // period),
+        period=period,
+        total=total,
+        call_graph="fp",
+        stacks=stacks,
     )
     rows = [(Memory.HEAP, Touch.FIRST, "", frame, n_faults) for frame, n_faults in touched.items()]
     return profiled(*rows).model_copy(update={"frames": frames, "faults": faults})
 
 
 def explain(
-    before: dict[tuple[Frame, ...], int], after: dict[tuple[Frame, ...], int], **changed_lines: tuple[int, int]
+    before: dict[tuple[Frame, ...], int],
+    after: dict[tuple[Frame, ...], int],
+    *,
+    period: int = 1,
+    **changed_lines: tuple[int, int] | None,
 ) -> Difference:
+    """Return the difference of two profiles, given the changed lines by file; None if lines were only removed."""
     difference = diagnose_profile(
         DiagnosisRequest(
-            profile=profile_stacks(after),
-            before=profile_stacks(before),
-            changed_lines={f"src/{name}.c": (lines,) for name, lines in changed_lines.items()},
+            profile=profile_stacks(after, period),
+            before=profile_stacks(before, period),
+            changed_lines={f"src/{name}.c": (lines,) if lines else () for name, lines in changed_lines.items()},
         )
     ).difference
     assert difference is not None
@@ -93,3 +107,48 @@ def test_a_recursive_line_counts_each_fault_once() -> None:
     place = explain({(MAIN, PLAN, PLAN, GROW): 100}, {(MAIN, PLAN, PLAN, GROW): 150}, plan=(6, 8)).changed_place
     assert place is not None
     assert place.faults == 50
+
+
+def test_a_change_none_of_whose_lines_faults_more_acts_indirectly() -> None:
+    before = {(MAIN, PLAN, GROW): 100, (MAIN, READ): 100}
+    after = before | {(MAIN, PLAN, GROW): 150}
+    assert explain(before, after, file=(1, 9)).is_indirect
+    assert explain(before, after, file=None).is_indirect, "lines were only removed"
+    assert not explain(before, after, plan=(6, 8)).is_indirect, "a changed line calls what does"
+    assert not explain(before, after).is_indirect, "the changed lines are unknown"
+    assert not explain(before, after, manual=(1, 9)).is_indirect, "the program has no code of this file"
+    assert not explain(after, before, file=(1, 9)).is_indirect, "nothing faults more"
+    for frame in (STRIPPED, UNWOUND):
+        assert not explain({(frame,): 10} | before, {(frame,): 30} | after, file=(1, 9)).is_indirect, (
+            "lines are unknown"
+        )
+    alone = {(GROW,): 100, (READ,): 100}
+    assert not explain(alone, alone | {(GROW,): 150}, file=(1, 9)).is_indirect, "callers are unknown"
+
+
+def test_a_sample_of_the_faults_is_too_coarse_to_say_that_no_changed_line_has_a_part() -> None:
+    before, after = ({(MAIN, PLAN, GROW): 100_000 + more, (MAIN, READ): 900_000} for more in (0, 900))
+    assert explain(before, after, file=(1, 9)).is_indirect
+    assert not explain(before, after, period=500, file=(1, 9)).is_indirect
+
+
+def test_the_lines_of_a_large_change_are_not_known_completely() -> None:
+    profiles = [profile_stacks({(MAIN, PLAN, GROW): faults, (MAIN, READ): 100}) for faults in (100, 150)]
+    many = {f"src/{number}.c": ((1, 1),) for number in range(MAX_CHANGED_FILES - 1)} | {"src/file.c": ((1, 9),)}
+    request = DiagnosisRequest(before=profiles[0], profile=profiles[1], changed_lines=many)
+    difference = diagnose_profile(request).difference
+    assert difference
+    assert not difference.is_indirect
+
+
+def test_an_unchanged_line_does_not_lead_if_other_unchanged_lines_lost_most_of_what_it_gained() -> None:
+    before = {(MAIN, GROW): 100, (MAIN, READ): 100}
+    after = {(MAIN, GROW): 162, (MAIN, READ): 53}
+    (part,) = explain(before, after, plan=(6, 8)).parts
+    assert part.place == ""
+    assert part.sentence.endswith(" for the first time, and the rest at other lines than before")
+    place = "grow at src/table.c:12"
+    assert explain(before, after, table=(12, 12)).parts[0].place == place, "it was changed"
+    assert explain(before, after, file=(40, 40)).parts[0].place == place, "what the changed line lost is no exchange"
+    assert explain(before, after).parts[0].place == place, "the changed lines are unknown"
+    assert explain(before, after | {(MAIN, READ): 80}, plan=(6, 8)).parts[0].place == place
