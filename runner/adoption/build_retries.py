@@ -3,7 +3,7 @@
 from runner.adoption.header_folders import add_header_folder
 from runner.adoption.proposal import BuildProposal, make_serial
 from runner.adoption.sources import Sources
-from runner.adoption.systems.cmake import switch_part_off
+from runner.adoption.systems.cmake import build_release, switch_part_off
 from runner.adoption.systems.go import complete_sums
 from runner.subject.build import BuildFailure
 from runner.subject.missing_packages import MissingPart
@@ -15,7 +15,8 @@ def list_build_retries(
     """Return variants of a failed build that may work.
 
     The variants: with the folder of a missing header; with one job, because not every makefile supports several; with a
-    ``go.sum`` that Go completes; and without the part that needs a missing library.
+    ``go.sum`` that Go completes; and without the part that needs a missing library. If the code needs compiler options
+    that only releases get, only the release is tried.
 
     Parameters
     ----------
@@ -25,5 +26,8 @@ def list_build_retries(
     log = failure.build.log if isinstance(failure, BuildFailure) else ""
     serial_build = make_serial(proposal) if part is None else None
     reduced_build = switch_part_off(proposal, sources, part.name) if part else None
+    release = build_release(proposal, log)
+    if release:
+        return [release]
     candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log), reduced_build)
     return [candidate for candidate in candidates if candidate]

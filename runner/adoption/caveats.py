@@ -1,10 +1,7 @@
 """Says what the counts of a proposed command do not show. The workload file keeps this, and each gate shows it."""
 
-from runner.adoption.tried_command import TriedCommand
+from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
 
-_START_FAULTS, _START_CPU_SECONDS = 100, 0.02
-"""A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
-100 faults, in a few milliseconds."""
 _MIN_ADDED_SHARE = 0.1
 """An input adds little if it adds less than this share of the faults that the program takes to start."""
 _MAX_NATIVE_START_FAULTS = 500
@@ -42,19 +39,16 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
         added = min(tried.faults) - start_faults
         fewer = f"only {added} fewer faults" if added > 0 else "no fewer faults"
         return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
-    # A shell, and what it starts before the program, takes as many faults as another start.
-    n_starts = 1 + run.command.startswith("sh -c ") + run.command.count("&& mkdir ")
-    is_quick = tried.cpu_seconds < _START_CPU_SECONDS and min(tried.faults) < _START_FAULTS * n_starts
-    if is_quick and not run.file and not run.is_server and not tried.may_only_start:
+    if tried.takes_only_start and not tried.has_no_work:
         return (
             f"this measures little more than the program's start: `{run.command}` takes only {min(tried.faults)} faults"
         )
-    if tried.may_only_start and tried.only_imports:
+    if tried.has_no_work and tried.only_imports:
         return (
             f"this measures little more than the import of the package: `{run.command}` takes hardly any more faults "
             "than the import alone"
         )
-    if tried.may_only_start:
+    if tried.has_no_work:
         return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""
 
@@ -64,7 +58,7 @@ def _only_starts(tried: TriedCommand, start_faults: int) -> bool:
 
     A native program that reads its input piece by piece hardly takes more faults for it, but more CPU time.
     """
-    works_long = tried.cpu_seconds >= _START_CPU_SECONDS and start_faults < _MAX_NATIVE_START_FAULTS
+    works_long = tried.cpu_seconds >= START_CPU_SECONDS and start_faults < _MAX_NATIVE_START_FAULTS
     return adds_little(tried, start_faults) and not works_long
 
 

@@ -195,9 +195,13 @@ def is_given_work(tried: TriedCommand) -> bool:
     return _rank(tried) < _FIRST_WEAK_RANK
 
 
-def has_input_of_its_own(tried: TriedCommand) -> bool:
-    """Return whether a command does more than start, because it has work: a stand-in or a test's data count too."""
-    return bool(tried.faults) and _rank(tried) <= _FIRST_WEAK_RANK
+def has_command_with_work(tried: Sequence[TriedCommand]) -> bool:
+    """Return whether the best of the tried commands does more than start: a stand-in or a test's data is work too.
+
+    A command with a file that its program does not read is not the best.
+    """
+    best = choose_best(tried)
+    return best is not None and _rank(best) <= _FIRST_WEAK_RANK
 
 
 def _rank(tried: TriedCommand) -> int:
@@ -209,7 +213,7 @@ def _rank(tried: TriedCommand) -> int:
     """
     if not tried.did_work:
         return 5 if tried.is_foreign else 4
-    if tried.run.is_promising and not _is_hard_to_compare(tried):
+    if tried.run.is_promising and not _is_hard_to_compare(tried) and not tried.takes_only_start:
         return 1 if tried.run.input_file else 0
     return 3 if tried.may_only_start else _FIRST_WEAK_RANK
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -83,6 +84,8 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 """How many last lines of a build's log are shown, and how many characters of each."""
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
+_MAX_FAILURE_SECONDS = 30.0
+"""After at least two failures of a program that took longer than this in total, in seconds, it gets no other file."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _PLACEHOLDER_RUN = RunProposal("true")
@@ -491,6 +494,7 @@ class FirstMeasurement:
 
         A server is started only once, to see whether its load works.
         """
+        started = time.monotonic()
         executions = 1 if run.load else _RUNS_PER_TRIAL
         seconds = _SERVER_TRIAL_SECONDS if run.load else TRIAL_SECONDS
         workload = self._make_workload(proposal, run, seconds)
@@ -525,10 +529,12 @@ class FirstMeasurement:
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
+        seconds_to_fail = time.monotonic() - started
         if report.failure is None:
-            return TriedCommand(run, (), "it was not measured")
+            return TriedCommand(run, (), "it was not measured", seconds=seconds_to_fail)
         # Only the message of a report tells whether a program exceeded its time limit.
-        return TriedCommand(run, (), report.failure.explained, timed_out=TIMEOUT_WORDS in report.failure.message)
+        timed_out = TIMEOUT_WORDS in report.failure.message
+        return TriedCommand(run, (), report.failure.explained, timed_out=timed_out, seconds=seconds_to_fail)
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program reads its standard input: a file there changes its output, and causes no error.
@@ -588,14 +594,22 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # A known server is tried only with its load.
     if any(result.run.is_server for result in earlier_results):
         return True
+    # A program that takes long to fail will probably fail with other files too.
+    failures = [result for result in earlier_results if not result.faults]
+    always_fails = len(failures) == len(earlier_results) > 1
+    if run.file and always_fails and sum(result.seconds for result in failures) > _MAX_FAILURE_SECONDS:
+        return True
     # One command without a file that works is enough.
     arguments = run.command.split()[1:]
     is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
-    # A benchmark or a test that works without a file has its own work.
+    # A benchmark or a test that works without a file has its own work, unless it takes no more than a start.
     if run.file and any(
-        result.did_work and (result.run.is_promising or result.run.is_test) and not result.run.file
+        result.did_work
+        and (result.run.is_promising or result.run.is_test)
+        and not result.run.file
+        and not result.takes_only_start
         for result in earlier_results
     ):
         return True

@@ -49,6 +49,8 @@ _BUILD_KINDS = frozenset(
         *("ini", "lock", "m4", "mk", "pc", "spec", "test", "tests", "toml"),
     }
 )
+_PROJECT_SETTINGS = re.compile(r"cargo|pyproject|rust|clippy|taplo", re.IGNORECASE)
+"""Settings of a project's own build in a format that is also an input of the programs that are named after it."""
 _DATA_KINDS = frozenset(
     {
         *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "diff", "dimacs", "dot", "fa", "fasta", "fastq"),
@@ -239,9 +241,11 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     kind = _get_kind(file)
     if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
         return True
+    names = (program, project)
+    if kind == "toml" and _is_in_input_folder(file):
+        return any(kind in name for name in names) and not _PROJECT_SETTINGS.match(PurePosixPath(file).name)
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
         return kind == "c" and program.endswith("cc")  # a C compiler, such as tcc
-    names = (program, project)
     if kind == "py":
         # "py" at the beginning of a name only says that the project is written in Python.
         return any(name.endswith(("py", "python")) for name in names)

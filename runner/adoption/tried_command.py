@@ -4,6 +4,9 @@ from msgspec import Struct
 
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 
+_START_FAULTS, START_CPU_SECONDS = 100, 0.02
+"""A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
+100 faults, in a few milliseconds."""
 _LONG_CPU_SECONDS = 1.0
 """More CPU time, in seconds, than nearly any program takes to start, even with a language runtime."""
 
@@ -19,6 +22,8 @@ class TriedCommand(Struct, frozen=True):
         Why it failed, in one line; empty if it worked.
     timed_out
         Whether it failed because it did not end in time.
+    seconds
+        The duration of its longest execution, or of the trial if it failed.
     prints_usage
         Whether it only printed its usage.
     own_bytes
@@ -54,7 +59,12 @@ class TriedCommand(Struct, frozen=True):
 
     @property
     def may_only_start(self) -> bool:
-        """Whether the command may do nothing but start: it has no work, takes little CPU time, and is not a real test.
+        """Whether the command may do nothing but start."""
+        return self.has_no_work or self.takes_only_start
+
+    @property
+    def has_no_work(self) -> bool:
+        """Whether nothing gives the command work: it has no input, takes little CPU time, and is not a real test.
 
         A test that only imports the project is not a real test.
         """
@@ -62,3 +72,16 @@ class TriedCommand(Struct, frozen=True):
         works_long = self.cpu_seconds >= _LONG_CPU_SECONDS and not is_import
         is_real_test = self.run.is_test and not self.only_imports
         return self.run.may_do_nothing and not is_real_test and not works_long
+
+    @property
+    def takes_only_start(self) -> bool:
+        """Whether the command takes no more faults and CPU time than the start of a program, although it has no input.
+
+        This also shows that a benchmark or a test does nothing.
+        """
+        command = self.run.command
+        # A shell, and what it starts before the program, takes as many faults as another start.
+        n_starts = 1 + command.startswith("sh -c ") + command.count("&& mkdir ")
+        has_few_faults = bool(self.faults) and min(self.faults) < _START_FAULTS * n_starts
+        is_quick = 0 < self.cpu_seconds < START_CPU_SECONDS
+        return has_few_faults and is_quick and not self.run.file and not self.run.is_server

@@ -441,7 +441,7 @@ def _describe_weakness(tried: "TriedCommand") -> str:
         )
     if run.stand_in_file:
         return _STAND_IN_REMARK.format(run.stand_in_file)
-    gets_no_input = tried.may_only_start and not tried.only_imports
+    gets_no_input = tried.has_no_work and not tried.only_imports
     return _NO_INPUT_REMARK.format(run.command) if gets_no_input else ""
 
 

@@ -92,7 +92,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import has_input_of_its_own, list_commands_with_files
+    from runner.adoption.command_choice import has_command_with_work, list_commands_with_files
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -115,7 +115,7 @@ def choose_build_and_run(
         programs_start = any(result.faults for result in tried)
         if programs_start and (working_build is None or _is_better(tried, working_build[2])):
             working_build = (proposal, tree, tried)
-        does_work = any(has_input_of_its_own(result) for result in tried)
+        does_work = has_command_with_work(tried)
         if does_work or (programs_start and run):
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
@@ -181,10 +181,9 @@ def _count_start_faults(
 
 def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
     """Return whether a command of a build reads an input, or does any work, and none of an earlier build did."""
-    from runner.adoption.command_choice import has_input_of_its_own
+    from runner.adoption.command_choice import has_command_with_work
 
-    has_input = any(has_input_of_its_own(result) for result in tried)
-    had_input = any(has_input_of_its_own(result) for result in earlier)
+    has_input, had_input = has_command_with_work(tried), has_command_with_work(earlier)
     does_work = any(result.did_work for result in tried)
     did_work = any(result.did_work for result in earlier)
     return (has_input and not had_input) or (does_work and not did_work)
@@ -228,8 +227,8 @@ def _try_larger_input(
     if tried is None or (chosen_command.run.file and not takes_more(tried, chosen_command)):
         return None
     print_message(
-        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes this file from copies "
-        f"of {small.run.file}"
+        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes its input file from "
+        f"copies of {small.run.file}"
     )
     return build, larger_tree, tried
 
@@ -567,7 +566,10 @@ def _explain_failure(
 
 
 def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None) -> "TriedCommand":
-    """Let the user choose which of the working commands is measured, unless --run names it."""
+    """Let the user choose which of the working commands is measured; with --run, only its command was tried.
+
+    At least one of the commands must work.
+    """
     from runner.adoption.command_choice import choose_best
 
     chosen_command = choose_best(tried)

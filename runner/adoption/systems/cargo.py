@@ -1,5 +1,6 @@
-"""Cargo: programs; otherwise benchmarks that can run once; otherwise examples."""
+"""Cargo: programs; otherwise benchmarks that can run once; otherwise examples; otherwise tests."""
 
+import re
 import tomllib
 from pathlib import PurePosixPath
 from typing import Any
@@ -7,9 +8,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import Sources
+from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
 from runner.subject.package_managers import CARGO
 
+_FILE = "Cargo.toml"
+_NAME = re.compile(r"[a-z0-9_][\w-]*", re.ASCII | re.IGNORECASE)
+"""A name that is no option, and needs no quotes."""
+_MAX_MEMBER_BENCHMARKS = 4
+"""How many benchmarks of a workspace's packages are proposed."""
+_MAX_TESTS = 6
+"""How many test programs of a library are proposed, besides that of the tests in its sources."""
 _HARNESSES = ("criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat")
 """Benchmark libraries whose programs execute each benchmark once with ``--test``."""
 CARGO_HOME = {CARGO.variable: CARGO.folder}
@@ -18,7 +26,7 @@ CARGO_HOME = {CARGO.variable: CARGO.folder}
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose a release build of the package, or of the workspace."""
-    if not sources.has("Cargo.toml"):
+    if not sources.has(_FILE):
         return []
     manifest = _read_manifest(sources)
     oldest_version = _find_oldest_version(manifest)
@@ -43,27 +51,36 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
     benchmarks = [_propose_benchmark(name, locked) for name in _list_benchmarks(manifest)]
+    benchmarks += _propose_member_benchmarks(sources)
     examples = []
     if sources.has_folder("examples") or "example" in manifest:
         examples = [BuildProposal("Cargo", f"cargo build --release --examples{locked}", tools, CARGO_HOME)]
-    if _has_programs(manifest, sources):
-        return [programs, *benchmarks, *examples]
-    return [*benchmarks, *examples, programs]
+    tests = _propose_tests(sources, manifest, locked)
+    if _has_programs(sources, manifest):
+        return [programs, *benchmarks, *examples, *tests]
+    return [*benchmarks, *examples, programs, *tests]
 
 
-def _read_manifest(sources: Sources) -> dict[str, Any]:
-    """Return the content of Cargo.toml; empty if it is not valid."""
+def _read_manifest(sources: Sources, file: str = _FILE) -> dict[str, Any]:
+    """Return the content of a Cargo.toml; empty if it is not valid."""
     try:
-        return tomllib.loads(sources.read_text("Cargo.toml"))
+        return tomllib.loads(sources.read_text(file))
     except (ValueError, RecursionError):
         return {}
 
 
-def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
-    """Return whether a package builds programs, by its manifest or by the usual paths of their sources."""
-    if "bin" in manifest or "workspace" in manifest:
-        return True
-    return any(PurePosixPath(file).match("src/main.rs") or file.startswith("src/bin/") for file in sources.files)
+def _has_programs(sources: Sources, manifest: dict[str, Any]) -> bool:
+    """Return whether a build at the top makes programs, by the manifests or the usual paths of the sources.
+
+    A package at the top is built without the others of its workspace.
+    """
+    if "package" in manifest:
+        return "bin" in manifest or any(file == "src/main.rs" or file.startswith("src/bin/") for file in sources.files)
+    files = [file for file in sources.files if not is_auxiliary(file)]
+    manifests = (_read_manifest(sources, file) for file in files if PurePosixPath(file).name == _FILE)
+    return any(PurePosixPath(file).match("src/main.rs") or "/src/bin/" in f"/{file}" for file in files) or any(
+        "bin" in manifest for manifest in manifests
+    )
 
 
 def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
@@ -72,7 +89,7 @@ def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
     if not isinstance(entries, list) or _list_dev_dependencies(manifest).isdisjoint(_HARNESSES):
         return []
     names = [entry.get("name") for entry in entries if isinstance(entry, dict) and entry.get("harness") is False]
-    return [name for name in names if isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()]
+    return [name for name in names if isinstance(name, str) and _NAME.fullmatch(name)]
 
 
 def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
@@ -83,10 +100,74 @@ def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
     return {name for table in tables if isinstance(table, dict) for name in table}
 
 
-def _propose_benchmark(name: str, lock_option: str) -> BuildProposal:
-    """Return the build of one benchmark, which also copies its program to a stable path."""
-    # Cargo adds a hash to the name of the program.
+def _propose_benchmark(name: str, lock_option: str, folder: str = "") -> BuildProposal:
+    """Return the build of one benchmark, which also copies its program to a stable path.
+
+    Parameters
+    ----------
+    folder
+        The folder of the package, in which the benchmark is executed; empty if it is the top.
+    """
     program = f"target/release/bench-{name}"
-    copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'
-    build = build_shell_command(f"cargo build --release --bench {name}{lock_option}", copy)
-    return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(f"{program} --bench --test"),))
+    package_options = f" --manifest-path {folder}/{_FILE} --target-dir target" if folder else ""
+    build = build_shell_command(
+        f"cargo build --release{package_options} --bench {name}{lock_option}", _copy_program(name, program)
+    )
+    command = f"{program} --bench --test"
+    if folder:
+        path_to_top = "/".join([".."] * (folder.count("/") + 1))
+        command = build_shell_command(f"cd {folder}", f"exec {path_to_top}/{command}")
+    return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(command, program=program),))
+
+
+def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
+    """Return the builds of the benchmarks of packages in folders."""
+    files = [
+        file
+        for file in sources.find_files_by_suffix(".toml")
+        if PurePosixPath(file).name == _FILE and 0 < file.count("/") <= MAX_DEPTH and not is_third_party(file)
+    ]
+    return [
+        _propose_benchmark(name, "", str(PurePosixPath(file).parent))
+        for file in sorted(files, key=lambda file: (file.count("/"), file))
+        for name in _list_benchmarks(_read_manifest(sources, file))
+    ][:_MAX_MEMBER_BENCHMARKS]
+
+
+def _propose_tests(sources: Sources, manifest: dict[str, Any], lock_option: str) -> list[BuildProposal]:
+    """Return the build of a library's tests, which also copies their programs to stable paths."""
+    crate = _get_crate_name(manifest)
+    if not crate or not sources.has("src/lib.rs"):
+        return []
+    files = [PurePosixPath(file) for file in sources.files]
+    # The program of a test with the library's name could not be told from that of the tests in the library.
+    tests = [
+        file.stem
+        for file in files
+        if file.match("tests/*.rs") and len(file.parts) == 2 and _NAME.fullmatch(file.stem) and file.stem != crate
+    ]
+    has_tests = any("#[test]" in sources.read_text(str(file)) for file in files if file.match("src/*.rs"))
+    names = [*tests[:_MAX_TESTS], *([crate] if has_tests else [])]
+    programs = {name: f"target/release/test-{name}" for name in names}
+    build = build_shell_command(
+        f"cargo test --release --no-run --lib --tests{lock_option}",
+        *(_copy_program(name, program) for name, program in programs.items()),
+    )
+    runs = tuple(
+        RunProposal(f"{program} --test-threads=1", may_do_nothing=True, is_test=True) for program in programs.values()
+    )
+    return [BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, runs)] if runs else []
+
+
+def _copy_program(name: str, program: str) -> str:
+    """Return the command that copies a benchmark or test to a stable path: Cargo adds a hash to its name."""
+    file = name.replace("-", "_")
+    return f'find target/release/deps -type f -perm -u+x -name "{file}-*" -exec cp {{}} {program} ";"'
+
+
+def _get_crate_name(manifest: dict[str, Any]) -> str:
+    """Return the name of a package's library in Rust; empty if the manifest names none, or one that needs quotes."""
+    tables = (manifest.get("lib"), manifest.get("package"))
+    names = [table.get("name") for table in tables if isinstance(table, dict)]
+    name = next((name for name in names if name is not None), None)
+    return name.replace("-", "_") if isinstance(name, str) and _NAME.fullmatch(name) else ""

@@ -16,6 +16,9 @@ _TESTS = re.compile(r"TEST|FUZZ")
 _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
 
 _BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
+_RELEASE_TYPE = "-DCMAKE_BUILD_TYPE=Release"
+_MISSING_INSTRUCTIONS = "target specific option mismatch"
+"""What a compiler says about code that needs instructions for which no option was given."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -63,6 +66,13 @@ def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> Bui
     if build.system != "CMake" or not names or f"-D{names[0]}=" in build.command:
         return None
     return replace(build, command=build.command.replace(_BUILD_TYPE, f"{_BUILD_TYPE} -D{names[0]}=OFF"))
+
+
+def build_release(build: BuildProposal, log: str) -> BuildProposal | None:
+    """Return the build as a release if its code needs options that the project only gives to releases; else None."""
+    if build.system != "CMake" or _BUILD_TYPE not in build.command or _MISSING_INSTRUCTIONS not in log:
+        return None
+    return replace(build, command=build.command.replace(_BUILD_TYPE, _RELEASE_TYPE))
 
 
 def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:

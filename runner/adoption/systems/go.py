@@ -1,4 +1,4 @@
-"""Go: the programs of each module, and the benchmarks of one package in it, with a fixed number of rounds."""
+"""Go: the programs of each module, and the benchmarks of one package in it, with a fixed number of rounds, or tests."""
 
 import re
 from collections import Counter
@@ -20,6 +20,9 @@ _CONSTRAINT = re.compile(r"^//go:build ([\w. &,()]+)$", re.MULTILINE)
 """A build constraint without a negation or an alternative."""
 _OTHER_SYSTEMS = frozenset({"js", "wasm", "wasip1", "windows", "darwin", "android", "ios", "plan9", "tinygo"})
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
+_TEST = re.compile(r"^func Test(?!Main\b)\w*\(", re.MULTILINE)
+_TEST_OPTIONS = "-test.parallel=1"
+"""The option of a test program that executes tests one by one."""
 _SUB_BENCHMARK = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
 _MODULE_IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
@@ -56,7 +59,7 @@ def _find_module(file: str, modules: list[str]) -> str | None:
 
 
 def _propose_module_build(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
-    """Return the builds of one Go module: its programs, and the benchmarks of its main package."""
+    """Return the builds of one Go module: its programs and its benchmarks, or else its tests."""
     module_path = PurePosixPath(module)
     # Use the host's module cache: one in the tree would be downloaded for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(module_path / "go.sum")) else {}
@@ -70,11 +73,10 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     programs = _count_matches_by_folder(
         sources, module_path, [file for file in for_users if not file.endswith("_test.go")], _MAIN
     )
-    tests = _count_matches_by_folder(
-        sources, module_path, [file for file in files if file.endswith("_test.go")], _BENCHMARK
-    )
+    test_files = [file for file in files if file.endswith("_test.go")]
+    benchmarks = _count_matches_by_folder(sources, module_path, test_files, _BENCHMARK)
     environment = {**packages, **GO_CACHE_VARIABLES}
-    # A test finds its data relative to the folder of its package, so it is run there.
+    # Tests and benchmarks find their data relative to the folder of their package, so they are run there.
     path_to_top = "/".join([".."] * len(module_path.parts)) or "."
     enter_steps = [] if module == "." else [f"cd {module}"]
     output = target if module == "." else f"{path_to_top}/{target}"
@@ -84,9 +86,8 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         folders = " ".join(f"./{folder}" for folder in program_folders)
         build = build_shell_command(*enter_steps, f"go build -o {output}/ {folders}")
         proposals.append(BuildProposal("Go", build, ("go",), environment, min_versions=min_versions))
-    if tests:
-        # The package that users import is at the top of its module.
-        folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
+    if benchmarks:
+        folder = _choose_main_package(benchmarks)
         build = build_shell_command(*enter_steps, f"go test -c -o {output}/benchmarks ./{folder}")
         texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder]
         pattern = select_own_benchmarks(texts, _list_module_paths(sources))
@@ -96,7 +97,21 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
             for rounds in (BENCHMARK_ROUNDS, 1)
         )
         proposals.append(BuildProposal("Go", build, ("go",), environment, runs, min_versions=min_versions))
-    return proposals
+    if proposals:
+        return proposals
+    # A library without benchmarks is used by its tests.
+    tests = _count_matches_by_folder(sources, module_path, test_files, _TEST)
+    if not tests:
+        return []
+    folder = _choose_main_package(tests)
+    build = build_shell_command(*enter_steps, f"go test -c -o {output}/tests ./{folder}")
+    run = _run_in_package(str(module_path / folder), f"{target}/tests", _TEST_OPTIONS, is_test=True)
+    return [BuildProposal("Go", build, ("go",), environment, (run,), min_versions=min_versions)]
+
+
+def _choose_main_package(matches: Counter[str]) -> str:
+    """Return the folder of the package that users import: the top of the module, or else the one with most matches."""
+    return "." if "." in matches else max(matches, key=lambda path: matches[path])
 
 
 def _count_matches_by_folder(
@@ -160,7 +175,13 @@ def _propose_benchmarks(folder: str, program: str, pattern: str, rounds: int) ->
     """Return the command that runs the selected benchmarks of a package in the package's folder."""
     benchmark_pattern = f'"{pattern}"' if "|" in pattern else pattern
     arguments = f"-test.run=NONE -test.bench={benchmark_pattern} -test.benchtime={rounds}x"
+    return _run_in_package(folder, program, arguments)
+
+
+def _run_in_package(folder: str, program: str, arguments: str, *, is_test: bool = False) -> RunProposal:
+    """Return the command that executes a test program in the folder of its package, where it finds its data."""
     if folder == ".":
-        return RunProposal(f"{program} {arguments}")
+        return RunProposal(f"{program} {arguments}", may_do_nothing=is_test, is_test=is_test)
     path_to_top = "/".join([".."] * (folder.count("/") + 1))
-    return RunProposal(build_shell_command(f"cd {folder}", f"exec {path_to_top}/{program} {arguments}"))
+    command = build_shell_command(f"cd {folder}", f"exec {path_to_top}/{program} {arguments}")
+    return RunProposal(command, may_do_nothing=is_test, is_test=is_test, program=program)

@@ -10,6 +10,12 @@ from runner.adoption.sources import Sources
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _MAX_FOLDERS = 3
+_NO_PROGRAM = re.compile(
+    r"\.|install|clean|deploy|publish|push|upload|release|flash|fmt|format|lint|check|depend|dirs?$|docs?$|help"
+)
+"""Targets that build no program, and are never made alone."""
+_MAX_PARTS = 4
+"""How many prerequisites of the default target are proposed alone."""
 _MAX_EXPANSIONS = 3
 """How many levels of nested variables are expanded."""
 _MAX_VALUE_CHARACTERS, _MAX_LINE_CHARACTERS = 1000, 10_000
@@ -66,16 +72,26 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     if default not in outside_targets:
         targets.append("")  # without a target, make builds its default
     targets += [name for name in _USUAL_TARGETS if name in rules and name not in outside_targets]
+    # If one program of the default target cannot be built, the others may be.
+    part_targets = [
+        name
+        for name in rules
+        if default
+        and name in rules[default].prerequisites
+        and not _NO_PROGRAM.search(name)
+        and name not in outside_targets
+        and name not in targets
+    ][:_MAX_PARTS]
     return [
         BuildProposal(
             "Make",
             build_shell_command(f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
             ("make",),
             # The target with the project's name builds only the program of that name.
-            builds_tests=bool(project_targets) and target != project_targets[0],
+            builds_tests=bool(project_targets) and target not in {project_targets[0], *part_targets},
             depth=file.count("/"),
         )
-        for target in targets
+        for target in [*targets, *part_targets]
     ]
 
 

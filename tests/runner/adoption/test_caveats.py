@@ -65,13 +65,14 @@ def test_a_program_that_computes_for_long_does_more_than_start() -> None:
 
 
 def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_start() -> None:
-    test = replace(tried("build/x_test", may_do_nothing=True, is_test=True), faults=(66, 67))
+    test = replace(tried("build/x_test", may_do_nothing=True, is_test=True), faults=(66, 67), cpu_seconds=0.002)
     caveat = "this measures little more than the program's start: `build/x_test` takes only 66 faults"
     assert describe_caveat(test) == caveat
-    assert describe_caveat(replace(tried("./bench"), faults=(66, 66)))
+    assert describe_caveat(replace(tried("./bench"), faults=(66, 66), cpu_seconds=0.002))
     assert describe_caveat(replace(test, cpu_seconds=0.5)) == "", "it computes"
     assert describe_caveat(replace(tried("./x a.json", input_file="a.json"), faults=(66, 66))) == ""
     in_shell = tried("sh -c 'cd a && mkdir -p b && exec ./x_test'", may_do_nothing=True, is_test=True)
+    in_shell = replace(in_shell, cpu_seconds=0.004)
     assert describe_caveat(replace(in_shell, faults=(225, 225))), "the shell and mkdir start too"
     assert describe_caveat(replace(in_shell, faults=(400, 400))) == ""
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from runner.adoption.command_choice import (
     choose_best,
     count_start_faults,
-    has_input_of_its_own,
+    has_command_with_work,
     has_tried_enough,
     list_commands_with_files,
     list_descriptions,
@@ -43,6 +43,15 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
     assert chosen.run.command == command
 
 
+def test_a_benchmark_that_takes_no_more_than_a_start_is_not_enough() -> None:
+    bench = replace(tried("./perf-alloc", 71, 71, 71), cpu_seconds=0.002)
+    assert not has_tried_enough({"./perf-alloc": [bench]}, "./other")
+    assert has_tried_enough({"./perf-alloc": [replace(bench, cpu_seconds=0.3)]}, "./other"), "it computes"
+    chosen = choose_best([bench, replace(tried("./scan", 900, 900, 900), run=RunProposal("./scan a", input_file="a"))])
+    assert chosen
+    assert chosen.run.command == "./scan a"
+
+
 def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     results = [
         TriedCommand(RunProposal(f"bin/{name}", may_do_nothing=True), faults)
@@ -70,13 +79,21 @@ def test_an_input_with_which_a_count_is_much_steadier_was_read() -> None:
     assert choose_best(unopened) is unopened[0]
 
 
+def test_a_stand_in_that_the_program_does_not_read_is_no_work() -> None:
+    start = TriedCommand(RunProposal("bin/gen", may_do_nothing=True), (258, 278, 260))
+    with_license = TriedCommand(RunProposal("bin/gen LICENSE", stand_in_file="LICENSE"), (278, 288, 270))
+    assert not has_command_with_work([start, with_license])
+    assert has_command_with_work([start, replace(with_license, faults=(900, 910, 905))])
+    assert not has_command_with_work([])
+
+
 def test_an_example_that_hardly_does_more_than_import_the_project_only_starts() -> None:
     example = TriedCommand(RunProposal("python examples/a.py", may_do_nothing=True, is_test=True), (2_797,) * 3)
     importing = TriedCommand(RunProposal('python -c "import x"', may_do_nothing=True), (2_750,) * 3)
     marked, _ = mark_imports([example, importing])
     assert marked.only_imports
     assert marked.may_only_start
-    assert not has_input_of_its_own(marked)
+    assert not has_command_with_work([marked])
     assert not replace(marked, cpu_seconds=3.0).may_only_start, "it computes for long"
     assert mark_imports([replace(example, faults=(3_500,) * 3), importing])[0].may_only_start is False
     assert mark_imports([example]) == [example], "the import failed, or was not tried"

@@ -226,6 +226,17 @@ BARE, WITH_FILE, WITH_OTHER_FILE = (
 FROM_INPUT, OTHER_FROM_INPUT = "sh -c 'exec ./x < t/a'", "sh -c 'exec ./x < t/b'"
 
 
+@pytest.mark.parametrize(("seconds", "last"), [(1.0, "./x t/c"), (20.0, "./x t/a")])
+def test_a_program_that_takes_long_to_fail_is_not_tried_with_further_files(
+    seconds: float, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = RunProposal("./x --version", may_do_nothing=True)
+    runs = [BARE, WITH_FILE, WITH_OTHER_FILE, RunProposal("./x t/c", input_file="t/c"), version]
+    failures = {run.command: TriedCommand(run, (), "it failed", seconds=seconds) for run in runs}
+    tried = try_file_runs(failures, monkeypatch, *runs)
+    assert [command for command in tried if "<" not in command][-2:] == [last, "./x --version"]
+
+
 def test_the_subcommands_of_a_program_are_tried_where_it_refuses_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
     help_text = "Commands:\n  sort  Sort\n"

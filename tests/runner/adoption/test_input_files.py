@@ -37,6 +37,12 @@ def test_data_of_a_second_kind_is_an_input_too_and_pages_come_last() -> None:
     assert list_inputs(listing(files), "./x") == ["data/a.json", "data/b.json", "data/a.csv"]
 
 
+def test_settings_are_inputs_only_of_a_program_that_is_named_after_their_format() -> None:
+    files = dict.fromkeys(("pyproject.toml", "tests/a.toml", "tests/Cargo.toml", "benchmark/x.toml"), "")
+    assert list_inputs(listing(files, "go-toml"), "bin/tomljson") == ["benchmark/x.toml", "tests/a.toml"]
+    assert list_inputs(listing(files, "tool"), "bin/tool") == []
+
+
 def test_a_compiler_whose_name_says_so_gets_c() -> None:
     files = dict.fromkeys(("test/arith.c", "main.c", "fizz.md"), "")
     assert list_inputs(listing(files), "chibicc") == ["test/arith.c", "main.c"]

@@ -47,6 +47,16 @@ def test_cmake_switches_off_the_part_that_needs_a_missing_library() -> None:
     assert cmake.switch_part_off(BuildProposal("Make", "make"), sources, "Ogg") is None
 
 
+def test_cmake_builds_a_release_where_the_code_needs_the_options_that_only_releases_get() -> None:
+    (proposal, *_) = cmake.propose(listing({"CMakeLists.txt": "project(s CXX)\n"}))
+    log = "x.h:3:1: error: inlining failed in call to 'always_inline' '_mm_x': target specific option mismatch\n"
+    release = cmake.build_release(proposal, log)
+    assert release
+    assert release.command == proposal.command.replace("RelWithDebInfo", "Release")
+    assert cmake.build_release(release, log) is None
+    assert cmake.build_release(proposal, "x.c:3: error: 'y' undeclared") is None
+
+
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
     (proposal, *_) = cmake.propose(listing({"build/cmake/CMakeLists.txt": "project(lz C)", "lib/lz.c": ""}))
     assert "-S build/cmake -B _build " in proposal.command
@@ -141,6 +151,14 @@ def test_make_targets_that_start_containers_or_become_root_are_never_proposed() 
     assert commands == ["sh -c 'make -j$(nproc) examples'"]
 
 
+def test_the_programs_of_a_default_target_are_made_one_by_one_if_one_of_them_does_not_build() -> None:
+    text = "all: dirs unit view lib.a bench install\n\nunit: u.o\n\tcc $^\nview: v.o\n\tcc $^ -lSDL2\nlib.a: u.o\n"
+    text += "bench: b.o\ninstall: all\ndirs:\n"
+    builds = make.propose(listing({"Makefile": text}, "view"))
+    targets = [(build.command.partition("$(nproc)")[2].strip("' "), build.builds_tests) for build in builds]
+    assert targets == [("view", False), ("", True), ("all", True), ("bench", True), ("unit", False)]
+
+
 def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     manifest = (
         '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
@@ -153,6 +171,40 @@ def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     assert program[1] == library[0]
 
 
+def test_a_library_of_rust_without_benchmarks_is_used_by_its_tests() -> None:
+    files = {"Cargo.toml": '[package]\nname = "my-json"\n[workspace]\n', "src/lib.rs": "", "Cargo.lock": ""}
+    files |= {"tests/big-stream.rs": "", "tests/ui/a.rs": "", "tests/my_json.rs": "", "tools/x/src/main.rs": ""}
+    *_, tests = cargo.propose(listing(files))
+    assert tests.command.startswith("sh -c 'cargo test --release --no-run --lib --tests --locked && find ")
+    assert '-name "big_stream-*" -exec cp {} target/release/test-big-stream ' in tests.command
+    (run,) = tests.runs
+    assert run.command == "target/release/test-big-stream --test-threads=1"
+    assert run.is_test
+    assert not run.is_promising
+    *_, with_units = cargo.propose(listing(files | {"src/value.rs": "#[test]\nfn parses() {}\n"}))
+    assert [run.program or run.command.split()[0] for run in with_units.runs][1:] == ["target/release/test-my_json"]
+    library = files | {"Cargo.toml": '[package]\nname = "my-json"\n[lib]\nname = "json"\n', "src/a.rs": "#[test]"}
+    assert "target/release/test-json" in cargo.propose(listing(library))[-1].command
+    assert cargo.propose(listing(files))[0].command == "cargo build --release --locked"
+    for name in ("--config", "a b", "x\u00e9"):
+        odd_files = {"Cargo.toml": f'[package]\nname = "{name}"\n', "src/lib.rs": "#[test]"}
+        assert [build.command for build in cargo.propose(listing(odd_files))] == ["cargo build --release"]
+
+
+def test_the_benchmarks_of_a_member_of_a_cargo_workspace_are_found() -> None:
+    member = '[package]\nname = "speed"\n[dev-dependencies]\ncriterion = "1"\n[[bench]]\nname = "b"\nharness = false\n'
+    files = {
+        "Cargo.toml": "[workspace]\nmembers = ['speed']\n",
+        "speed/Cargo.toml": member,
+        "vendor/Cargo.toml": member,
+    }
+    benchmark, _ = cargo.propose(listing(files | {"vendor/Cargo.toml": member}))
+    assert (
+        "cargo build --release --manifest-path speed/Cargo.toml --target-dir target --bench b && " in benchmark.command
+    )
+    assert benchmark.runs[0].command == "sh -c 'cd speed && exec ../target/release/bench-b --bench --test'"
+
+
 def test_a_package_may_inherit_the_version_of_rust_from_its_workspace() -> None:
     inheriting = '[package]\nname = "x"\nrust-version.workspace = true\n[workspace.package]\nrust-version = "1.96"\n'
     for manifest in (inheriting, '[workspace.package]\nrust-version = "1.96"\n', '[package]\nrust-version = "1.96"\n'):
@@ -163,9 +215,10 @@ def test_a_package_may_inherit_the_version_of_rust_from_its_workspace() -> None:
 def test_cargo_finds_a_benchmark_library_that_some_platforms_use() -> None:
     manifest = '[package]\nname = "p"\n[target."cfg(not(miri))".dev-dependencies]\ncriterion = "0.8"\n'
     manifest += '[[bench]]\nname = "bench"\nharness = false\n'
-    (benchmark, _) = cargo.propose(listing({"Cargo.toml": manifest, "src/lib.rs": "", "benches/bench.rs": ""}))
+    benchmark, *_ = cargo.propose(listing({"Cargo.toml": manifest, "src/lib.rs": "", "benches/bench.rs": ""}))
     assert benchmark.runs[0].command == "target/release/bench-bench --bench --test"
-    assert len(cargo.propose(listing({"Cargo.toml": manifest.replace("criterion", "rand"), "src/lib.rs": ""}))) == 1
+    builds = cargo.propose(listing({"Cargo.toml": manifest.replace("criterion", "rand"), "src/lib.rs": ""}))
+    assert not any("--bench" in build.command for build in builds)
 
 
 def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -> None:
@@ -205,6 +258,17 @@ def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
     assert "-test.benchtime=10x" in run.command
     assert quicker.command == run.command.replace("=10x", "=1x"), "ten rounds may take too long"
     assert proposal.environment == {"GOMODCACHE": "{home}/go/pkg/mod", "GOCACHE": "{home}/.cache/go-build"}
+
+
+def test_a_go_library_without_benchmarks_is_used_by_its_tests() -> None:
+    test = "package deep\n\nfunc TestMain(m *testing.M) {}\nfunc TestScan(t *testing.T) {}\n"
+    (proposal,) = go.propose(listing({"go.mod": "module m", "a/deep/x_test.go": test}))
+    assert proposal.command == "go test -c -o bin/tests ./a/deep"
+    (run,) = proposal.runs
+    assert run.command == "sh -c 'cd a/deep && exec ../../bin/tests -test.parallel=1'"
+    assert run.is_test
+    assert not run.is_promising
+    assert go.propose(listing({"go.mod": "module m", "x_test.go": "func TestMain(m *testing.M) {}\n"})) == []
 
 
 def test_go_begins_with_the_package_at_the_top_and_enters_the_folders_of_other_modules() -> None:
