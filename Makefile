@@ -184,7 +184,14 @@ bench-history: system-tests .venv/.dev ## Time histories and a bisect: REPO=path
 	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
 		$(if $(PARTS),--parts $(PARTS))
 
-bench-%: system-tests .venv/.dev ## Run the benchmark bench/NAME.py: make bench-NAME
+# Benchmarks of which the usual target does a part.
+FULL_BENCHMARKS = attached attached-troubles explained-gates gate identical-bytes one-host overhead proven-histories \
+	sandbox scale servers store
+
+$(FULL_BENCHMARKS:%=bench-%-full): bench-%-full: system-tests .venv/.dev ## Run all of a benchmark, which can take hours
+	@$(PYTHON) -m bench.$(subst -,_,$*) --full
+
+bench-%: system-tests .venv/.dev ## Run the benchmark bench/NAME.py: make bench-NAME; some do a part, and make bench-NAME-full all
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
 .PHONY: findings

@@ -2,7 +2,7 @@
 
 Everything but GitHub is real: git, the compiler, the sandbox, perf, its own service over HTTP, and the App that
 posts. Each pull request changes the program; some touch one more page. In every other one elapsed time is judged beside
-the faults, so there is noise that must not flag anybody. ``python -m bench.gate [--quick]``; quick is a tenth.
+the faults, so there is noise that must not flag anybody. ``python -m bench.gate [--full]``; without it, a tenth.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -25,7 +24,7 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bench.report import finish, steps
+from bench.report import finish, is_full, steps
 from bench.store_service import Service
 from runner.cli.compare import compare_cases
 from runner.cli.gate_plan import plan_gate
@@ -40,7 +39,7 @@ from service.forges.webhook_authentication import sign_body
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10
-"""Pull requests without a change, and with one more page; and by what --quick divides them."""
+"""Pull requests without a change, and with one more page; and by what they are divided without --full."""
 COMMENT_LIMIT, WEBHOOK_LIMIT = 2.0, 1.0
 """Seconds from the last sample to the comment, and to the answer to a webhook."""
 PATIENCE = 30.0
@@ -215,9 +214,9 @@ def _workload(folder: Path, text: str) -> Workload:
     return load_workload(folder)
 
 
-def main(quick: bool) -> None:
+def main() -> None:
     """Send all of them through, in an order in which both kinds are mixed."""
-    unchanged, more = (count // TENTH if quick else count for count in (UNCHANGED, MORE))
+    unchanged, more = (count if is_full() else count // TENTH for count in (UNCHANGED, MORE))
     every = (unchanged + more) // more  # an odd number, so that both kinds of workload get both kinds of change
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder, prepared(Path(folder)) as run:
@@ -256,4 +255,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    main()

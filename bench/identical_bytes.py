@@ -1,6 +1,7 @@
 """Checks that the same bytes count the same, whatever the state of the page cache and whatever the commit.
 
-``python -m bench.identical_bytes [--quick] [copies] [commits]``, run as ``make bench-identical-bytes``.
+``python -m bench.identical_bytes [--full] [copies] [commits]``, run as ``make bench-identical-bytes``: a few builds and
+commits; all of them with ``make bench-identical-bytes-full``.
 
 - ``copies``: six programs, each built repeatedly and copied in every way in which files get onto a disk and into
   memory. All copies with the same bytes must count the same, inside and outside of a sandbox.
@@ -29,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, steps
+from bench.report import finish, is_full, steps
 from runner.contract.mapped_files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, hash_built_file
@@ -515,7 +516,7 @@ def main(arguments: Sequence[str]) -> None:
     figures: dict[str, Any] = {"load of the host": [round(load, 1) for load in os.getloadavg()]}
     for name in steps([argument for argument in arguments if argument in PARTS] or PARTS, "parts"):
         print(f"{name}: {PARTS[name].__doc__}", flush=True)
-        PARTS[name](misses, figures, "--quick" in arguments)
+        PARTS[name](misses, figures, not is_full())
     finish("identical-bytes", misses, figures)
 
 

@@ -1,8 +1,9 @@
 """Two measuring commands at once on one host: the second waits and says for whom, and both are right.
 
-``python -m bench.one_host [--quick]``, run as ``make bench-one-host``. Every kind of command is started beside every
-other, each with its own data directory. The first is stopped while it measures, until the second says that it
-waits. Then both have to end with what they report alone. ``--quick`` takes eight pairs instead of 64.
+``python -m bench.one_host [--full]``, run as ``make bench-one-host``. Every kind of command is started beside another,
+each with its own data directory. The first is stopped while it measures, until the second says that it waits. Then both
+have to end with what they report alone. Eight pairs take six minutes. ``make bench-one-host-full`` starts every kind
+beside every other: 64 pairs.
 
 The commands take a lock of this benchmark's own instead of the host's, so that it does not wait for others.
 """
@@ -13,7 +14,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, steps
+from bench.report import finish, is_full, steps
 from runner.host.turn import find_holder
 from tests.runner.commands import Proxy, command_line, faultwatch, make_history, served, variables
 
@@ -186,15 +186,15 @@ def _until(holds: Callable[[], bool], process: "subprocess.Popen[str]") -> bool:
     return True
 
 
-def main(quick: bool) -> None:
-    """Measure all pairs."""
+def main() -> None:
+    """Measure pairs of commands."""
     misses: list[str] = []
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
         yard = Yard(Path(scratch))
         expected = {name: alone(yard, kind) for name, kind in steps(yard.kinds.items(), "commands alone")}
         names = list(yard.kinds)
         pairs = list(itertools.product(names, names))
-        if quick:
+        if not is_full():
             pairs = [(name, names[(place + 1) % len(names)]) for place, name in enumerate(names)]
         for first, second in steps(pairs, "pairs of commands"):
             wrong = list(together(yard, yard.kinds[first], yard.kinds[second], (expected[first], expected[second])))
@@ -204,4 +204,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    main()

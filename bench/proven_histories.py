@@ -3,8 +3,8 @@
 ``python -m bench.proven_histories [NAME …] [--full]``, run as ``make bench-proven-histories``. The programs vary from
 one execution to the next: a JVM, Node, Go, Python with random hash seeds, OpenMP, and a program of a random size. Each
 gets a history of some commits of which one touches 2 % more memory, or none does. The part that runs by default has 4
-commits; with ``--full``, there are 4, 10 and 30. Pairs have to prove the change at its commit; runs that all had the
-same count on each level prove it alone.
+commits; with ``make bench-proven-histories-full``, there are 4, 10 and 30. Pairs have to prove the change at its
+commit; runs that all had the same count on each level prove it alone.
 """
 
 import json

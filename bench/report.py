@@ -15,6 +15,16 @@ _SIGN_OF_LIFE = 30.0
 _last = float("-inf")
 
 
+def is_full() -> bool:
+    """Return whether the whole benchmark was asked for (``--full``), not the part that answers in a few minutes."""
+    return "--full" in sys.argv[1:]
+
+
+def list_words() -> list[str]:
+    """Return the words of the command line, without options."""
+    return [word for word in sys.argv[1:] if not word.startswith("--")]
+
+
 def finish(name: str, misses: Sequence[str], figures: Mapping[str, object]) -> None:
     """Print the last line and leave with exit code 1 where something does not hold."""
     for miss in misses:

@@ -1,7 +1,7 @@
 """The sandbox does not move a count: the canary and the workloads, interleaved with and without it.
 
-``python -m bench.sandbox [--quick] [WORKLOAD …]``, run as ``make bench-sandbox``. Each program is built once and
-prepared as ``faultwatch compare`` does it; ``--quick`` executes it ten times instead of a hundred on each side.
+``python -m bench.sandbox [--full] [WORKLOAD …]``, run as ``make bench-sandbox``. Each program is built once and
+prepared as ``faultwatch compare`` does it; is executed ten times on each side, with ``--full`` a hundred.
 
 A program that counts differently by itself, because its threads race, must have the same most frequent count. An
 execution with major faults is repeated: a host may page files out by itself, as DAMON's pageout scheme does.
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, steps
+from bench.report import finish, is_full, steps
 from runner.canary import count as canary
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
@@ -117,7 +117,7 @@ def _value(readings: Any) -> tuple[int, int]:
 
 def main(arguments: Sequence[str]) -> None:
     """Count the programs named, or all."""
-    runs = RUNS // 10 if "--quick" in arguments else RUNS
+    runs = RUNS if is_full() else RUNS // 10
     names = [word for word in arguments if not word.startswith("-")]
     figures: dict[str, Any] = {}
     misses: list[str] = []

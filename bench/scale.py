@@ -1,7 +1,8 @@
 """The service at the size of an organisation: many series, several machines on one PostgreSQL.
 
-    make bench-scale                                    everything, on both databases
-    python -m bench.scale --quick judging               one part, a tenth of it
+    make bench-scale                                    a tenth of everything, on both databases
+    make bench-scale-full                               all of it
+    python -m bench.scale --full judging                one part, all of it
 
 - ``judging``: a batch brings each of 100,000 series a new point, one in a hundred of them on another level. All are
   judged within three minutes, each drift is there once, and a service that is killed meanwhile goes on where it was.
@@ -72,7 +73,7 @@ def main() -> None:
     """Run the parts asked for, and say what holds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; without any, all of them")
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument("--full", action="store_true", help="everything, not a tenth of it")
     parser.add_argument("--databases", nargs="+", choices=("sqlite", "postgresql"), default=["sqlite", "postgresql"])
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(PARTS):
@@ -82,17 +83,17 @@ def main() -> None:
     misses: list[str] = []
     if "judging" in parts:
         for database in asked.databases:
-            figures[f"judging, {database}"] = _judging(database, 2_500 if asked.quick else 25_000, misses)
+            figures[f"judging, {database}"] = _judging(database, 25_000 if asked.full else 2_500, misses)
     if "writers" in parts:
-        figures["writers"] = _writers(60 if asked.quick else 600, misses)
+        figures["writers"] = _writers(600 if asked.full else 60, misses)
     if "kills" in parts:
-        figures["kills"] = _kills(30 if asked.quick else 300, misses)
+        figures["kills"] = _kills(300 if asked.full else 30, misses)
     if "store" in parts:
-        figures["store"] = _store(1 if asked.quick else 10, misses)
+        figures["store"] = _store(10 if asked.full else 1, misses)
     if "load" in parts:
-        figures["load"] = _load(30 if asked.quick else 120, misses)
+        figures["load"] = _load(120 if asked.full else 30, misses)
     if "retention" in parts:
-        figures["retention"] = _retention(1 if asked.quick else 10, misses)
+        figures["retention"] = _retention(10 if asked.full else 1, misses)
     finish("scale", misses, figures)
 
 

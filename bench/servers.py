@@ -1,9 +1,9 @@
 """How sharply a server's faults can be counted, beside its throughput and latency: ten starts of redis.
 
-``python -m bench.servers``, run as ``make bench-servers``; needs ``redis-server``. Each start is filled with 20,000
-keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf stat -p`` of the bench,
-so the same window is counted twice. Then everything is done again beside programs that keep all processors busy. The
-two parts take some twenty minutes; ``python -m bench.servers busy`` does the second one alone.
+``python -m bench.servers [--full]``, run as ``make bench-servers``; needs ``redis-server``. Each start is filled with
+20,000 keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf stat -p`` of the
+bench, so the same window is counted twice. That takes ten minutes. ``make bench-servers-full`` then does everything
+again beside programs that keep all processors busy; ``python -m bench.servers busy`` does this part alone.
 
 What redis and its allocator do by the clock is switched off: on a busy machine a window takes several times as long, so
 more of that would happen within it.
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.report import finish, steps
+from bench.report import finish, is_full, list_words, steps
 from runner.contract.report import Case, Window
 from runner.perf.perf_binary import get_perf_program
 from runner.process_state.process_state import ProcessState
@@ -86,10 +86,10 @@ same keys, so the second one set a third fewer new ones.
 
 
 def main() -> None:
-    """Start redis again and again, on the machine as it is and on a busy one."""
+    """Start redis again and again, on the machine as it is and perhaps on a busy one."""
     figures: dict[str, object] = {}
     misses: list[str] = []
-    for label in sys.argv[1:] or ("as it is", "busy"):
+    for label in list_words() or (("as it is", "busy") if is_full() else ("as it is",)):
         with keep_busy() if label == "busy" else quiet():
             starts, counted_by_hand = measure_starts(label)
         print(f"\nmachine {label}: spread of {STARTS} starts in percent")

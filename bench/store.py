@@ -1,7 +1,7 @@
 """The store under load: taking runs in, answering, being backed up, being killed.
 
-    make bench-store                                    10 million samples in 2,000 series, 200 kills
-    python -m bench.store --quick                       a tenth of both
+    make bench-store-full                               10 million samples in 2,000 series, 200 kills
+    make bench-store                                    a tenth of both
     python -m bench.store --keep FOLDER queries         one part; others go on with the databases in that folder
 
 The parts are `ingest`, `queries`, `backup` and `kill`. All but `kill` need a quiet machine: what is compared was
@@ -38,15 +38,15 @@ def main() -> None:
     parser.add_argument(
         "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all of them where none is named"
     )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the samples and of the kills")
+    parser.add_argument("--full", action="store_true", help="all samples and kills, not a tenth")
     parser.add_argument("--commits", type=int, help="commits of each of the 100 cases")
     parser.add_argument("--kills", type=int)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the databases are, or are kept")
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    size = Size(cases=100, commits=asked.commits or (100 if asked.quick else 1000))
-    kills = asked.kills if asked.kills is not None else 20 if asked.quick else 200
+    size = Size(cases=100, commits=asked.commits or (1000 if asked.full else 100))
+    kills = asked.kills if asked.kills is not None else 200 if asked.full else 20
     folder = asked.keep or Path(tempfile.mkdtemp(prefix="faultwatch-bench-"))
     try:
         figures, misses = _measure(folder, size, kills, asked.parts or PARTS)
