@@ -153,7 +153,7 @@ class HistoryMeasurement(Struct, frozen=True):
         def measure_planned(planned_runs: Sequence[PlannedRun], n_stored: int) -> None:
             """Measure these runs, send the report of each, and count its outcome in the summary."""
             observer.on_plan(planned_runs, n_stored, len(planned_runs) * executions_per_run)
-            for report, executions in self._measure_all(planned_runs, revisions, levels_by_case, observer):
+            for report, executions in self._measure_runs(planned_runs, revisions, levels_by_case, observer):
                 if self.store_report:
                     self.store_report(report)
                 outbox.post(report)
@@ -210,19 +210,27 @@ class HistoryMeasurement(Struct, frozen=True):
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
         observer.on_plan(planned_runs, stored=0, executions=len(planned_runs) * executions_per_run)
-        for report, executions in self._measure_all(planned_runs, (revision,), {}, observer):
+        for report, executions in self._measure_runs(planned_runs, (revision,), {}, observer):
             outbox.post(report)
             observer.on_report(report, executions_per_run - executions)
         return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
-    def _measure_all(
+    def _measure_runs(
         self,
         planned_runs: Sequence[PlannedRun],
         revisions: Sequence[Revision],
         levels_by_case: Mapping[str, Mapping[str, Number]],
         observer: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each planned run and the number of its executions; build each revision once."""
+        """Yield the report of each run and the number of its executions; build each revision once.
+
+        The runs are the planned ones, and reruns of those whose reused counts have become doubtful.
+
+        Parameters
+        ----------
+        levels_by_case
+            The levels of each case's last run. The caller updates it while it consumes the reports.
+        """
         by_commit = {revision.commit: revision for revision in revisions}
         count_reuse = None if self.measure_all else CountReuse(self.workload, self.bench)
         commits = [run.revision for run in planned_runs]

@@ -72,8 +72,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "How often a thread of a server slept during a window because another thread held a reader-writer semaphore of "
-        "the kernel. The mmap lock is one; file and directory locks are others.",
+        "How often a server thread slept during a window because another thread held one of the kernel's reader-writer "
+        "semaphores, such as the mmap lock or a file or directory lock.",
     ),
     Metric(
         "cpu-migrations",
@@ -199,8 +199,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Faults of the region, or of the whole process if it opens no region, as the program itself computes them "
-        "from the pages that it touches.",
+        "Expected faults in the region, or in the whole process if it opens no region, as the program itself computes "
+        "them from the pages that it touches.",
         column="in\ntheory",
     ),
     Metric(

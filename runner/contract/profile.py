@@ -212,9 +212,9 @@ class Anatomy(Strict):
             if sum(getattr(self, name).values()) != self.counted:
                 raise ValueError(f"{name} does not add up to the counted faults")
         if sum(site.faults for site in self.sites) + self.faults_at_other_sites != self.counted:
-            raise ValueError("the faults of the sites do not add up to the counted faults")
+            raise ValueError("the faults by site do not add up to the counted faults")
         if self.kinds and sum(kind.faults for kind in self.kinds) != self.counted:
-            raise ValueError("the faults of the kinds do not add up to the counted faults")
+            raise ValueError("the faults by kind do not add up to the counted faults")
         return self
 
 

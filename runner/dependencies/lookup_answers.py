@@ -99,7 +99,7 @@ def answer_lookups(program_tree: ProgramTree, lookups: Lookups) -> Answers:
     """Return the answers to lookups in the present state of a tree."""
     reader = _AnswerReader(program_tree, lookups.made_paths)
     for kind, path in lookups.entries:
-        reader.answer(kind, path)
+        reader.record_answer(kind, path)
     return Answers(reader.tree_answers, reader.host_answers)
 
 
@@ -142,8 +142,8 @@ class _AnswerReader:
         self.tree_answers: dict[tuple[str, str], Answer] = {}
         self.host_answers: dict[tuple[str, str], Answer] = {}
 
-    def answer(self, kind: str, path: str) -> None:
-        """Record the answer to a question of this kind about a path."""
+    def record_answer(self, kind: str, path: str) -> None:
+        """Record the answer to a question of this kind about a path; kind ``l`` asks about a link itself."""
         real_path = self._resolve_path(path, follow=kind != "l")
         if real_path is None:
             return  # The missing file was recorded while the path was resolved.
@@ -182,7 +182,7 @@ class _AnswerReader:
 
         None after too many links, or if the link or its target does not exist.
         """
-        self.answer("l", real_path)
+        self.record_answer("l", real_path)
         if link_count >= _MAX_LINKS:
             return None
         try:

@@ -21,10 +21,18 @@ def evict_unprepared(preparations: Mapping[str, Preparation]) -> None:
 def compute_uncertain_faults(
     watched_executions: Iterable[FaultsByFile | None], preparations: Mapping[str, Preparation]
 ) -> UncertainFaults:
-    """Return the lowest and the highest count of faults in unprepared files, over renewals of their state.
+    """Return the lowest and the highest count of faults in unprepared files.
 
-    Both are 0 if they were not measured, because records were lost or no state could be renewed: then even the smallest
-    difference counts as a change.
+    Both are 0 if fewer than two executions were watched without a loss: then even the smallest difference counts as a
+    change.
+
+    Parameters
+    ----------
+    watched_executions
+        The faults of the first watched execution, and of one after each eviction of the unprepared files; None for
+        those that could not be watched.
+    preparations
+        The state of each mapped file, by path.
     """
     watched_faults = [faults for faults in watched_executions if faults is not None and not faults.lost]
     unprepared_paths = {path for path, state in preparations.items() if state.cache is CacheState.UNPREPARED}

@@ -1,4 +1,4 @@
-"""Prepares the files that a trial's program maps before it is measured, and describes them for the report.
+"""Brings the files that a program maps into a known state of the page cache, and describes them for the report.
 
 The paths come from the program, which may be untrusted, and may see other files at these paths than the runner. A file
 is opened only if the sandbox shows the same file to the program.

@@ -33,7 +33,7 @@ detector is sure of a new level after three runs if at least 12 measured runs pr
 come last in one of C(15, 3) = 455 orders, and it requires one of at least 400."""
 _ALL_MEASURED = "from now on, this command measures every revision"
 _OTHER_FILES_REMARK = (
-    "the files that the program used at {} are the same in this build, but this time the program used other files; "
+    "the files that the program used at {} are unchanged in this build, but this time it used other files; "
     + _ALL_MEASURED
 )
 _VARIES_REMARK = (

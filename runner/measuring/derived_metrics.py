@@ -39,12 +39,12 @@ def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sampl
 
 
 def locate_result_file(tree: Path, name: str) -> Path:
-    """Return the path of a result file, after checking that it is a regular file in the build.
+    """Return the path of a result file, after checking that it is missing or a regular file in the build.
 
     Raises
     ------
     ExecutionFailure
-        The name or a link leads out of the build, or the file is not a regular file.
+        The name or a link leads out of the build, or the file exists and is not a regular file.
     """
     file = tree / name
     try:

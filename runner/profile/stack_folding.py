@@ -198,7 +198,10 @@ def is_user_frame(frame: ScriptFrame) -> bool:
 
 
 def make_relative(path: str, root: str) -> str:
-    """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds."""
+    """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds.
+
+    ``root`` ends with a slash.
+    """
     return path.removeprefix(root)
 
 

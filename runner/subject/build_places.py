@@ -129,7 +129,7 @@ class BuildPlaces(Struct, frozen=True):
 
 
 def release_all_places() -> None:
-    """Release all places of this process, so that other processes can use them."""
+    """Release the locks that this process holds on build folders, so that other processes can use these folders."""
     while _held_locks:
         os.close(_held_locks.popitem()[1])
 

@@ -89,7 +89,7 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
     if table == "file":
         return f"the target branch's workload file cannot be read ({escape(' '.join(change.before))})"
     if table == "folder":
-        return "the files of the workload's folder"
+        return "the files in the workload's folder"
     if table == "matrix":
         sides = (("loses", change.before), ("gains", change.after))
         parts = [f"{verb} {_list_names([escape(item) for item in items])}" for verb, items in sides if items]

@@ -27,10 +27,18 @@ class ClippedSeries:
         self._n_final = 0
 
     def update(self, x: Floats, noise: Noise) -> None:
-        """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow."""
+        """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow.
+
+        Parameters
+        ----------
+        x
+            The series so far: the points of the previous update, and new ones after them.
+        noise
+            The noise, with a positive sigma; the same in every update.
+        """
         start, n = self._n_final, len(x)
         self._reserve_points(n)
-        medians = compute_running_median(x[:n], max(0, start - 1), n)
+        medians = compute_running_median(x, max(0, start - 1), n)
         if start == 0:  # No point precedes the first one: it is compared with its own median.
             medians = np.concatenate([medians[:1], medians])
         # A clipped value is a running median whose jumps are clipped, plus the clipped distance from this median.

@@ -25,7 +25,8 @@ class _FileVersion:
         uri = f"{Path(path).absolute().as_uri()}?mode=ro"
         self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
 
-    def __call__(self) -> str:
+    def read(self) -> str:
+        """Return a text that changes whenever another connection writes to the file."""
         with self._lock:
             (number,) = self._connection.execute("PRAGMA data_version").fetchone()
         return f"{_PROCESS_TOKEN}.{number}"
@@ -46,7 +47,7 @@ def read_version(database: Database) -> str | None:
                 return None
             if database.engine not in _FILES:
                 _FILES[database.engine] = _FileVersion(path)
-            return _FILES[database.engine]()
+            return _FILES[database.engine].read()
         with database.reading() as session:  # the end of PostgreSQL's write-ahead log
             return f"{_PROCESS_TOKEN}.{session.scalar(text('SELECT pg_current_wal_insert_lsn()'))}"
     except (sqlite3.Error, SQLAlchemyError):

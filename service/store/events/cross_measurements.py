@@ -151,9 +151,10 @@ def _build_view(session: Session, row: CrossMeasurementRow, sides: _Sides) -> tr
 def _find_status(
     session: Session, row: CrossMeasurementRow, series_row: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
-    """Return whether the change is split, can still be split, or cannot, because both cross-measurements failed.
+    """Return how far the change is divided between the revision and the environment.
 
-    One of them is enough: the old revision in the new environment, or the new revision in the old environment.
+    ``settled`` if it is divided, ``ordered`` if it still can be, ``impossible`` if both cross-measurements failed. One
+    of them is enough: the old revision in the new environment, or the new revision in the old environment.
     """
     if settled:
         return "settled"

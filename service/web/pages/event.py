@@ -152,7 +152,8 @@ def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
         # All silences of one decision end at the same time.
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
     elif action is TriageAction.SILENCE and number:
-        text += " Their series were already silenced for at least that long."
+        were = "Their series were" if number > 1 else "Its series was"
+        text += f" {were} already silenced for at least as long."
     if receipt.refused:  # The reason for the first one is enough: the list is shown again with the state of each.
         text += f" {len(receipt.refused):,} unchanged: {receipt.refused[0].reason}"
     return text

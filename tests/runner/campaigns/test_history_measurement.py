@@ -34,7 +34,7 @@ def list_measured(kinds: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> list
     history = HistoryMeasurement(*[SimpleNamespace(name="copy")] * 7)  # type: ignore[arg-type]
     revisions = [reports.revision(number) for number in range(1, len(kinds) + 1)]
     runs = [PlannedRun(revision=revision.commit, case=reports.CASE) for revision in revisions]
-    measured = history._measure_all(runs, revisions, {}, SimpleNamespace())  # type: ignore[arg-type]
+    measured = history._measure_runs(runs, revisions, {}, SimpleNamespace())  # type: ignore[arg-type]
     return [(int(report.revision.commit, 16), report.reused is not None) for report, _ in measured]
 
 

@@ -41,7 +41,7 @@ FIELD_DESCRIPTIONS = {
     "change": "The change of the level, in the metric's unit.",
     "changed": "The names of the settings to change.",
     "changed_at": "The time of the last state change.",
-    "changes": "Changes of the environment over the course of the series.",
+    "changes": "Changes to the environment over the course of the series.",
     "channel": "The channel, by name.",
     "command": "The executed command.",
     "commit": "The commit, by hash.",

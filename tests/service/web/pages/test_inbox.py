@@ -199,7 +199,7 @@ def test_the_series_of_several_events_are_silenced_and_heard_again_at_once(own: 
     assert all(event["silenced"] for event in listed(own))
     assert len(listed(own)) == 4, "they stay in the list"
     decide(own, everything, action="silence", reason="still", until="2099-01-01")
-    assert "Their series were already silenced for at least that long." in read(own, "/")
+    assert "Their series were already silenced for at least as long." in read(own, "/")
     assert own.get("/api/v1/silences").json["total"] == 1, "the longer silence covers it"
 
     summaries = own.get("/api/v1/series").json["items"]
