@@ -61,8 +61,9 @@ _MILLION = 1_000_000
 _MAX_MOVED_PAGES = 4
 """At most one page more of each segment of a program (code, constants, initialised and other data) is touched because
 its content has moved."""
-_MIN_EXCHANGED_SHARE = 0.5
-"""If other unchanged lines lost at least this share of what an unchanged line gained, it does not lead."""
+_MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
+"""If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
+lead."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -608,7 +609,7 @@ def _is_exchange(
     }
     growth = growths.get(place, 0)
     exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
-    return growth != 0 and exchanged >= _MIN_EXCHANGED_SHARE * abs(growth)
+    return exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
 
 
 def _contains_all_changes(changed_lines: ChangedLines) -> bool:

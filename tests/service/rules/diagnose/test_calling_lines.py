@@ -152,3 +152,4 @@ def test_an_unchanged_line_does_not_lead_if_other_unchanged_lines_lost_most_of_w
     assert explain(before, after, file=(40, 40)).parts[0].place == place, "what the changed line lost is no exchange"
     assert explain(before, after).parts[0].place == place, "the changed lines are unknown"
     assert explain(before, after | {(MAIN, READ): 80}, plan=(6, 8)).parts[0].place == place
+    assert explain(before, {(MAIN, GROW): 102, (MAIN, READ): 99}, plan=(6, 8)).parts[0].place == place, "one fault"
