@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -50,6 +49,10 @@ _MIN_SHARE_OF_TIME = 0.25
 less than this share of the whole time is left, nothing is recorded again."""
 _MIN_SAMPLED_FAULTS = 1000
 """If there are too many calls, faults are sampled until this many of them are recorded."""
+_MAX_STACK_RECORDINGS = 4
+"""Stacks are recorded in at most this many parts of the time, if they cannot be recorded all the time."""
+_MIN_STACK_SECONDS = 0.025
+"""A part is at least as long as this, in seconds."""
 _MAX_PLANS = 4
 """How often the recordings are planned at most."""
 _MIN_CPU_SECONDS = 0.001
@@ -80,7 +83,7 @@ class Recordings(Struct):
     sampled_recording
         A sample of the faults with their addresses, for a longer time.
     stacks
-        Stacks of a sample of the faults, and of the CPU time.
+        Stacks of a sample of the faults, and of the CPU time: one recording, or several short ones.
     switches
         The context switches of the threads.
     problems
@@ -91,19 +94,22 @@ class Recordings(Struct):
     calls: TimedRecording | None = None
     addresses: TimedRecording | None = None
     sampled_recording: TimedRecording | None = None
-    stacks: TimedRecording | None = None
+    stacks: list[TimedRecording] = field(default_factory=list)
     switches: TimedRecording | None = None
     problems: list[str] = field(default_factory=list)
 
     def close(self) -> None:
         """Stop the recordings that still run, and discard all of them."""
-        for timed_recording in (self.calls, self.addresses, self.sampled_recording, self.stacks, self.switches):
+        for timed_recording in (self.calls, self.addresses, self.sampled_recording, *self.stacks, self.switches):
             if timed_recording:
                 timed_recording.recorder.close()
 
 
-class _RunningRecording(NamedTuple):
-    """A recording in progress, with its start (monotonic time) and what the processes had used by then."""
+class _RunningRecording(Struct):
+    """A recording in progress, with its start (monotonic time) and what the processes had used by then.
+
+    A pause moves both, as if the recording had begun later.
+    """
 
     recorder: LiveRecorder
     started_at: float
@@ -276,15 +282,14 @@ class LiveRecording:
         seconds: float,
         *,
         has_become_expensive: Callable[[], bool] | None = None,
-        faults_recorder: LiveRecorder | None = None,
+        faults_recording: _RunningRecording | None = None,
     ) -> bool:
         """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.
 
-        The wait also ends once the recording in progress ``has_become_expensive``; only then return False. This is not
-        checked after a pause.
+        The wait also ends once the recording in progress ``has_become_expensive``; only then return False.
 
-        ``faults_recorder`` is a perf that already records page faults. It is paused while faults are sampled, and the
-        wait becomes longer by this pause. If two events recorded the same fault, Linux would give the second record
+        ``faults_recording`` already records page faults. It is paused while faults are sampled, and the wait becomes
+        longer by this pause. If two events recorded the same fault, Linux would give the second record
         the identifier of the first event, because ``perf_prepare_sample`` keeps the fields that are filled in already;
         and perf script refuses an identifier of another perf's event.
         """
@@ -294,14 +299,17 @@ class LiveRecording:
             if has_become_expensive and has_become_expensive():
                 return False
             if self._have_many_calls(budget.max_call_bytes):
-                paused_at = time.monotonic()
-                if faults_recorder:
-                    faults_recorder.disable()
+                if faults_recording is None:
+                    self._record_sampled_faults(budget)
+                    continue
+                used_before, paused_at = self._compute_used(faults_recording), time.monotonic()
+                faults_recording.recorder.disable()
                 self._record_sampled_faults(budget)
-                if faults_recorder:
-                    faults_recorder.enable()
-                    end += time.monotonic() - paused_at
-                    has_become_expensive = None  # It would count what the processes used during the pause.
+                faults_recording.recorder.enable()
+                pause_seconds = time.monotonic() - paused_at
+                faults_recording.started_at += pause_seconds
+                faults_recording.figures_before = _subtract_figures(self._read_figures(), used_before)
+                end += pause_seconds
             if time.monotonic() >= end:
                 break
         return True
@@ -416,31 +424,48 @@ class LiveRecording:
     def _record_stacks(self, budget: RecordingBudget, deadline: float) -> bool:
         """Record stacks of a sample of faults and of CPU time, at least for half of the planned time.
 
-        ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for this half. Return False if
+        If this is short, it is spread over the time that is left, so that several phases of the program are seen.
+        ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for the half. Return False if
         the recording became too expensive.
         """
+        seconds_left = deadline - budget.sampled_seconds - time.monotonic()
+        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - time.monotonic()))
+        n_parts, pause_seconds = divide_time(seconds, seconds_left)
+        for part in range(n_parts):
+            if part:
+                self._wait(budget, pause_seconds)
+            if not self._record_part_of_stacks(budget, seconds / n_parts):
+                return False
+        return True
+
+    def _record_part_of_stacks(self, budget: RecordingBudget, seconds: float) -> bool:
+        """Record stacks for some seconds; return False if all such recordings together became too expensive."""
         faults = f"page-faults/period={budget.fault_period},name=page-faults/"
         clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
+        figures_before = self._read_figures()
         recorder = self._attach(("-e", faults, "-e", clock, *self._build_graph_options()))
         if recorder is None:
             return True
         recording = self._begin(recorder)
-        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - recording.started_at))
+        # Attaching several times costs more switches than attaching once.
+        switches_before = _subtract_figures(recording.figures_before, figures_before).switches
+        self.cost_seconds += switches_before * SECONDS_PER_ATTACHED_SWITCH["stacks"]
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
 
         def compute_cost(used_figures: Figures) -> float:
             stacks = used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period
             return used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["stacks"] + stacks * seconds_per_stack
 
+        earlier_cost = sum(compute_cost(part.used_figures) for part in self.recordings.stacks)
         is_as_planned = self._wait(
             budget,
             seconds,
             has_become_expensive=lambda: self._is_too_expensive(
-                compute_cost(self._compute_used(recording)), "stacks-attached", "faults", "clock"
+                earlier_cost + compute_cost(self._compute_used(recording)), "stacks-attached", "faults", "clock"
             ),
-            faults_recorder=recorder,
+            faults_recording=recording,
         )
-        self.recordings.stacks = self._end(recording, compute_cost)
+        self.recordings.stacks.append(self._end(recording, compute_cost))
         return is_as_planned
 
     def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
@@ -472,6 +497,22 @@ class LiveRecording:
         used_figures = _subtract_figures(after, recording.figures_before)
         self.cost_seconds += compute_cost(used_figures)
         return TimedRecording(recording.recorder, seconds, used_figures)
+
+
+def divide_time(seconds: float, seconds_left: float) -> tuple[int, float]:
+    """Return into how many parts a recording is divided, and the pause in seconds before each part but the first.
+
+    Parameters
+    ----------
+    seconds
+        How long is recorded.
+    seconds_left
+        The time over which the parts are spread.
+    """
+    n_parts = 1
+    if seconds < seconds_left / 2:
+        n_parts = max(1, min(_MAX_STACK_RECORDINGS, int(seconds / _MIN_STACK_SECONDS)))
+    return n_parts, max(0.0, seconds_left - seconds) / n_parts
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:

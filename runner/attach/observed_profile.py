@@ -36,9 +36,9 @@ from runner.profile.stack_folding import (
     sum_blocked_time,
 )
 
-_MIN_SAMPLED_FAULTS, _MIN_TIME_RATIO = 100, 2
-"""Sampled faults tell more than a short recording of all faults if they are at least this many, and were recorded at
-least this many times longer."""
+_MIN_SAMPLED_FAULTS = 100
+"""Sampled faults tell more than a recording of all faults if they are at least this many, and were recorded for as
+long: more of the calls that give memory back are known by then."""
 
 
 _MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap", "syscalls:sys_exit_mremap"})
@@ -134,7 +134,7 @@ class ProfileBuilder(Struct):
         """Return the anatomy of the faults, and the census of the system calls that map and release memory.
 
         The anatomy is that of the short recording of all faults. It is merged with that of the sampled faults if these
-        are numerous enough, and were recorded for much longer. The census is None without tracepoints. Both are None if
+        are numerous enough, and were recorded for as long. The census is None without tracepoints. Both are None if
         no addresses were recorded. A remark says how many faults were recorded.
         """
         timed_recording, budget = self.recordings.addresses, self.recordings.budget
@@ -145,7 +145,7 @@ class ProfileBuilder(Struct):
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         sampled_recording = self.recordings.sampled_recording
-        if sampled_recording and sampled_recording.seconds >= _MIN_TIME_RATIO * timed_recording.seconds:
+        if sampled_recording and sampled_recording.seconds >= timed_recording.seconds:
             sampled_anatomy = self._build_anatomy(sampled_recording, budget.sampled_period, calls)
             # `recorded` counts each sampled fault as all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
@@ -182,20 +182,21 @@ class ProfileBuilder(Struct):
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
         """Return the stacks of faults and those of CPU time, both scaled to the whole observation."""
-        timed_recording, budget = self.recordings.stacks, self.recordings.budget
-        if timed_recording is None or budget is None:
+        timed_recordings, budget = self.recordings.stacks, self.recordings.budget
+        if not timed_recordings or budget is None:
             return None, None
-        groups = split_events(self._read_events(timed_recording, *STACK_FIELDS))
+        events = chain.from_iterable(self._read_events(part, *STACK_FIELDS) for part in timed_recordings)
+        groups = split_events(events)
         used_figures = self.observation.interval.used_figures
         return (
             self._build_stacks(
-                StackKind.FAULTS, groups["page-faults"], budget.fault_period, timed_recording, used_figures.faults
+                StackKind.FAULTS, groups["page-faults"], budget.fault_period, timed_recordings, used_figures.faults
             ),
             self._build_stacks(
                 StackKind.ON_CPU,
                 groups["cpu-clock"],
                 budget.clock_period,
-                timed_recording,
+                timed_recordings,
                 round(used_figures.cpu * 1e9),
             ),
         )
@@ -216,15 +217,21 @@ class ProfileBuilder(Struct):
             StackKind.OFF_CPU,
             waiting_stacks,
             budget.switch_period,
-            timed_recording,
+            [timed_recording],
             round(waiting_stacks.stacks.total() * factor),
         )
 
     def _build_stacks(
-        self, kind: StackKind, weighted_stacks: WeightedStacks, period: int, timed_recording: TimedRecording, total: int
+        self,
+        kind: StackKind,
+        weighted_stacks: WeightedStacks,
+        period: int,
+        timed_recordings: Sequence[TimedRecording],
+        total: int,
     ) -> StackProfile:
         """Return folded stacks as a profile of one kind."""
-        recorded_bytes, call_graph = timed_recording.recorder.size, self.observation.call_graph
+        recorded_bytes = sum(part.recorder.size for part in timed_recordings)
+        call_graph = self.observation.call_graph
         return self.frame_table.build_stack_profile(
             kind, weighted_stacks, total, period=period, call_graph=call_graph, recorded_bytes=recorded_bytes
         )

@@ -97,7 +97,7 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
     if recordings.stacks and budget:
         parts.append(
             f"the stacks of {_describe_period(budget.fault_period)} and of every {budget.clock_period / 1e6:.1f} ms of "
-            f"CPU time, for {recordings.stacks.seconds:.1f} s"
+            f"CPU time, for {sum(part.seconds for part in recordings.stacks):.1f} s"
         )
     if recordings.switches:
         parts.append(f"waiting threads, for {recordings.switches.seconds:.1f} s")

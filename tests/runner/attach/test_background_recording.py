@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from runner.attach import background_recording
-from runner.attach.background_recording import LiveRecording
+from runner.attach.background_recording import LiveRecording, divide_time
 from runner.attach.live_figures import Figures
 from runner.attach.recording_budget import BYTES_PER_CALL, SECONDS_PER_CALL, SECONDS_PER_FAULT
 from runner.profile.permissions import RecordingPermissions
@@ -105,7 +105,32 @@ def test_a_process_with_many_calls_is_not_recorded_again_as_if_it_had_become_bus
     wait_for(lambda: not recording.is_running())
     recordings = recording.finish()
     assert recordings.sampled_recording is not None
-    assert Recorder.n_stacks == 1
+    assert len(recordings.stacks) == Recorder.n_stacks, "none was discarded"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_parts", "pause_seconds"), [(0.2, 4, 4.95), (0.06, 2, 9.97), (0.04, 1, 19.96), (12.0, 1, 8.0)]
+)
+def test_a_short_recording_of_stacks_is_spread_over_the_time_that_is_left(
+    seconds: float, n_parts: int, pause_seconds: float
+) -> None:
+    assert divide_time(seconds, 20.0) == (n_parts, pytest.approx(pause_seconds))
+
+
+@pytest.mark.usefixtures("patched")
+def test_a_process_that_switches_often_is_recorded_in_several_parts_of_the_time() -> None:
+    def read_figures() -> Figures:
+        """Return the figures of a process that is always as busy, and switches often."""
+        now = time.monotonic()
+        return Figures(minor=round(1_000 * now), user=now, switches=round(30_000 * now))
+
+    started_at = time.monotonic()
+    recordings = start(read_figures, seconds=4.0, max_overhead=0.035)
+    wait_for(lambda: not recordings.is_running())
+    parts = recordings.finish().stacks
+    assert len(parts) > 1
+    assert sum(part.seconds for part in parts) < 1
+    assert time.monotonic() - started_at < 4.5
 
 
 class RecorderOfManyCallsAtOnce(Recorder):
