@@ -32,7 +32,8 @@ _MIN_CHANGED_SHARE = 0.01
 _MIN_INNER_SHARE = 0.5
 """Of the changed lines that call one another, the innermost is named that has at least this share of the growth."""
 _MAX_UNKNOWN_SHARE = 0.1
-"""If more of the faults, or of their growth, have unknown lines or callers, nothing is said about all changed lines."""
+"""If more of the faults, or of their growth, have unknown lines or callers, or a difference of this share of the growth
+cannot be resolved, nothing is said about all changed lines."""
 _LineChange = tuple[FunctionLine, WeightChange]
 
 
@@ -115,7 +116,7 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     before, after = profiles
     if growth <= 0 or any(profile.faults is None or profile.python_lines or profile.java_lines for profile in profiles):
         return False
-    is_precise = _compute_resolution(profiles) <= _MIN_CHANGED_SHARE * growth
+    is_precise = _compute_resolution(profiles) <= _MAX_UNKNOWN_SHARE * growth
     unknown_growth = _count_unknown(after) - _count_unknown(before)
     knows_growth = (
         all(_knows_callers(profile) for profile in profiles) and unknown_growth <= _MAX_UNKNOWN_SHARE * growth
