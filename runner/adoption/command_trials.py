@@ -27,6 +27,7 @@ from runner.adoption.command_choice import (
     works_on_folder,
 )
 from runner.adoption.exit_status import accept_result_status
+from runner.adoption.help_options import list_shorter_options, list_single_thread_options
 from runner.adoption.input_files import find_input_folder
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.own_code import executes_own_code
@@ -46,7 +47,6 @@ from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
-from runner.adoption.thread_option import list_single_thread_options
 from runner.adoption.tried_command import TriedCommand
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
@@ -306,7 +306,30 @@ class FirstMeasurement:
             server = self._find_server(proposal, run, tree)
         elif _may_need_port(tried):
             server = self._find_server_that_needs_port(proposal, run, tree)
-        return self._try_server(proposal, server, tree) if server else tried
+        if server:
+            return self._try_server(proposal, server, tree)
+        may_be_shorter = tried.timed_out and not run.file and not run.is_test and not run.is_server
+        return self._try_shorter(proposal, tried, tree) if may_be_shorter else tried
+
+    def _try_shorter(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that took too long with an option of its help by which it computes less.
+
+        Return the given result if no such command works.
+        """
+        run = tried.run
+        help_texts = (
+            self._execute_command(
+                self._make_workload(proposal, replace(run, command=f"{run.command} {option}"), TRIAL_SECONDS), tree
+            ).output
+            for option in ("--help", "-h")
+        )
+        for option in list_shorter_options("\n".join(help_texts)):
+            shorter = self._try_run(
+                proposal, replace(run, command=f"{run.command} {option}", may_do_nothing=False), tree
+            )
+            if shorter.faults:
+                return shorter
+        return tried
 
     def _find_server_that_needs_port(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command that did no work with the port that its usage asks for; return a proposal if it listens.

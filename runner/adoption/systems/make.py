@@ -21,7 +21,12 @@ _MAX_EXPANSIONS = 3
 _MAX_VALUE_CHARACTERS, _MAX_LINE_CHARACTERS = 1000, 10_000
 _HELPER_FOLDER = re.compile(r"misc|tools?|scripts?|doc|man|po|ci|packag(?:e|ing)|\..*", re.IGNORECASE)
 """Folders whose makefiles build no program of the project."""
-_OTHER_SYSTEM = re.compile(r"bsd|mac|darwin|osx|ios|win|mingw|msvc|vc\d|android|wasm|emscripten", re.IGNORECASE)
+_OTHER_SYSTEM = re.compile(
+    r"bsd|mac|darwin|osx|ios|win|mingw|msvc|vc\d|android|wasm|emscripten|"
+    r"cuda|hip\b|rocm|opencl|sycl|metal|offload|openacc|gpu|fpga",
+    re.IGNORECASE,
+)
+"""Folders for another operating system, or for accelerators, for which most hosts lack the tools."""
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
@@ -51,7 +56,7 @@ def _list_makefiles(sources: Sources) -> list[str]:
     for file in nearest:
         by_folder.setdefault(str(PurePosixPath(file).parent), file)
     folders = [folder for folder in by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
-    # Folders for other operating systems come last.
+    # Folders for other systems come last.
     folders.sort(key=lambda folder: bool(_OTHER_SYSTEM.search(folder)))
     return [by_folder[folder] for folder in folders[:_MAX_FOLDERS]]
 

@@ -179,6 +179,7 @@ def test_a_benchmark_that_takes_too_long_is_no_server(
     )
     listening = RunProposal(command, obstacle="it listens")
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: listening)
+    monkeypatch.setattr(FirstMeasurement, "_try_shorter", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     results = list(first.try_runs(BuildProposal("Maven", ""), [RunProposal(command)], Path(), lambda _: None))
     assert [result.run.is_server for result in results] == [is_server]
@@ -371,3 +372,19 @@ def test_a_command_that_already_redirects_its_file_is_tried_as_it_is(monkeypatch
     first = FirstMeasurement.__new__(FirstMeasurement)
     (tried,) = first.try_runs(BuildProposal("Make", ""), [larger], Path(), lambda _: None)
     assert tried.faults == (9, 9)
+
+
+def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = RunProposal("./lulesh", may_do_nothing=True)
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    outcomes = {
+        "./lulesh": TriedCommand(bare, (), "it did not finish within 20 s", timed_out=True),
+        "./lulesh -i 10": TriedCommand(bare, (900, 900, 900), cpu_seconds=0.3),
+    }
+    help_text = " -i <iterations> : number of cycles to run\n"
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"]
+    (tried,) = first.try_runs(BuildProposal("Make", ""), [bare], Path(), lambda _: None)
+    assert tried.run.is_promising
+    test = replace(bare, is_test=True)
+    assert try_file_runs(outcomes, monkeypatch, test, help_text=help_text) == ["./lulesh"], "tests are numerous"

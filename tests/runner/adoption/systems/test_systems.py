@@ -125,6 +125,8 @@ def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_system
     commands = [proposal.command for proposal in make.propose(listing(files))]
     assert commands == [f"sh -c 'make -C {folder} -j$(nproc)'" for folder in ("p/make", "p/make.bsd")]
     assert make.propose(listing({"misc/Makefile": "x:\n"})) == [], "it builds no program"
+    variants = dict.fromkeys(("cuda/Makefile", "hip/Makefile", "opencl/Makefile", "openmp-threading/Makefile"), "x:\n")
+    assert make.propose(listing(variants))[0].command == "sh -c 'make -C openmp-threading -j$(nproc)'"
 
 
 def test_the_target_of_the_projects_name_is_built_before_all_others() -> None:

@@ -1,10 +1,10 @@
-"""The option for a single thread is found in the help texts that programs print."""
+"""The options for a single thread, and for a shorter computation, are found in the help texts that programs print."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.thread_option import list_single_thread_options
+from runner.adoption.help_options import list_shorter_options, list_single_thread_options
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,28 @@ def test_any_text_is_read(text: str) -> None:
     for option in list_single_thread_options(text):
         assert option.startswith("-")
         assert option.endswith("1")
+    for option in list_shorter_options(text):
+        assert option.startswith("-")
+        assert option.endswith("10")
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        (" -i <iterations> : number of cycles to run", "-i 10"),
+        ("  -n, --numtimes NUM   Run the test NUM times (NUM >= 2)", "--numtimes 10"),
+        ("  -s <size>                Size of H-M Benchmark to run (small, large, XL, XXL)", "-s small"),
+        ("      --max-iter=NUM   stop after this many", "--max-iter=10"),
+        ("  -t N     maximum number of time steps [1000]", "-t 10"),
+    ],
+)
+def test_the_option_for_a_shorter_computation_is_found(line: str, option: str) -> None:
+    text = f"Usage: x [options]\n  -k INT     k-mer size [15]\n{line}\n  -o FILE    output file\n"
+    assert list_shorter_options(text) == [option]
+
+
+@pytest.mark.parametrize(
+    "line", ["  -n NUM  number of regions", "  -s SIZE  size of the small blocks", "  --steps  show"]
+)
+def test_other_options_make_no_computation_shorter(line: str) -> None:
+    assert list_shorter_options(f"Usage: x\n{line}\n") == []

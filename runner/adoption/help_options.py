@@ -1,0 +1,79 @@
+"""Finds options in the help text of a program: those for a single thread, and those for a shorter computation."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+_OPTION_LINE = re.compile(
+    r"\s*(?P<names>--?[@\w][\w-]*(?:(?:[ ,|/]+|\s*=?<\w+>\s*[,|]\s*)--?[\w][\w-]*)*)"
+    r"(?P<join>[ =]?)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N)(?:\s+(?P<text>.*)|$)"
+)
+"""A line of a help text with an option that takes a value: ``-t, --threads NUM  description``."""
+_NAME = re.compile(r"--?[@\w][\w-]*")
+_THREADS_NAME = re.compile(r"--?(?:n|num|max|worker)?[-_]?threads?")
+_THREADS_TEXT = re.compile(r"\b(?:number of|use|up to|how many|spawn|start)\b[^.;,]{0,30}\bthreads\b", re.IGNORECASE)
+_ROUND_WORDS = r"iter(?:ation)?s?|cycles|(?:time)?steps|rep(?:eat|etition)s?|rounds|loops|epochs|trials|numtimes"
+_ROUNDS_NAME = re.compile(rf"--?(?:(?:n|num|max|number-of)[-_]?)?(?:{_ROUND_WORDS})", re.IGNORECASE)
+_ROUNDS_TEXT = re.compile(rf"\b(?:number of|how many|maximum)\b[^.;,]{{0,30}}\b(?:{_ROUND_WORDS})\b", re.IGNORECASE)
+_FEW_ROUNDS = 10
+_SMALLEST_SIZE = re.compile(r"\bsize\b.*[(\[|,:] *(tiny|mini|small)\b", re.IGNORECASE)
+"""The description of an option that chooses among sizes of the problem."""
+_MAX_OPTIONS = 2
+
+
+class _Option(Struct, frozen=True):
+    """An option that takes a value.
+
+    Attributes
+    ----------
+    name
+        Its longest kind of name. A long name says more in a workload file.
+    separator
+        What stands before its value.
+    """
+
+    name: str
+    all_names: tuple[str, ...]
+    separator: str
+    description: str
+
+
+def list_single_thread_options(help_text: str) -> list[str]:
+    """Return the options with which a program may use one thread, such as ``--threads 1``, the likeliest first."""
+    return list(
+        dict.fromkeys(
+            f"{option.name}{option.separator}1"
+            for option in _list_options(help_text)
+            if any(map(_THREADS_NAME.fullmatch, option.all_names)) or _THREADS_TEXT.search(option.description)
+        )
+    )[:_MAX_OPTIONS]
+
+
+def list_shorter_options(help_text: str) -> list[str]:
+    """Return the options with which a program may compute for a shorter time, such as ``--iterations 10``."""
+    found: dict[str, None] = {}
+    for option in _list_options(help_text):
+        size = _SMALLEST_SIZE.search(option.description)
+        if any(map(_ROUNDS_NAME.fullmatch, option.all_names)) or _ROUNDS_TEXT.search(option.description):
+            found[f"{option.name}{option.separator}{_FEW_ROUNDS}"] = None
+        elif size:
+            found[f"{option.name}{option.separator}{size[1]}"] = None
+    return list(found)[:_MAX_OPTIONS]
+
+
+def _list_options(help_text: str) -> Iterator[_Option]:
+    """Yield the options of a help text that take a value."""
+    for line, next_line in pairwise([*help_text.splitlines(), ""]):
+        match = _OPTION_LINE.match(line)
+        if match:
+            names = tuple(_NAME.findall(match["names"]))
+            yield _Option(
+                name=next((name for name in names if name.startswith("--")), names[0]),
+                all_names=names,
+                # A value may have to follow a short name without a space.
+                separator="" if match["value"] == "#" and not match["join"] else match["join"] or " ",
+                # The description may begin on the next line.
+                description=(match["text"] or next_line).strip(),
+            )
