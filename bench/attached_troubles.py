@@ -3,7 +3,7 @@
 ``python -m bench.attached_troubles [--full] [PART OF A TITLE …]``, run as ``make bench-attached-troubles``; needs
 redis, memcached, nginx and PostgreSQL with their load generators, and the compilers. Twenty-two programs run for ever
 with a planted trouble, and as many without one. What is right follows from the program: no rule is asked for it. Three
-programs, drawn anew in each run, take two minutes; all of them, with ``make bench-attached-troubles-full``, half an
+programs, drawn in each run, take two minutes; all of them, with ``make bench-attached-troubles-full``, half an
 hour.
 """
 
