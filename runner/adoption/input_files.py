@@ -124,7 +124,10 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     ]
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
     # Data of any kind, the most frequent kind first.
-    data_files = choose_unchanged([file for file in candidates if _is_data(file)])
+    data_files = choose_unchanged(
+        [file for file in candidates if _is_data(file)]
+        + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
+    )
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(
         key=lambda file: (_is_page(file), -frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file)

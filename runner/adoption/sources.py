@@ -18,6 +18,10 @@ _PLAIN_PATH = re.compile(r"[\w./+@%=:,-]+")
 _RECENT_COMMITS, _RECENT_SECONDS = 100, 365 * 24 * 3600
 """A file that was changed neither by this many newest commits nor in this time before the newest commit, whichever is
 shorter, will probably stay the same."""
+_MAX_FILES_WITHOUT_SUFFIX = 50
+"""How many files without a suffix are read, those nearest to the top, to find data."""
+_TESTED_CHARACTERS, _NUMBER_CHARACTERS, _MIN_NUMBER_SHARE = 1000, frozenset("0123456789.,:;+-eE \t\n"), 0.95
+"""A file is data if at least this share of its first characters belongs to numbers."""
 _NEWEST_COMMITS = 20
 """Files that one of these commits has changed are left out in any case: they are measured first."""
 
@@ -63,6 +67,13 @@ class Sources(Struct, frozen=True, dict=True):
         """Return the files with one of these suffixes."""
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 
+    @cached_property
+    def number_files(self) -> list[str]:
+        """The first few files without a suffix that consist of numbers, as the data of statistics programs does."""
+        names = [file for file in self.files if "." not in PurePosixPath(file).name and not is_third_party(file)]
+        nearest = sorted(names, key=lambda file: (file.count("/"), file))[:_MAX_FILES_WITHOUT_SUFFIX]
+        return [file for file in nearest if is_plain_path(file) and _is_mostly_numbers(self.read_text(file))]
+
     def find_nearest(self, *names: str) -> str | None:
         """Return the file with one of these names that is nearest to the top; None if all are deeper than two levels.
 
@@ -106,6 +117,13 @@ THIRD_PARTY_FOLDERS = (
 def is_plain_path(path: str) -> bool:
     """Return whether a path needs no quotes, neither in a command line nor in a shell."""
     return _PLAIN_PATH.fullmatch(path) is not None
+
+
+def _is_mostly_numbers(text: str) -> bool:
+    """Return whether nearly all characters at the beginning of a text belong to numbers."""
+    beginning = text[:_TESTED_CHARACTERS]
+    n_number_characters = sum(character in _NUMBER_CHARACTERS for character in beginning)
+    return len(beginning) == _TESTED_CHARACTERS and n_number_characters >= _MIN_NUMBER_SHARE * len(beginning)
 
 
 def is_third_party(file: str) -> bool:

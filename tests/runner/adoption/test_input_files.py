@@ -43,6 +43,12 @@ def test_settings_are_inputs_only_of_a_program_that_is_named_after_their_format(
     assert list_inputs(listing(files, "tool"), "bin/tool") == []
 
 
+def test_a_file_of_numbers_without_a_suffix_is_data() -> None:
+    files = {"heart_scale": "+1 1:0.708333 2:1 3:-0.320755\n" * 50, "COPYRIGHT": "Copyright 2000-2024\n" * 60}
+    files |= {"VERSION": "1.2.3\n", "lib/table": files["heart_scale"]}
+    assert list_inputs(listing(files), "./svm-train") == ["heart_scale"]
+
+
 def test_a_compiler_whose_name_says_so_gets_c() -> None:
     files = dict.fromkeys(("test/arith.c", "main.c", "fizz.md"), "")
     assert list_inputs(listing(files), "chibicc") == ["test/arith.c", "main.c"]
