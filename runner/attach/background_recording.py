@@ -156,6 +156,8 @@ class LiveRecording:
         self._permissions = permissions
         self._recorders: list[LiveRecorder] = []
         self._figures_before, self._started_at = read_figures(), time.monotonic()
+        self._stack_cost = 0.0  # The part of it that is for stacks, since the last plan.
+        self._deadline = 0.0  # The end of the observation (monotonic time).
         self._planned_cpu = 0.0  # The CPU time in seconds that the processes use in the whole time, by the plan.
         self._calls: _RunningRecording | None = None
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
@@ -187,6 +189,7 @@ class LiveRecording:
             self._record()
         except AttachError as error:
             self.recordings.problems.append(str(error))
+            self._stop_calls()
         for recorder in self._recorders:
             with suppress(AttachError):  # If the processes have ended, what was recorded before can still be read.
                 recorder.finish()
@@ -197,7 +200,7 @@ class LiveRecording:
         If the processes turn out to be much busier than when they were counted, because they were idle or still
         started, the plan does not fit, and everything is done again in the time that is left.
         """
-        deadline = time.monotonic() + self._seconds
+        self._deadline = deadline = time.monotonic() + self._seconds
         for plans_left in reversed(range(_MAX_PLANS)):
             budget = self._plan(deadline)
             if budget is None:
@@ -216,8 +219,8 @@ class LiveRecording:
     def _plan(self, deadline: float) -> RecordingBudget | None:
         """Count for a while, and plan the recordings; return None if the observation ends first.
 
-        A program may work in phases, so this while may show only one of them. Therefore the rates of faults and
-        switches are those since the start if these are higher.
+        A program may work in phases, so this while may show only one of them. Therefore the rates are those since the
+        start if these are higher.
         """
         figures, started_at = self._read_figures(), time.monotonic()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
@@ -229,6 +232,7 @@ class LiveRecording:
             rates,
             faults=max(rates.faults, rates_since_start.faults),
             switches=max(rates.switches, rates_since_start.switches),
+            cpu=max(rates.cpu, rates_since_start.cpu),
         )
         self._planned_cpu = rates.cpu * self._seconds
         return plan_recording(rates, deadline - time.monotonic(), self._max_overhead, self._call_graph)
@@ -239,6 +243,7 @@ class LiveRecording:
             recorder.close()
         self._recorders.clear()
         self.recordings = Recordings()
+        self._stack_cost = 0.0
 
     def _record_in_succession(self, budget: RecordingBudget, deadline: float, *, may_repeat: bool) -> bool:
         """Record addresses, switches and stacks; return False if all of it is to be recorded again.
@@ -302,13 +307,16 @@ class LiveRecording:
                 if faults_recording is None:
                     self._record_sampled_faults(budget)
                     continue
-                used_before, paused_at = self._compute_used(faults_recording), time.monotonic()
+                figures_at_pause, paused_at = self._read_figures(), time.monotonic()
+                used_before = _subtract_figures(figures_at_pause, faults_recording.figures_before)
                 faults_recording.recorder.disable()
                 self._record_sampled_faults(budget)
                 faults_recording.recorder.enable()
                 pause_seconds = time.monotonic() - paused_at
                 faults_recording.started_at += pause_seconds
-                faults_recording.figures_before = _subtract_figures(self._read_figures(), used_before)
+                figures_after_pause = self._read_figures()
+                self._add_stack_cost(_subtract_figures(figures_after_pause, figures_at_pause).switches)
+                faults_recording.figures_before = _subtract_figures(figures_after_pause, used_before)
                 end += pause_seconds
             if time.monotonic() >= end:
                 break
@@ -319,11 +327,12 @@ class LiveRecording:
 
         The recorded calls show what happened to the faulting pages before.
         """
-        if self._calls and budget.sampled_seconds:
+        seconds = min(budget.sampled_seconds, self._deadline - time.monotonic())
+        if self._calls and seconds > 0:
             max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
             self.recordings.sampled_recording = self._record_faults(
                 period=budget.sampled_period,
-                seconds=budget.sampled_seconds,
+                seconds=seconds,
                 max_faults=max_faults,
                 max_call_bytes=_MAX_SAMPLED_RECORDS_FACTOR * budget.max_call_bytes,
                 min_faults=_MIN_SAMPLED_FAULTS * budget.sampled_period,
@@ -428,14 +437,22 @@ class LiveRecording:
         ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for the half. Return False if
         the recording became too expensive.
         """
-        seconds_left = deadline - budget.sampled_seconds - time.monotonic()
-        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - time.monotonic()))
+        started_at = time.monotonic()
+        seconds_left = deadline - budget.sampled_seconds - started_at
+        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - started_at))
         n_parts, pause_seconds = divide_time(seconds, seconds_left)
-        for part in range(n_parts):
-            if part:
-                self._wait(budget, pause_seconds)
-            if not self._record_part_of_stacks(budget, seconds / n_parts):
-                return False
+        if not self._record_part_of_stacks(budget, seconds / n_parts):
+            return False
+        for part in range(1, n_parts):
+            part_start = started_at + part * (seconds / n_parts + pause_seconds)
+            self._wait(budget, max(0.0, part_start - time.monotonic()))
+            try:
+                # If a later part is too expensive, the parts before it are kept.
+                if not self._record_part_of_stacks(budget, seconds / n_parts):
+                    break
+            except AttachError as error:
+                self.recordings.problems.append(str(error))
+                break
         return True
 
     def _record_part_of_stacks(self, budget: RecordingBudget, seconds: float) -> bool:
@@ -447,26 +464,38 @@ class LiveRecording:
         if recorder is None:
             return True
         recording = self._begin(recorder)
-        # Attaching several times costs more switches than attaching once.
-        switches_before = _subtract_figures(recording.figures_before, figures_before).switches
-        self.cost_seconds += switches_before * SECONDS_PER_ATTACHED_SWITCH["stacks"]
+        # perf makes switches more expensive while it attaches, too.
+        self._add_stack_cost(_subtract_figures(recording.figures_before, figures_before).switches)
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
 
         def compute_cost(used_figures: Figures) -> float:
             stacks = used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period
             return used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["stacks"] + stacks * seconds_per_stack
 
-        earlier_cost = sum(compute_cost(part.used_figures) for part in self.recordings.stacks)
-        is_as_planned = self._wait(
-            budget,
-            seconds,
-            has_become_expensive=lambda: self._is_too_expensive(
-                earlier_cost + compute_cost(self._compute_used(recording)), "stacks-attached", "faults", "clock"
-            ),
-            faults_recording=recording,
-        )
-        self.recordings.stacks.append(self._end(recording, compute_cost))
+        is_as_planned = True
+        try:
+            is_as_planned = self._wait(
+                budget,
+                seconds,
+                has_become_expensive=lambda: self._is_too_expensive(
+                    self._stack_cost + compute_cost(self._compute_used(recording)),
+                    "stacks-attached",
+                    "faults",
+                    "clock",
+                ),
+                faults_recording=recording,
+            )
+        finally:
+            timed_recording = self._end(recording, compute_cost)
+            self._stack_cost += compute_cost(timed_recording.used_figures)
+            self.recordings.stacks.append(timed_recording)
         return is_as_planned
+
+    def _add_stack_cost(self, n_switches: int) -> None:
+        """Add the cost of switches while a perf for stacks is attached without recording."""
+        cost = n_switches * SECONDS_PER_ATTACHED_SWITCH["stacks"]
+        self.cost_seconds += cost
+        self._stack_cost += cost
 
     def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
         """Start a perf, and return it once it has attached; return None if the observation has ended."""

@@ -140,7 +140,16 @@ class LiveRecorder:
             self._recorder = None
 
     def _start(self) -> None:
-        """Start perf."""
+        """Start perf.
+
+        Raises
+        ------
+        AttachError
+            The processes have ended. Without threads, perf would record the whole host.
+        """
+        threads = self._list_threads() if self._list_threads else ()
+        if self._list_threads and not threads:
+            raise AttachError("the processes have ended")
         buffers = ("-m", str(self._buffer_pages)) if os.geteuid() == 0 else ()
         descriptor = os.dup(self._file.fileno())  # A duplicate, because the recorder closes its descriptor.
         # Without this option, perf would leave out the threads that the given threads start.
@@ -148,7 +157,6 @@ class LiveRecorder:
         plan = RecordPlan(
             (*scope, *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
         )
-        threads = self._list_threads() if self._list_threads else ()
         self._recorder = Recorder(plan, threads, [descriptor], make_guard(), are_threads=True)
 
 

@@ -68,7 +68,8 @@ class RecordingBudget(Struct, frozen=True):
         The number of faults at which this recording ends, if they are more than expected.
     max_call_bytes
         The largest size of the recording of calls that map and return memory. When it is reached, faults are sampled
-        immediately, and the recording of calls ends with them, because it shows what happened to their pages before.
+        immediately, and the recording of calls ends with them, or before them if the program hardly faults meanwhile:
+        it shows what happened to their pages before.
     sampled_seconds, sampled_period
         For how long one in ``sampled_period`` faults is recorded with its address, at the end. Memory that is returned
         rarely, such as the heap of a runtime, is seen only in this longer time. 0 seconds if recording each fault
