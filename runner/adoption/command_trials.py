@@ -85,7 +85,7 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
 _MAX_FAILURE_SECONDS = 30.0
-"""After at least two failures of a program that took longer than this in total, in seconds, it gets no other file."""
+"""After failures with at least two files that took longer than this in total, in seconds, a program gets no other."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _PLACEHOLDER_RUN = RunProposal("true")
@@ -308,7 +308,8 @@ class FirstMeasurement:
             server = self._find_server_that_needs_port(proposal, run, tree)
         if server:
             return self._try_server(proposal, server, tree)
-        may_be_shorter = tried.timed_out and not run.file and not run.is_test and not run.is_server
+        is_shell_command = run.command.startswith(_ANY_SHELL_START)
+        may_be_shorter = tried.timed_out and not (run.file or run.is_test or run.is_server or is_shell_command)
         return self._try_shorter(proposal, tried, tree) if may_be_shorter else tried
 
     def _try_shorter(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
@@ -317,13 +318,14 @@ class FirstMeasurement:
         Return the given result if no such command works.
         """
         run = tried.run
-        help_texts = (
-            self._execute_command(
-                self._make_workload(proposal, replace(run, command=f"{run.command} {option}"), TRIAL_SECONDS), tree
-            ).output
-            for option in ("--help", "-h")
-        )
-        for option in list_shorter_options("\n".join(help_texts)):
+        options: list[str] = []
+        for help_option in ("--help", "-h"):
+            asking = replace(run, command=f"{run.command} {help_option}")
+            answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
+            options = list_shorter_options(answer.output)
+            if options:
+                break
+        for option in options:
             shorter = self._try_run(
                 proposal, replace(run, command=f"{run.command} {option}", may_do_nothing=False), tree
             )
@@ -619,7 +621,8 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     # A program that takes long to fail will probably fail with other files too.
     failures = [result for result in earlier_results if not result.faults]
-    always_fails = len(failures) == len(earlier_results) > 1
+    failed_files = {result.run.file for result in failures if result.run.file}
+    always_fails = len(failures) == len(earlier_results) and len(failed_files) > 1
     if run.file and always_fails and sum(result.seconds for result in failures) > _MAX_FAILURE_SECONDS:
         return True
     # One command without a file that works is enough.

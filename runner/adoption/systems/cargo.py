@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
+from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.subject.package_managers import CARGO
 
 _FILE = "Cargo.toml"
@@ -129,7 +129,7 @@ def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
     ]
     return [
         _propose_benchmark(name, "", str(PurePosixPath(file).parent))
-        for file in sorted(files, key=lambda file: (file.count("/"), file))
+        for file in sorted(filter(is_plain_path, files), key=lambda file: (file.count("/"), file))
         for name in _list_benchmarks(_read_manifest(sources, file))
     ][:_MAX_MEMBER_BENCHMARKS]
 
@@ -140,19 +140,29 @@ def _propose_tests(sources: Sources, manifest: dict[str, Any], lock_option: str)
     if not crate or not sources.has("src/lib.rs"):
         return []
     files = [PurePosixPath(file) for file in sources.files]
-    # The program of a test with the library's name could not be told from that of the tests in the library.
+    # In Cargo's folder, the program of a test could not be told from a program with the same name.
+    bins = manifest.get("bin")
+    entries = [entry for entry in bins if isinstance(entry, dict)] if isinstance(bins, list) else []
+    taken_names = {crate, *(file.stem for file in files if file.match("src/bin/*.rs"))}
+    taken_names |= {str(entry.get("name")) for entry in entries}
     tests = [
         file.stem
         for file in files
-        if file.match("tests/*.rs") and len(file.parts) == 2 and _NAME.fullmatch(file.stem) and file.stem != crate
-    ]
+        if file.match("tests/*.rs")
+        and len(file.parts) == 2
+        and _NAME.fullmatch(file.stem)
+        and file.stem.replace("-", "_") not in {name.replace("-", "_") for name in taken_names}
+    ][:_MAX_TESTS]
     has_tests = any("#[test]" in sources.read_text(str(file)) for file in files if file.match("src/*.rs"))
-    names = [*tests[:_MAX_TESTS], *([crate] if has_tests else [])]
-    programs = {name: f"target/release/test-{name}" for name in names}
-    build = build_shell_command(
-        f"cargo test --release --no-run --lib --tests{lock_option}",
-        *(_copy_program(name, program) for name, program in programs.items()),
-    )
+    programs = {name: f"target/release/test-{name}" for name in [*tests, *([crate] if has_tests else [])]}
+    steps = []
+    if has_tests:  # Copied before the tests are built, with which Cargo also builds the package's programs.
+        steps += [f"cargo test --release --no-run --lib{lock_option}", _copy_program(crate, programs[crate])]
+    if tests:
+        options = " ".join(f"--test {name}" for name in tests)
+        steps.append(f"cargo test --release --no-run {options}{lock_option}")
+        steps += [_copy_program(name, programs[name]) for name in tests]
+    build = build_shell_command(*steps)
     runs = tuple(
         RunProposal(f"{program} --test-threads=1", may_do_nothing=True, is_test=True) for program in programs.values()
     )

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from runner.contract.diagnosis import ChangedPlace
 from runner.contract.own_frame import is_own_frame
-from runner.contract.profile import Frame, Profile
+from runner.contract.profile import COMPILED_MODULE, Frame, Profile
 from runner.contract.profile_difference import (
     FunctionKey,
     FunctionLine,
@@ -102,7 +102,8 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     """Return whether a growth for which no changed line was found comes from none, because a line would be found.
 
     This requires that the profiles know nearly all lines and callers, count precisely, and show code of a changed file.
-    Lines of Python and Java do not stand on the stacks.
+    Lines of Python and Java do not stand on the stacks, and of code that a JIT compiled, only the beginning of the
+    function is known.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     """
     before, after = profiles
     if growth <= 0 or any(profile.faults is None or profile.python_lines or profile.java_lines for profile in profiles):
+        return False
+    if any(frame.module == COMPILED_MODULE for profile in profiles for frame in profile.frames):
         return False
     is_precise = _compute_resolution(profiles) <= _MAX_UNKNOWN_SHARE * growth
     unknown_growth = _count_unknown(after) - _count_unknown(before)

@@ -602,14 +602,16 @@ def _is_exchange(
 
     If blocks of memory get other addresses, other lines are the first to touch their pages.
     """
-    growths = {
-        line: change.growth
-        for line, change in changes
-        if line.line_after and not _is_changed(changed_lines, line.function_key.file, line.line_after)
-    }
+    growths = {line: change.growth for line, change in changes if not _may_be_changed(changed_lines, line)}
     growth = growths.get(place, 0)
     exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
     return exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
+
+
+def _may_be_changed(changed_lines: ChangedLines, line: FunctionLine) -> bool:
+    """Return whether a line was changed, or may have been removed: one without faults after the change may be gone."""
+    file = line.function_key.file
+    return _is_changed(changed_lines, file, line.line_after) if line.line_after else file in changed_lines
 
 
 def _contains_all_changes(changed_lines: ChangedLines) -> bool:

@@ -227,7 +227,7 @@ BARE, WITH_FILE, WITH_OTHER_FILE = (
 FROM_INPUT, OTHER_FROM_INPUT = "sh -c 'exec ./x < t/a'", "sh -c 'exec ./x < t/b'"
 
 
-@pytest.mark.parametrize(("seconds", "last"), [(1.0, "./x t/c"), (20.0, "./x t/a")])
+@pytest.mark.parametrize(("seconds", "last"), [(1.0, "./x t/c"), (20.0, "./x t/b")])
 def test_a_program_that_takes_long_to_fail_is_not_tried_with_further_files(
     seconds: float, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

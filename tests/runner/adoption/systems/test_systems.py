@@ -177,7 +177,7 @@ def test_a_library_of_rust_without_benchmarks_is_used_by_its_tests() -> None:
     files = {"Cargo.toml": '[package]\nname = "my-json"\n[workspace]\n', "src/lib.rs": "", "Cargo.lock": ""}
     files |= {"tests/big-stream.rs": "", "tests/ui/a.rs": "", "tests/my_json.rs": "", "tools/x/src/main.rs": ""}
     *_, tests = cargo.propose(listing(files))
-    assert tests.command.startswith("sh -c 'cargo test --release --no-run --lib --tests --locked && find ")
+    assert tests.command.startswith("sh -c 'cargo test --release --no-run --test big-stream --locked && find ")
     assert '-name "big_stream-*" -exec cp {} target/release/test-big-stream ' in tests.command
     (run,) = tests.runs
     assert run.command == "target/release/test-big-stream --test-threads=1"
@@ -185,6 +185,9 @@ def test_a_library_of_rust_without_benchmarks_is_used_by_its_tests() -> None:
     assert not run.is_promising
     *_, with_units = cargo.propose(listing(files | {"src/value.rs": "#[test]\nfn parses() {}\n"}))
     assert [run.program or run.command.split()[0] for run in with_units.runs][1:] == ["target/release/test-my_json"]
+    assert with_units.command.startswith("sh -c 'cargo test --release --no-run --lib --locked && find ")
+    *_, beside_program = cargo.propose(listing(files | {"src/bin/big_stream.rs": ""}))
+    assert not beside_program.runs, "the program has the same name"
     library = files | {"Cargo.toml": '[package]\nname = "my-json"\n[lib]\nname = "json"\n', "src/a.rs": "#[test]"}
     assert "target/release/test-json" in cargo.propose(listing(library))[-1].command
     assert cargo.propose(listing(files))[0].command == "cargo build --release --locked"
@@ -200,7 +203,7 @@ def test_the_benchmarks_of_a_member_of_a_cargo_workspace_are_found() -> None:
         "speed/Cargo.toml": member,
         "vendor/Cargo.toml": member,
     }
-    benchmark, _ = cargo.propose(listing(files | {"vendor/Cargo.toml": member}))
+    benchmark, _ = cargo.propose(listing(files | {"vendor/Cargo.toml": member, "it's/Cargo.toml": member}))
     assert (
         "cargo build --release --manifest-path speed/Cargo.toml --target-dir target --bench b && " in benchmark.command
     )

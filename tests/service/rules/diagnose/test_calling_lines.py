@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.contract.diagnosis import MAX_CHANGED_FILES, DiagnosisRequest, Difference
-from runner.contract.profile import Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
+from runner.contract.profile import COMPILED_MODULE, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import profiled
 
@@ -122,6 +122,8 @@ def test_a_change_none_of_whose_lines_faults_more_acts_indirectly() -> None:
         assert not explain({(frame,): 10} | before, {(frame,): 30} | after, file=(1, 9)).is_indirect, (
             "lines are unknown"
         )
+    jit = Frame(function="work", module=COMPILED_MODULE, file="src/app.js", line=10)
+    assert not explain({(MAIN, jit): 100} | before, {(MAIN, jit): 100} | after, file=(1, 9)).is_indirect
     alone = {(GROW,): 100, (READ,): 100}
     assert not explain(alone, alone | {(GROW,): 150}, file=(1, 9)).is_indirect, "callers are unknown"
 
@@ -148,6 +150,8 @@ def test_an_unchanged_line_does_not_lead_if_other_unchanged_lines_lost_most_of_w
     assert part.place == ""
     assert part.sentence.endswith(" for the first time, and the rest at other lines than before")
     place = "grow at src/table.c:12"
+    assert explain(before, {(MAIN, GROW): 220}, plan=(6, 8)).parts[0].place == "", "the other line lost all"
+    assert explain(before, {(MAIN, GROW): 220}, file=(1, 2)).parts[0].place == place, "the other line may be gone"
     assert explain(before, after, table=(12, 12)).parts[0].place == place, "it was changed"
     assert explain(before, after, file=(40, 40)).parts[0].place == place, "what the changed line lost is no exchange"
     assert explain(before, after).parts[0].place == place, "the changed lines are unknown"
