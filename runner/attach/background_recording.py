@@ -23,6 +23,7 @@ from runner.attach.recording_budget import (
     compute_counting_seconds,
     is_too_expensive,
     plan_recording,
+    shorten_sampling,
 )
 from runner.perf.attached_perf import AttachError
 from runner.perf.perf_binary import has_record_option
@@ -61,13 +62,21 @@ and needs a budget then."""
 
 
 class TimedRecording(Struct):
-    """A recording with its duration, and what the processes used in this time."""
+    """A recording with its duration, and what the processes used in this time.
+
+    Attributes
+    ----------
+    period
+        Of faults with their addresses, one in this many was recorded.
+    guards
+        The guard pages below the stacks of threads, which perf does not record for processes that it attaches to.
+    """
 
     recorder: LiveRecorder
     seconds: float
     used_figures: Figures
+    period: int = 1
     guards: tuple[Mapped, ...] = ()
-    """The guard pages below the stacks of threads, which perf does not record for processes that it attaches to."""
 
 
 class Recordings(Struct):
@@ -327,15 +336,15 @@ class LiveRecording:
 
         The recorded calls show what happened to the faulting pages before.
         """
-        seconds = min(budget.sampled_seconds, self._deadline - time.monotonic())
+        seconds, period = shorten_sampling(budget, self._deadline - time.monotonic())
         if self._calls and seconds > 0:
-            max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
+            max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * period
             self.recordings.sampled_recording = self._record_faults(
-                period=budget.sampled_period,
+                period=period,
                 seconds=seconds,
                 max_faults=max_faults,
                 max_call_bytes=_MAX_SAMPLED_RECORDS_FACTOR * budget.max_call_bytes,
-                min_faults=_MIN_SAMPLED_FAULTS * budget.sampled_period,
+                min_faults=_MIN_SAMPLED_FAULTS * period,
             )
         self._stop_calls()
 
@@ -399,7 +408,7 @@ class LiveRecording:
                 + used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["addresses"]
             ),
         )
-        return replace(timed_recording, guards=guards)
+        return replace(timed_recording, period=period, guards=guards)
 
     def _record_switches(self, budget: RecordingBudget, deadline: float) -> bool:
         """Record the context switches of threads while the budget allows; do nothing if this is not permitted.
@@ -434,12 +443,12 @@ class LiveRecording:
         """Record stacks of a sample of faults and of CPU time, at least for half of the planned time.
 
         If this is short, it is spread over the time that is left, so that several phases of the program are seen.
-        ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for the half. Return False if
-        the recording became too expensive.
+        ``deadline`` (monotonic time) is the end of the observation. The time for sampled faults before it is taken only
+        for the half. Return False if the recording became too expensive.
         """
         started_at = time.monotonic()
         seconds_left = deadline - budget.sampled_seconds - started_at
-        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - started_at))
+        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, seconds_left))
         n_parts, pause_seconds = divide_time(seconds, seconds_left)
         if not self._record_part_of_stacks(budget, seconds / n_parts):
             return False

@@ -137,18 +137,18 @@ class ProfileBuilder(Struct):
         are numerous enough, and were recorded for as long. The census is None without tracepoints. Both are None if
         no addresses were recorded. A remark says how many faults were recorded.
         """
-        timed_recording, budget = self.recordings.addresses, self.recordings.budget
-        if timed_recording is None or budget is None:
+        timed_recording = self.recordings.addresses
+        if timed_recording is None:
             return None, None
         calls = self._read_calls()
-        complete_anatomy = self._build_anatomy(timed_recording, 1, calls)  # In this recording, the period is 1.
+        complete_anatomy = self._build_anatomy(timed_recording, calls)
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         sampled_recording = self.recordings.sampled_recording
         if sampled_recording and sampled_recording.seconds >= timed_recording.seconds:
-            sampled_anatomy = self._build_anatomy(sampled_recording, budget.sampled_period, calls)
+            sampled_anatomy = self._build_anatomy(sampled_recording, calls)
             # `recorded` counts each sampled fault as all faults of its period.
-            if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
+            if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * sampled_recording.period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
         if self.recordings.calls is None:
             return anatomy, None
@@ -161,10 +161,10 @@ class ProfileBuilder(Struct):
             return []
         return list(select_calls(self._read_events(self.recordings.calls, *CALL_FIELDS), self.observation.pids))
 
-    def _build_anatomy(self, timed_recording: TimedRecording, period: int, calls: Sequence[Traced]) -> Anatomy:
+    def _build_anatomy(self, timed_recording: TimedRecording, calls: Sequence[Traced]) -> Anatomy:
         """Return the anatomy of one recording of addresses, given the calls that were recorded before and meanwhile."""
         anatomy_builder = AnatomyBuilder(
-            period,
+            timed_recording.period,
             os.sysconf("SC_PAGE_SIZE"),
             FaultAccess(os.uname().machine),
             attached_late=True,

@@ -29,6 +29,9 @@ _MAX_SWITCH_SHARE = 0.2
 """Context switches are recorded in at most this share of the time."""
 _MIN_SAMPLED_SECONDS = 0.05
 """A recording of sampled addresses that is shorter than this, in seconds, is not worth a perf of its own."""
+_MIN_RECORDED_FAULTS = 300
+"""This many faults may be recorded even beyond the budget, because they cost less than a millisecond. With fewer
+sampled faults, the short recording of all faults would decide alone what happened to their pages before."""
 _MAX_SAMPLED_FAULTS = 50_000
 _MAX_CALLS = 100_000
 """The largest number of recorded calls, which can be read in a few seconds."""
@@ -130,7 +133,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     )
     if sampled_seconds < _MIN_SAMPLED_SECONDS:
         sampled_seconds = 0.0
-    sampled_faults = min(_MAX_SAMPLED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
+    sampled_faults = max(_MIN_RECORDED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
 
     # Context switches, after the first addresses. Half of their budget is for stacks.
     max_stacks = MAX_STACKS[call_graph]
@@ -154,7 +157,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     )
     return RecordingBudget(
         address_seconds=address_seconds,
-        max_faults=int(budgets["addresses"] / SECONDS_PER_FAULT),
+        max_faults=int(max(_MIN_RECORDED_FAULTS, budgets["addresses"] / SECONDS_PER_FAULT)),
         max_call_bytes=int(min(_MAX_CALLS, budgets["calls"] / SECONDS_PER_CALL) * BYTES_PER_CALL),
         sampled_seconds=sampled_seconds,
         sampled_period=_choose_period(rates.faults * sampled_seconds, _MAX_SAMPLED_FAULTS, sampled_faults),
@@ -166,6 +169,17 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
             rates.switches * switch_seconds, max_stacks, budgets["switches"] / 2 / seconds_per_stack
         ),
     )
+
+
+def shorten_sampling(budget: RecordingBudget, seconds: float) -> tuple[float, int]:
+    """Return for how many seconds, and one in how many faults is sampled if at most ``seconds`` are left for it.
+
+    In a shorter time, a larger share of the faults is recorded, so that their number and price stay about as planned.
+    """
+    shortened_seconds = min(budget.sampled_seconds, seconds)
+    if shortened_seconds <= 0:
+        return 0.0, budget.sampled_period
+    return shortened_seconds, max(1, round(budget.sampled_period * shortened_seconds / budget.sampled_seconds))
 
 
 def is_too_expensive(cost_seconds: float, cpu_seconds: float, max_overhead: float, *kinds: str) -> bool:

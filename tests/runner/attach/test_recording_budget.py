@@ -14,6 +14,7 @@ from runner.attach.recording_budget import (
     Rates,
     is_too_expensive,
     plan_recording,
+    shorten_sampling,
 )
 from runner.profile.recording_plan import MAX_STACKS
 
@@ -38,10 +39,11 @@ def test_no_process_loses_more_than_its_share(rates: Rates, seconds: float, shar
     cost += rates.switches * budget.stack_seconds * attached["stacks"]
     cost += rates.switches * budget.switch_seconds * (SECONDS_PER_SWITCH + price / budget.switch_period)
     cost += rates.switches * budget.switch_seconds * attached["switches"]
-    # A moment is always recorded, and one stack of each kind, or there would be none.
+    # A moment and 300 sampled faults are always recorded, and one stack of each kind, or there would be none.
     switch_price = sum(attached.values()) + SECONDS_PER_SWITCH
     moment = 0.05 * (rates.faults * SECONDS_PER_FAULT + rates.switches * switch_price)
     moment += 0.05 * price * rates.cpu * 1e9 / budget.clock_period
+    moment += 300 * SECONDS_PER_FAULT
     assert cost <= 1.01 * (share * rates.cpu * seconds + moment) + 3 * price
 
 
@@ -53,6 +55,23 @@ def test_the_times_lie_within_the_observation(rates: Rates, seconds: float, shar
     assert sum(times) <= seconds * 1.001
     assert budget.sampled_period >= 1
     assert rates.faults * budget.stack_seconds / budget.fault_period <= MAX_STACKS["dwarf"] * 1.001
+
+
+@given(RATES, st.floats(1, 3600), st.floats(0.001, 0.2), st.floats(0.1, 10))
+def test_enough_faults_are_sampled_even_if_less_time_is_left(
+    rates: Rates, seconds: float, share: float, part_left: float
+) -> None:
+    budget = plan_recording(rates, seconds, share, "dwarf")
+    sampled_seconds, period = shorten_sampling(budget, budget.sampled_seconds * part_left)
+    assert sampled_seconds <= budget.sampled_seconds
+    planned, sampled = rates.faults * budget.sampled_seconds / budget.sampled_period, rates.faults * sampled_seconds
+    assert planned >= 0.99 * min(150, rates.faults * budget.sampled_seconds)  # One in 2 of 301 faults.
+    assert min(0.66 * planned, 0.99 * sampled) <= sampled / period <= 1.51 * planned
+
+
+def test_nothing_is_sampled_if_no_time_is_left() -> None:
+    budget = plan_recording(Rates(faults=500_000, switches=100, cpu=1), 30, 0.01, "dwarf")
+    assert shorten_sampling(budget, -0.1)[0] == 0
 
 
 def test_a_process_that_seldom_faults_is_recorded_without_gaps() -> None:
