@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
-from runner.adoption.sources import Sources, is_third_party
+from runner.adoption.sources import Sources, is_plain_path, is_third_party
 
 _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
 """Stand-ins, one of each kind. The kind that hardly ever changes comes first: a program reads the file of the revision
@@ -86,7 +86,7 @@ def find_source(sources: Sources, suffix: str, get_size: Callable[[str], int]) -
     files = [
         file
         for file in sources.find_files_by_suffix(suffix)
-        if re.fullmatch(r"[\w./+-]+", file) and not is_third_party(file) and get_size(file) <= _MAX_SOURCE_BYTES
+        if is_plain_path(file) and not is_third_party(file) and get_size(file) <= _MAX_SOURCE_BYTES
     ]
     return max(files, key=lambda file: (file not in sources.changed_files, get_size(file), file), default=None)
 
@@ -194,7 +194,7 @@ def _is_page(file: str) -> bool:
 
 def _may_be_input(file: str) -> bool:
     """Return whether a file may be a valid input, judging by its path, which must not need quotes in a shell."""
-    if not re.fullmatch(r"[\w./+-]+", file) or not _get_kind(file) or is_third_party(file):
+    if not is_plain_path(file) or not _get_kind(file) or is_third_party(file):
         return False
     return not (_ABOUT_PROJECT.match(PurePosixPath(file).name) or _WRONG_INPUT.search(file.lower()))
 

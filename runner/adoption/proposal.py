@@ -1,6 +1,7 @@
 """What build-system detection proposes: how to build a project, and what to run."""
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -182,6 +183,14 @@ def build_shell_command(*steps: str) -> str:
         return text
     assert "'" not in text
     return f"sh -c '{text}'"
+
+
+def build_command_in_folder(folder: str, command: str) -> str:
+    """Return a command line that executes ``command`` in a folder; its program's path is relative to the top."""
+    if folder in ("", "."):
+        return command
+    path_to_top = "/".join([".."] * len(PurePosixPath(folder).parts))
+    return build_shell_command(f"cd {folder}", f"exec {path_to_top}/{command}")
 
 
 JOBS_OPTION = "-j$(nproc)"

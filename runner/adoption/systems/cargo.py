@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.proposal import BuildProposal, RunProposal, build_command_in_folder, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.subject.package_managers import CARGO
 
@@ -113,10 +113,7 @@ def _propose_benchmark(name: str, lock_option: str, folder: str = "") -> BuildPr
     build = build_shell_command(
         f"cargo build --release{package_options} --bench {name}{lock_option}", _copy_program(name, program)
     )
-    command = f"{program} --bench --test"
-    if folder:
-        path_to_top = "/".join([".."] * (folder.count("/") + 1))
-        command = build_shell_command(f"cd {folder}", f"exec {path_to_top}/{command}")
+    command = build_command_in_folder(folder, f"{program} --bench --test")
     return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(command, program=program),))
 
 

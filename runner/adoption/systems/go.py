@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.proposal import BuildProposal, RunProposal, build_command_in_folder, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary
 from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 
@@ -180,8 +180,5 @@ def _propose_benchmarks(folder: str, program: str, pattern: str, rounds: int) ->
 
 def _run_in_package(folder: str, program: str, arguments: str, *, is_test: bool = False) -> RunProposal:
     """Return the command that executes a test program in the folder of its package, where it finds its data."""
-    if folder == ".":
-        return RunProposal(f"{program} {arguments}", may_do_nothing=is_test, is_test=is_test)
-    path_to_top = "/".join([".."] * (folder.count("/") + 1))
-    command = build_shell_command(f"cd {folder}", f"exec {path_to_top}/{program} {arguments}")
+    command = build_command_in_folder(folder, f"{program} {arguments}")
     return RunProposal(command, may_do_nothing=is_test, is_test=is_test, program=program)
