@@ -11,7 +11,6 @@ from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
 from runner.contract import metric
-from runner.contract.explanation_text import INDIRECT_CHANGE
 from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
@@ -50,7 +49,6 @@ def register(app: Flask) -> None:
         "htmx": lambda: vendor.find_address("htmx.org"),
         "moment_element": _build_time_element,
         "commit_element": _build_commit_element,
-        "indirect_change": INDIRECT_CHANGE,
     }
 
 
