@@ -142,6 +142,9 @@ class BuildProposal(Struct, frozen=True):
         How many folders below the top its build file is. A build file at the top is more likely the usual one.
     offline
         Whether it uses only packages that this host has. Another proposal is the same build with downloads.
+    runs_loose_scripts
+        Whether its commands are scripts outside a package, which may only help to develop a program in another
+        language.
     """
 
     system: str
@@ -156,6 +159,7 @@ class BuildProposal(Struct, frozen=True):
     is_reduced: bool = False
     depth: int = 0
     offline: bool = False
+    runs_loose_scripts: bool = False
 
 
 def make_serial(build: BuildProposal) -> BuildProposal | None:

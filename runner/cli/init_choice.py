@@ -280,6 +280,8 @@ def _may_run_more_work(
     tried
         The commands of the finished build. They fail, print only a version or their usage, or only start.
     """
+    if tried and other_proposal.runs_loose_scripts and not built_proposal.runs_loose_scripts:
+        return False
     if any(result.faults for result in tried) and other_proposal.runs:
         # The programs start. A build with its own commands is worth the time only if these are different, and promise
         # work.

@@ -159,10 +159,10 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
         return []
     if not sources.has(_REQUIREMENTS):
         runs = tuple(RunProposal(f"python3 {file}") for file in files)
-        return [BuildProposal("Python", "", ("python3",), runs=runs, depth=_SCRIPTS_DEPTH)]
+        return [BuildProposal("Python", "", ("python3",), runs=runs, depth=_SCRIPTS_DEPTH, runs_loose_scripts=True)]
     runs = tuple(RunProposal(f"{_PYTHON} {file}") for file in files)
     builds = _propose_environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
-    return [replace(build, depth=_SCRIPTS_DEPTH) for build in builds]
+    return [replace(build, depth=_SCRIPTS_DEPTH, runs_loose_scripts=True) for build in builds]
 
 
 def _propose_environments(

@@ -101,6 +101,16 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
 
 
+def test_scripts_that_help_to_develop_a_program_are_not_installed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = RunProposal("python train.py")
+    scripts = [BuildProposal("Python", name, runs=(script,), runs_loose_scripts=True) for name in ("offline", "online")]
+    host = Host({("online", script.command): (9, 9)})
+    with pytest.raises(FaultwatchError):
+        choose(host, monkeypatch, BuildProposal("Make", "make", runs=(ALONE,)), *scripts)
+    assert host.built == ["make"], "its program needs a file that the project lacks"
+    assert choose(host, monkeypatch, BuildProposal("Make", "make"), *scripts) == "online: python train.py"
+
+
 def test_a_build_without_a_program_is_not_repeated_with_fewer_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     builds = [
         BuildProposal("CMake", "usual"),
