@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
 from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
@@ -197,20 +198,27 @@ def list_commands(
 ) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
-    Each program is tried without arguments, then with inputs; a program for users is also tried with other files of the
-    project, and finally with ``--version`` and ``--help``. Examples are for users if no other program is.
+    Scripts that start the programs come first, if the project's documents show them with its files. Each program is
+    tried without arguments, then as the documents show, then with inputs; a program for users is also tried with other
+    files of the project, and finally with ``--version`` and ``--help``. Examples are for users if no other program is.
 
     Parameters
     ----------
     get_size
         Returns the size in bytes of a file of the project, which ranks the inputs.
     """
-    runs: list[RunProposal] = []
     project = sources.name
     ranked_programs = sorted(programs, key=lambda program: _rank_program(program, project))
     ranks_for_users = {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
     if ranks_for_users.isdisjoint(_rank_program(program, project)[0] for program in ranked_programs):
         ranks_for_users.add(_Rank.EXAMPLE)
+    scripts = _list_wrapper_scripts(sources)
+    documented_commands = list_documented_commands(sources, [program.name for program in ranked_programs] + scripts)
+    runs = [
+        _propose_documented_command(f"./{script}", command)
+        for script in scripts
+        for command in documented_commands.get(script, ())
+    ]
     for program in ranked_programs:
         start_command = program.name if "/" in program.name else f"./{program.name}"
         if program.uses_google_benchmark:
@@ -234,12 +242,29 @@ def list_commands(
         if rank > _Rank.TEST:
             continue
         is_for_users = rank in ranks_for_users
+        runs += [
+            _propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
+        ]
         runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
         if is_for_users:
             runs += [
                 RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
             ]
     return runs
+
+
+def _list_wrapper_scripts(sources: Sources) -> list[str]:
+    """Return the scripts at the top that users start like a program: they have no suffix."""
+    names = [file for file in sources.files if "/" not in file and "." not in file and is_plain_path(file)]
+    return [name for name in names if sources.read_text(name).startswith("#!")]
+
+
+def _propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
+    """Return a command of a document, in which the program is started from the top of the built tree."""
+    line = " ".join((start_command, *command.arguments))
+    if command.standard_input:
+        line = build_shell_command(f"exec {line} < {command.standard_input}")
+    return RunProposal(line, input_file=command.file)
 
 
 def add_file_runs(

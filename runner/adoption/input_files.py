@@ -192,11 +192,16 @@ def _is_page(file: str) -> bool:
     return _get_kind(file) == "html"
 
 
+def is_about_project(file: str) -> bool:
+    """Return whether a file is about the project itself, such as its README, and changes with it."""
+    return _ABOUT_PROJECT.match(PurePosixPath(file).name) is not None
+
+
 def _may_be_input(file: str) -> bool:
     """Return whether a file may be a valid input, judging by its path, which must not need quotes in a shell."""
     if not is_plain_path(file) or not _get_kind(file) or is_third_party(file):
         return False
-    return not (_ABOUT_PROJECT.match(PurePosixPath(file).name) or _WRONG_INPUT.search(file.lower()))
+    return not (is_about_project(file) or _WRONG_INPUT.search(file.lower()))
 
 
 def _get_kind(file: str) -> str:

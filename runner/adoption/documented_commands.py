@@ -1,0 +1,223 @@
+"""Finds commands with files of the project in its documents, makefiles and CI files: the work that users do."""
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from runner.adoption.input_files import is_about_project
+from runner.adoption.sources import MAX_DEPTH, Sources, is_plain_path, is_third_party
+
+_DOCUMENT_NAME = re.compile(
+    r"readme|tutorial|quick_?-?start|getting[_-]?started|usage|manual|example|demo|bench|install", re.IGNORECASE
+)
+_DOCUMENT_SUFFIXES = frozenset({"", ".md", ".markdown", ".mkd", ".rst", ".txt", ".org", ".adoc"})
+_SCRIPT_SUFFIXES = frozenset({".sh", ".bash", ".mk"})
+_MAKEFILES = frozenset({"Makefile", "makefile", "GNUmakefile", "Makefile.am", "Makefile.in"})
+_CI_FILE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|\.circleci/config\.yml")
+_MAX_DOCUMENTS = 20
+_MAX_LINE_CHARACTERS, _MAX_WORDS = 400, 24
+_MAX_COMMANDS = 4
+"""The largest number of commands that are returned for a program."""
+_LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
+"""What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
+_QUOTED_PART = re.compile(r"``([^`]+)``|`([^`']+)[`']|'([^']+)'")
+"""A command within a sentence."""
+_CONTINUATION = re.compile(r"\\\n\s*")
+_PLACEHOLDER = "..."
+_VARIABLE_FOLDER = re.compile(r"(?:\$\{?\w+\}?|\$\(\w+\)|~|\.{1,2}|/?path/to)/")
+"""A folder at the beginning of a path that stands for a folder of the project."""
+_OUTPUT_OPTION = re.compile(r"-(?:[oOSw]|-?\w*(?:out|save|write|model|prefix|dest)[\w-]*)", re.IGNORECASE)
+_REDIRECTION = re.compile(r"(?:[12&]?>>?|(?P<sign><))(?P<target>&?[^<>&]*)$")
+_FILE_NAME = re.compile(r"[\w.+-]*\.[a-zA-Z]\w*")
+_STRANGE_WORD = re.compile(
+    r"(?:un)?install|publish|push|upload|deploy|login|serve|server|daemon|remove|delete|rm|clean|https?:.*",
+    re.IGNORECASE,
+)
+"""Words of commands that change something outside their folder, do not end, or need the network."""
+
+
+class DocumentedCommand(Struct, frozen=True):
+    """A command of a document, for one of the project's programs.
+
+    Attributes
+    ----------
+    arguments
+        Its arguments, in which the files have their paths from the top. None of them needs quotes.
+    file
+        The first file of the project that it reads.
+    standard_input
+        The file that it gets as its standard input; empty if there is none.
+    """
+
+    arguments: tuple[str, ...]
+    file: str
+    standard_input: str = ""
+
+
+def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[str, list[DocumentedCommand]]:
+    """Return the commands that documents of the project show for its programs, by program, in their order.
+
+    Only commands with a file of the project are returned, and none with a placeholder or with another file to read.
+
+    Parameters
+    ----------
+    programs
+        Paths of programs. If several have the same file name, the first one is assumed to be meant.
+    """
+    program_by_name: dict[str, str] = {}
+    for program in programs:
+        program_by_name.setdefault(PurePosixPath(program).name, program)
+    found: defaultdict[str, dict[DocumentedCommand, None]] = defaultdict(dict)
+    if not program_by_name:
+        return {}
+    finder = _FileFinder(sources)
+    for document in _list_documents(sources):
+        folder = PurePosixPath(document).parent
+        for text in _list_command_texts(sources.read_text(document), tuple(program_by_name)):
+            words = _split_words(text)
+            if not words:
+                continue
+            program = program_by_name.get(words[0].rpartition("/")[2], "")
+            if not program or len(found[program]) >= _MAX_COMMANDS:
+                continue
+            command = _parse_arguments(words[1:], folder, finder)
+            if command and command.file not in programs:
+                found[program][command] = None
+    return {program: list(commands) for program, commands in found.items() if commands}
+
+
+class _FileFinder:
+    """Finds the file of the project that a word of a command means."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._paths_by_name: Mapping[str, list[str]] | None = None
+
+    def find(self, word: str, folder: PurePosixPath) -> str:
+        """Return the path of a file from the top; empty if a word in a document of ``folder`` means none."""
+        path = word
+        while match := _VARIABLE_FOLDER.match(path):
+            path = path[match.end() :]
+        if not is_plain_path(path) or path.startswith(("/", "-")):
+            return ""
+        for candidate in (str(folder / path), path):
+            if self._sources.has(candidate):
+                return self._accept(candidate)
+        # The document may assume another current folder. A single file with such a path is meant.
+        if self._paths_by_name is None:
+            by_name = defaultdict(list)
+            for file in self._sources.files:
+                by_name[file.rpartition("/")[2]].append(file)
+            self._paths_by_name = by_name
+        if "." not in path:
+            return ""
+        matches = [
+            file for file in self._paths_by_name.get(path.rpartition("/")[2], ()) if f"/{file}".endswith(f"/{path}")
+        ]
+        return self._accept(matches[0]) if len(matches) == 1 else ""
+
+    def is_beginning(self, path: str) -> bool:
+        """Return whether several files begin with a path and a dot, as the files of an index do."""
+        return is_plain_path(path) and sum(file.startswith(f"{path}.") for file in self._sources.files) > 1
+
+    def _accept(self, file: str) -> str:
+        """Return a file that new commits will hardly change; empty if they may, or if its path needs quotes."""
+        is_steady = file not in self._sources.changed_files and not is_about_project(file)
+        return file if is_plain_path(file) and is_steady else ""
+
+
+def _list_documents(sources: Sources) -> list[str]:
+    """Return the files that show commands: documents first, those near the top before others."""
+
+    def may_show_commands(file: str) -> bool:
+        path = PurePosixPath(file)
+        if _CI_FILE.fullmatch(file):
+            return True
+        if file.count("/") > MAX_DEPTH or is_third_party(file):
+            return False
+        is_document = path.suffix.lower() in _DOCUMENT_SUFFIXES and bool(_DOCUMENT_NAME.search(path.name))
+        return is_document or path.name in _MAKEFILES or path.suffix in _SCRIPT_SUFFIXES
+
+    def rank(file: str) -> tuple[bool, int, str]:
+        is_document = bool(_DOCUMENT_NAME.search(PurePosixPath(file).name))
+        return not is_document, file.count("/"), file
+
+    return sorted(filter(may_show_commands, sources.files), key=rank)[:_MAX_DOCUMENTS]
+
+
+def _list_command_texts(text: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of a text that may be commands of the named programs: whole lines, and quoted parts of them."""
+    pattern = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, names))})\s+\S")
+    for line in _CONTINUATION.sub(" ", text).splitlines():
+        if len(line) > _MAX_LINE_CHARACTERS:
+            continue
+        parts = [_LINE_START.sub("", line)]
+        parts += [part for match in _QUOTED_PART.finditer(line) for part in match.groups() if part]
+        for part in parts:
+            # A chain of commands is several commands.
+            for command in re.split(r"&&|;|\|\|", part):
+                stripped = command.strip()
+                if pattern.search(stripped.partition(" ")[0] + " x"):
+                    yield stripped
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a command without comments, and up to a pipe; empty if quotes are not closed."""
+    try:
+        words = shlex.split(text, comments=True)
+    except ValueError:
+        return []
+    return words[: words.index("|")] if "|" in words else words
+
+
+def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileFinder) -> DocumentedCommand | None:
+    """Return the arguments of a command with the paths of its files; None if it cannot be executed as it stands."""
+    if len(words) > _MAX_WORDS:
+        return None
+    arguments: list[str] = []
+    files: list[str] = []
+    standard_input = previous = ""
+    remaining = iter(words)
+    for word in remaining:
+        redirection = _REDIRECTION.match(word)
+        if redirection:
+            target = redirection["target"] or next(remaining, "")
+            if redirection["sign"]:
+                standard_input = finder.find(target, folder)
+                if not standard_input:
+                    return None
+            continue  # What a command prints is not kept.
+        option, separator, value = word.partition("=") if word.startswith("-") else ("", "", word)
+        file = finder.find(value, folder)
+        if file:
+            files.append(file)
+            arguments.append(f"{option}{separator}{file}")
+        elif finder.is_beginning(value):
+            arguments.append(word)
+        elif _needs_something_else(word) or _may_be_missing_file(value, option or previous, is_last=word is words[-1]):
+            return None
+        else:
+            arguments.append(word)
+        previous = word
+    file = next(iter(files), standard_input)
+    return DocumentedCommand(tuple(arguments), file, standard_input) if file else None
+
+
+def _needs_something_else(word: str) -> bool:
+    """Return whether a word needs a shell, stands for something that the reader fills in, or does more than compute."""
+    return not is_plain_path(word) or _PLACEHOLDER in word or _STRANGE_WORD.fullmatch(word) is not None
+
+
+def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
+    """Return whether a word names a file to read that the project lacks, rather than one to write or no file."""
+    if value.startswith("-") or re.fullmatch(r"[\d.,:eE+-]+", value):
+        return False
+    if "/" in value:
+        return True  # Even a file to write would need its folder.
+    if not _FILE_NAME.fullmatch(value):
+        return False
+    return not (is_last or _OUTPUT_OPTION.fullmatch(option))

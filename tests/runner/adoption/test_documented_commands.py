@@ -1,0 +1,88 @@
+"""Commands that the documents of a project show for its programs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.adoption.built_programs import BuiltProgram, list_commands
+from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
+from runner.adoption.sources import is_plain_path
+from tests.runner.adoption.listings import listing
+
+FILES = dict.fromkeys(("data/words.txt", "test/a.fq", "test/b.fq", "index/x.1.bt", "index/x.2.bt", "sub/c.json"), "")
+
+
+def find(line: str, document: str = "README.md", **more: str) -> list[DocumentedCommand]:
+    """Return the commands of a program that a document with one line shows."""
+    sources = listing({**FILES, document: line, "LICENSE": "", **more}, changed=["sub/c.json"])
+    return list_documented_commands(sources, ["build/sorter"]).get("build/sorter", [])
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("    $ sorter --input=data/words.txt --vocab 1000 > out.txt", "--input=data/words.txt --vocab 1000"),
+        ("```\n./build/sorter -a \\\n  test/a.fq test/b.fq 2>&1 | less\n```", "-a test/a.fq test/b.fq"),
+        ("Type `sorter words.txt' to begin.", "data/words.txt"),
+        ("make && $HOME/bin/sorter -o out.bin $HOME/test/a.fq  # quickly", "-o out.bin test/a.fq"),
+        ("sorter -x index/x -U path/to/a.fq", "-x index/x -U test/a.fq"),
+        ("%  sorter encode test/a.fq result.bin", "encode test/a.fq result.bin"),
+    ],
+)
+def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str) -> None:
+    (command,) = find(line)
+    assert " ".join(command.arguments) == arguments
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sorter [OPTIONS] test/a.fq",
+        "sorter <input> test/a.fq",
+        "sorter test/a.fq ...",
+        "sorter ref.fa test/a.fq",
+        "sorter $(find . -name '*.fq') test/a.fq",
+        "sorter results/test.txt test/a.fq",
+        "sorter publish test/a.fq",
+        "sorter LICENSE",
+        "sorter sub/c.json",
+        "sorter --help",
+        "sorter 'test/a.fq",
+        "sorting test/a.fq",
+        "The sorter reads test/a.fq",
+    ],
+)
+def test_a_command_that_cannot_be_executed_as_it_stands_is_left_out(line: str) -> None:
+    assert not find(line)
+
+
+def test_a_recipe_and_a_ci_file_show_commands_too() -> None:
+    (command,) = find("check: all\n\t@./sorter < test/a.fq > out\n", "Makefile")
+    assert command == DocumentedCommand((), "test/a.fq", "test/a.fq")
+    assert find("      - run: ./sorter test/a.fq", ".github/workflows/ci.yml")
+    assert not find("sorter test/a.fq", "src/sorter.c")
+
+
+def test_a_document_in_a_folder_names_files_in_it() -> None:
+    (command,) = find("sorter a.fq", "test/README", **{"old/a.fq": ""})
+    assert command.file == "test/a.fq"
+    assert not find("sorter a.fq", **{"old/a.fq": ""}), "two files have this name"
+
+
+def test_a_documented_command_is_tried_before_guesses_and_a_wrapper_before_its_program() -> None:
+    readme = "./sort-all test/a.fq\n./sorter -n test/b.fq\n./sorter -r < test/a.fq\n"
+    sources = listing({**FILES, "README.md": readme, "sort-all": "#!/bin/sh\n"}, "sorter")
+    commands = [run.command for run in list_commands([BuiltProgram("sorter")], sources)]
+    assert commands[:4] == [
+        "./sort-all test/a.fq",
+        "./sorter",
+        "./sorter -n test/b.fq",
+        "sh -c 'exec ./sorter -r < test/a.fq'",
+    ]
+
+
+@given(st.text("sorter <>|&;$`'\"\\/.-=\n\t(){}ab1 test/a.fq", max_size=80))
+def test_whatever_a_document_says_no_argument_needs_quotes(text: str) -> None:
+    for command in find(f"sorter {text}\n`sorter test/a.fq {text}`"):
+        assert all(map(is_plain_path, command.arguments))
+        assert command.file in FILES
