@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from service.forges.comment_links import Links, has_counts
 from service.rules.gate.verdict import GateOutcome
-from service.rules.jobs.bisect_policy import offers_bisects
+from service.rules.jobs.bisect_allowance import offers_bisects
 from service.schemas.triage import BisectPolicy
 from service.text.markdown import format_block, format_code
 

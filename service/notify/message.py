@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from service.rules.jobs.bisect_policy import orders_bisects
+from service.rules.jobs.bisect_allowance import orders_bisects
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, NextStep, State

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.pipeline.expected_further_runs import FurtherRuns
-from service.rules.jobs import bisect_exclusions, bisect_policy, drifts_to_bisect
+from service.rules.jobs import bisect_allowance, bisect_exclusions, drifts_to_bisect
 from service.rules.jobs.bisect_exclusions import CONDITIONS_ON_EVENTS, DriftFacts, OpenEvent, is_idle, needs_culprit
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.schemas.certainty import Certainty
@@ -56,7 +56,9 @@ def find_next_steps(
     """
     policies = subjects.map_bisect_policies(session, (event.subject for event in summaries))
     events_without_culprit = [
-        event for event in summaries if needs_culprit(event) and bisect_policy.offers_bisects(policies[event.subject])
+        event
+        for event in summaries
+        if needs_culprit(event) and bisect_allowance.offers_bisects(policies[event.subject])
     ]
     bisected_events: set[str] = set()
     for subject in {event.subject for event in events_without_culprit}:
@@ -82,7 +84,7 @@ def choose_drift_to_order(
     the commit of an open event more certain.
     """
     policy = subjects.map_bisect_policies(session, [subject])[subject]
-    n_allowed_runs = bisect_policy.count_allowed_runs(
+    n_allowed_runs = bisect_allowance.count_allowed_runs(
         policy, bisect_results.list_ordered_by_service(session, subject), now, runs_a_day
     )
     if not n_allowed_runs:

@@ -28,8 +28,8 @@ from service.rules.detect.noise import (
     estimate_outlier_distance,
     sort_sizes,
 )
+from service.rules.detect.noisy_suspicions import is_suspicion
 from service.rules.detect.position_and_levels import POSITION_POINTS, MeasuredChange, measure_changes
-from service.rules.detect.suspicions import is_suspicion
 from service.rules.detect.wander import (
     POINTS_AFTER,
     POINTS_BEFORE,

@@ -20,7 +20,7 @@ from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.extension import find_scheduler
 from service.notify.message import write_message
 from service.pipeline import next_bisect
-from service.rules.jobs.bisect_policy import MAX_RUNS
+from service.rules.jobs.bisect_allowance import MAX_RUNS
 from service.store.events import events
 from service.store.models import ForgeGate, ForgePull
 from tests.service.web import history

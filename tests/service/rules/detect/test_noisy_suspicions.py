@@ -2,7 +2,7 @@
 
 import math
 
-from service.rules.detect.suspicions import MAX_POINTS_IN_DOUBT, MIN_MARGIN_IN_DOUBT, is_suspicion
+from service.rules.detect.noisy_suspicions import MAX_POINTS_IN_DOUBT, MIN_MARGIN_IN_DOUBT, is_suspicion
 
 
 def test_a_likely_change_is_a_suspicion_until_128_runs_have_followed() -> None:

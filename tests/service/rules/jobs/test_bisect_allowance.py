@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import State
+from service.rules.jobs.bisect_allowance import MAX_BISECTS_A_DAY, MAX_RUNS, count_allowed_runs
 from service.rules.jobs.bisect_exclusions import OrderedBisect
-from service.rules.jobs.bisect_policy import MAX_BISECTS_A_DAY, MAX_RUNS, count_allowed_runs
 from service.schemas.triage import BisectPolicy
 from tests.service.rules.jobs.made_bisects import NOW, ended
 
