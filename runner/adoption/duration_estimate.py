@@ -36,7 +36,7 @@ def describe_slowness(seconds: Number, n_cases: int = 1, *, is_server: bool = Fa
             "second is long enough"
         )
     return (
-        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session_time} or more in addition to its "
+        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session_time} or more, not counting its "
         f"build, and a gate takes about {gate_time}. {remedy}. `max_samples` in [workload] limits the number of "
         "executions"
     )

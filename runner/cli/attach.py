@@ -54,7 +54,11 @@ class Percent(click.ParamType[float]):
 @click.command(name="attach")
 @click.argument("pid", type=click.IntRange(1, _MAX_PID), required=False)
 @apply_options(
-    click.option("--name", metavar="NAME", help="Observe the one process tree whose program or script has this name."),
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="Observe the process tree whose program or script has this name; there must be only one.",
+    ),
     click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),
     click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
     click.option("--container", metavar="NAME", help="Observe the processes of a podman or docker container."),

@@ -115,8 +115,9 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
         return ""
     age_text = f"{format_age(program.started_at, started_at)} " if program.started_at else ""
     return (
-        f"The process started {age_text}before this observation. What it touched and mapped until then is unknown: the "
-        "first fault on a page counts as its first touch, unless the page was resident or had just been freed."
+        f"The process started {age_text}before this observation. What it touched and mapped before it was observed is "
+        "unknown: the first fault on a page counts as its first touch, unless the page was resident or had "
+        "just been freed."
     )
 
 

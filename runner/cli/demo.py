@@ -124,7 +124,7 @@ def _run_service(settings: Settings, port: int) -> None:
         cwd=SAFE_DIRECTORY,
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    get_console().print("\nStarting the dashboard; Ctrl-C ends it.\n")
+    get_console().print("\nStarting the dashboard; Ctrl-C stops it.\n")
     while True:
         try:
             status = process.wait()

@@ -45,17 +45,17 @@ _DEFAULT_TIMEOUT_SECONDS = 60
 _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 3, 200
 _MAX_SUGGESTED_COMMITS = 10
 _DO_WORK_HINT = (
-    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
-    "faults with the same build"
+    "Change `command` in [run] of workload.toml so that it does the work that users wait for; `faultwatch measure` "
+    "then counts its faults with the same build"
 )
 _LOAD_HINT = (
     "Make `command` in [server] of workload.toml serve something, such as a folder of pages in the repository, and "
     "make `command` in [load] request it"
 )
-_NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
+_NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start up. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (
-    "`{}` only prints {}, so this counts little more than the program's start, which hardly any change to the project "
-    "affects. Add an input to the repository, and let `command` in [run] of workload.toml process it as users "
+    "`{}` only prints {}, so this counts little more than the program's start-up, which hardly any change to the "
+    "project affects. Add an input to the repository, and let `command` in [run] of workload.toml process it as users "
     "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
 )
 _FOREIGN_REMARK = (

@@ -385,7 +385,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(
-                f"{path} belongs to another user, so git refuses it",
+                f"{path} belongs to another user, so git refuses to use it",
                 f"run `git config --global --add safe.directory {path.resolve()}`",
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not finish.

@@ -479,7 +479,7 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
-    assert "may do nothing but start" in _describe_weakness(
+    assert "may do nothing but start up" in _describe_weakness(
         TriedCommand(RunProposal("build/x", may_do_nothing=True), (5, 5))
     )
     assert (
