@@ -81,7 +81,7 @@ def describe_growth(interval: Interval) -> str:
         return ""
     verb = "grew" if growth > 0 else "shrank"
     rate = _format_bytes(round(abs(growth) / max(0.001, interval.seconds)))
-    return f"; the resident memory {verb} by {_format_bytes(abs(growth))}, {rate} a second"
+    return f"; the resident memory {verb} by {_format_bytes(abs(growth))} ({rate} per second)"
 
 
 def describe_recordings(recordings: Recordings, seconds: float) -> str:

@@ -66,7 +66,7 @@ def _make_history(repository: Path) -> None:
     except OSError as error:
         raise FaultwatchError(
             f"{repository.parent} cannot be created: {error.strerror}",
-            "set FAULTWATCH_HOME to a folder that you may write to",
+            "set FAULTWATCH_HOME to a folder that you can write to",
         ) from None
     result = subprocess.run(
         [sys.executable, "-P", str(script), str(repository)],

@@ -163,7 +163,7 @@ def command(
             if prepared.begins_new_series(service):
                 print_message(
                     f"The workload file of {prepared.workload.name}, or another file in its folder, has changed since "
-                    f"the last measurement on this host. This begins new series, so every revision is measured again."
+                    f"the last measurement on this host. This starts new series, so every revision is measured again."
                 )
             proves = not no_prove and prove_for != 0
             summary = prepared.measure(service, kept_history.spool, leaves_doubts_to_pairs=proves)

@@ -45,7 +45,8 @@ def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> N
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise EvictionError(
-                    f"{file} is not a regular file, so it cannot be evicted", "list only regular files in [run] files"
+                    f"{file} is not a regular file, so it cannot be evicted",
+                    "list only regular files in `files` of [run]",
                 )
             resident_pages, pages = evict_pages(descriptor)
         finally:

@@ -124,7 +124,7 @@ def apply_configuration(
             raise FaultwatchError(
                 f"the configuration {name} sets `processes`, but {workload.name} is a server, of which only one "
                 "instance is started",
-                f"list the configurations other than {name} as `configurations` in its [[workloads]] entry",
+                f"in its [[workloads]] entry, list all configurations other than {name} as `configurations`",
             )
         if key in workload.matrix:
             case_choices.append(f"{key}={value}")

@@ -54,7 +54,7 @@ class FolderFiles(Struct, frozen=True):
             self.write(MARKER, write_marker())
         except OSError as error:
             raise FaultwatchError(
-                f"{self.folder} cannot be used as a store: {error.strerror}", "name a folder that you may write to"
+                f"{self.folder} cannot be used as a store: {error.strerror}", "name a folder that you can write to"
             ) from None
 
     def list_names(self) -> list[str]:
@@ -90,7 +90,7 @@ class FolderFiles(Struct, frozen=True):
                 temporary_file.unlink()
             raise FaultwatchError(
                 f"the run cannot be stored in {self.folder}: {error.strerror}",
-                "free some space there, or name another folder that you may write to",
+                "free some space there, or name another folder that you can write to",
             ) from None
 
     def finish(self) -> None:
