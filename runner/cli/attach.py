@@ -80,7 +80,7 @@ class Percent(click.ParamType[float]):
         metavar="PERCENT",
         help="The largest share of the process's CPU time that recording may cost.",
     ),
-    click.option("--before", metavar="ID", help="Compare with an earlier observation, by its id."),
+    click.option("--before", metavar="ID", help="Compare with the earlier observation that has this id."),
     click.option(
         "--flame-graphs/--no-flame-graphs", "draws_flames", default=True, show_default=True, help="Draw flame graphs."
     ),
@@ -99,7 +99,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Observe a running process, by its PID, and say where its page faults come from, and why.
+    """Observe a running process, given its PID, and show where its page faults come from, and why.
 
     This needs no repository, no build and no service. A line per second shows the faults; at the end, the profile, the
     diagnosis and suitable remedies are printed. Nothing in the process is changed.

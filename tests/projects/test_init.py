@@ -115,7 +115,7 @@ def test_without_a_terminal_nothing_is_asked_and_one_line_says_so(folder: Path) 
     project.commit("Start", {"Makefile": "all:\n\ttrue\n", "CMakeLists.txt": "project(x)\n"})
     done = init(folder)
     assert done.returncode == 2
-    assert done.stderr.rstrip().endswith("→ pass --yes to use every default")
+    assert done.stderr.rstrip().endswith("→ pass --yes to use all defaults")
     assert not project.git("ls-files", "--others")
 
 
@@ -125,7 +125,7 @@ def test_without_a_terminal_a_question_about_the_ci_is_not_asked_after_measuring
     project.commit("Start", {"Makefile": makefile, "main.c": "int main(void) { return 0; }\n"})
     done = init(folder, "--build", "make", "--run", "./program")
     assert done.returncode == 2
-    assert done.stderr.rstrip().endswith("→ pass --yes to use every default")
+    assert done.stderr.rstrip().endswith("→ pass --yes to use all defaults")
     assert not project.git("ls-files", "--others")
 
 
