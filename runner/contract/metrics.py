@@ -135,7 +135,7 @@ _METRICS = (
         Kind.TIME,
         "lower",
         False,
-        "Wall-clock time from the program's exec to its end.",
+        "Wall-clock time from the program's exec to its exit.",
         views=MetricView.COMPARISON | MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
         column="elapsed",
     ),

@@ -168,8 +168,8 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
             read_record(file)
         except (OSError, ValueError) as error:
             raise FaultwatchError(
-                f"nothing was changed, because the earlier changes could not be undone later: {file} cannot be read: "
-                f"{error}",
+                f"nothing was changed, because the earlier changes could then no longer be undone: {file} cannot be "
+                f"read: {error}",
                 "remove it and run --fix again; --undo will then restore the present values",
             ) from None
         return

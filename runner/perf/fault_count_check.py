@@ -47,7 +47,8 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
     if lost.names:
         return (
             f"executes {', '.join(map(repr, lost.names[:3]))}, which the kernel hides from perf: it "
-            f"switches to another user (set-user-ID), or this user is not allowed to read it ({counts})"
+            f"switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed to read it "
+            f"({counts})"
         )
     if not lost.complete:
         return (

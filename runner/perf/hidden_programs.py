@@ -15,5 +15,5 @@ def describe_hidden_programs(faults: FaultsByFile | None) -> str:
         return ""
     return (
         f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it "
-        "switches to another user (set-user-ID), or this user is not allowed to read it"
+        "switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed to read it"
     )
