@@ -201,7 +201,7 @@ def _choose_from_arguments(
     from runner.system.tree import Tree
 
     if sum(word is not None for word in (pid, name, unit, group, container)) != 1:
-        raise click.UsageError("Name what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
+        raise click.UsageError("Specify what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
     table = read_process_table(Tree())
     if pid is not None:
         return process_choice.choose_by_pid(table, pid)

@@ -554,11 +554,11 @@ def _explain_failure(
     module, _ = find_missing_module(failure.problem)
     if module:
         tip = (
-            f"let the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
+            f"make the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
             f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module or interactive else "correct --run, or let --build create the files that it needs"
+        tip = tip if module or interactive else "correct --run, or make --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download

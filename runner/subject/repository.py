@@ -152,7 +152,7 @@ class Repository(Struct, frozen=True):
         if self.is_shallow() and not dots:
             raise FaultwatchError(
                 f"{self.name} is a shallow clone without the full history",
-                "run `git fetch --unshallow` or name a range A..B",
+                "run `git fetch --unshallow` or pass a range A..B",
             )
         flags = ["--first-parent"] if first_parent else []
         commits = tuple(self._read_log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))

@@ -553,7 +553,7 @@ def test_the_outcome_of_a_trial_names_the_command_once(
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = "./srv 80 listens on port 80: it is a server, and init knows no load generator for it"
+    lacks = "./srv 80 listens on port 80: it is a server, and init does not know a load generator for it"
     server = RunProposal("./srv {port}", program="./srv", obstacle=lacks)
     host = Host({})
     monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), run.obstacle) for run in runs])
