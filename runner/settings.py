@@ -156,7 +156,7 @@ def _read_token() -> str | None:
         try:
             text = Path(file).read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            raise FaultwatchError(f"{source}: {error.strerror}", "use a file that the runner may read") from None
+            raise FaultwatchError(f"{source}: {error.strerror}", "use a file that the runner can read") from None
     token = text.strip()
     if not re.fullmatch(r"[!-~]*", token):  # visible ASCII characters, which an HTTP header may contain
         raise FaultwatchError(f"{source} does not contain a valid token", "store only the token there")

@@ -40,11 +40,11 @@ def _describe_missing_program(files: Sequence[str]) -> str:
     """Return which entries the build files of a project lack, as the end of a sentence."""
     verb = "names" if len(files) == 1 else "name"
     if all(PurePosixPath(file).name == "package.json" for file in files):
-        return f"{verb} no benchmark, no start script, no program in bin and no main module"
+        return f"{verb} no benchmark, start script, program in bin or main module"
     if all(PurePosixPath(file).name in {"pom.xml", "build.gradle", "build.gradle.kts"} for file in files):
         verb = "builds" if len(files) == 1 else "build"
         return f"{verb} no class with a main method outside tests and examples"
-    return f"{verb} no program and no benchmark"
+    return f"{verb} no program or benchmark"
 
 
 def propose_builds(sources: Sources) -> list[BuildProposal]:

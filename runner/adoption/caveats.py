@@ -22,9 +22,9 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     if run.http_error:
         return f"the load requests only pages that the server answers with HTTP error {run.http_error}"
     if tried.prints_usage or run.only_describes_itself:
-        return f"this measures only the start of `{run.command}`, which prints its usage or version"
+        return f"this measures only the start-up of `{run.command}`, which prints its usage or version"
     if run.stand_in_file and not _only_starts(tried, start_faults):
-        return f"the file in `{run.command}` is only a stand-in for the input of real users"
+        return f"the file in `{run.command}` is only a stand-in for the input that real users would provide"
     return _describe_missing_work(tried, start_faults)
 
 
@@ -38,10 +38,13 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     if run.file and _only_starts(tried, start_faults):
         added = min(tried.faults) - start_faults
         fewer = f"only {added} fewer faults" if added > 0 else "no fewer faults"
-        return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
+        return (
+            f"this measures little more than the program's start-up: without its input, `{run.command}` takes {fewer}"
+        )
     if tried.takes_only_start and not tried.has_no_work:
         return (
-            f"this measures little more than the program's start: `{run.command}` takes only {min(tried.faults)} faults"
+            f"this measures little more than the program's start-up: `{run.command}` takes only {min(tried.faults)} "
+            "faults"
         )
     if tried.has_no_work and tried.only_imports:
         return (
@@ -49,7 +52,7 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
             "than the import alone"
         )
     if tried.has_no_work:
-        return f"this measures only the start of `{run.command}`, because it gets no input"
+        return f"this measures only the start-up of `{run.command}`, because it gets no input"
     return ""
 
 

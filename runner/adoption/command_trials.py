@@ -213,7 +213,7 @@ class FirstMeasurement:
                     tried = TriedCommand(
                         candidate,
                         (),
-                        "it does not open the file: it behaves the same when it gets the name of a file that does not "
+                        "it does not open the file: it behaves the same when given the name of a file that does not "
                         "exist",
                     )
                     if redirect_file_to_input(run) in variants:

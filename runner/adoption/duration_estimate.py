@@ -29,14 +29,14 @@ def describe_slowness(seconds: Number, n_cases: int = 1, *, is_server: bool = Fa
     session_time = _format_duration(seconds * _RUNS_PER_SESSION * n_cases)
     gate_time = _format_duration(seconds * _RUNS_PER_GATE * n_cases)
     if is_server:
-        remedy = "Let `command` in [load] perform fewer operations: a window of one second is long enough"
+        remedy = "Make `command` in [load] perform fewer operations: a window of one second is long enough"
     else:
         remedy = (
-            "Let `command` in [run] do less work, such as a smaller input or a single benchmark: an execution of one "
-            "second is long enough"
+            "Make `command` in [run] do less work, for example with a smaller input or a single benchmark: an "
+            "execution of one second is long enough"
         )
     return (
-        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session_time} or more in addition to its "
+        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session_time} or more, not counting its "
         f"build, and a gate takes about {gate_time}. {remedy}. `max_samples` in [workload] limits the number of "
         "executions"
     )

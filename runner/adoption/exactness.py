@@ -66,7 +66,8 @@ def assess_exactness(
             exact=True,
             sentence=f"{int(count):,} minor faults in {n_agreeing} of {len(counts)} {executions}, {low:,} to {high:,} "
             f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
-            f"--samples 10`{'' if is_server else '; `--env NAME=VALUE` tests a setting that may move it'}. {remedy}",
+            f"--samples 10`{'' if is_server else '; `--env NAME=VALUE` tests a setting that may move the count'}. "
+            f"{remedy}",
         )
     return Exactness(
         exact=False,

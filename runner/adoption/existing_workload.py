@@ -52,7 +52,7 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
             )
             raise FaultwatchError(f"{file} does not exist", remedy)
         if not file.is_relative_to(top.resolve()):
-            raise FaultwatchError(f"{file} is not in {top}", "pass the repository that contains it with --repo")
+            raise FaultwatchError(f"{file} is not in {top}", "use --repo to pass the repository that contains it")
         return file
     if (top / WORKLOAD_FILE).exists():
         return top / WORKLOAD_FILE
@@ -76,7 +76,7 @@ def choose_kept_workload(
     if not file.exists():
         return None
     print_message(f"{file} exists")
-    keep = file != top / WORKLOAD_FILE or confirm("Keep this file and measure it?", default=True)
+    keep = file != top / WORKLOAD_FILE or confirm("Keep this file and measure its workload?", default=True)
     return load_workload(file) if keep else None
 
 
@@ -102,5 +102,5 @@ def refuse_second_workload(files: Sequence[Path], top_file: Path, confirm: Confi
         return
     raise FaultwatchError(
         f"{file} exists, but --build and --run are for a new file",
-        "omit both options to measure the existing file, or write the commands into it, or remove it first",
+        "to measure the existing file, omit both options; otherwise, write the commands into it, or remove it first",
     )

@@ -215,7 +215,7 @@ def propose_listening_server(
     endpoint_name = f"port {port}" if port else f"the socket {endpoint_text}"
     missing_part = "no HTTP load generator is installed (ab, hey or wrk)"
     if not speaks_http:
-        missing_part = "init knows no load generator for it"
+        missing_part = "init does not know a load generator for it"
     return replace(server, obstacle=f"{run.command} listens on {endpoint_name}: it is a server, and {missing_part}")
 
 

@@ -49,5 +49,5 @@ def _run_git(top: Path, *command: str) -> str:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
         cause = hide_password((errors or lines[-1:])[0])
-        raise FaultwatchError(f"`{' '.join(command)}` failed in {top}: {cause}", "run it yourself, then try again")
+        raise FaultwatchError(f"`{' '.join(command)}` failed in {top}: {cause}", "run it by hand, then try again")
     return result.stdout

@@ -40,7 +40,7 @@ _FIXED_VERSION_REMARK = (
 )
 _VARYING_VERSION_REMARK = (
     "With `git = true`, every commit puts a different version into the program, so a count can change by one fault "
-    "although no code changed. "
+    "even if no code changes. "
 )
 _FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] instead'
 _FIX_BY_HAND = (

@@ -53,13 +53,13 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
         raise FaultwatchError(f"process {process.pid} has ended, or is hidden from this user", "run it with sudo")
     if owner != observer.uid and not (observer.may_record and observer.may_inspect):
         raise FaultwatchError(
-            f"process {process.pid} belongs to {get_user_name(owner)}, and this user may not observe it",
+            f"process {process.pid} belongs to {get_user_name(owner)}, and this user is not allowed to observe it",
             f"run the command with sudo, or as {get_user_name(owner)}",
         )
     level = tree.read_integer(_PARANOID_SETTING)
     if level is not None and level >= _FORBIDDEN_LEVEL and not observer.may_record:
         raise FaultwatchError(
-            f"kernel.perf_event_paranoid is {level}: ordinary users may not record anything",
+            f"kernel.perf_event_paranoid is {level}: ordinary users are not allowed to record anything",
             "allow it with `sudo sysctl kernel.perf_event_paranoid=1`, or run the command with sudo",
         )
 

@@ -107,7 +107,7 @@ def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> s
         lines = " ".join(
             f'Environment="{name}={value.translate(_SYSTEMD_ESCAPES)}"' for name, value in variables.items()
         )
-        return f"systemctl edit {unit[1]}: [Service] {lines}; then restart it"
+        return f"run `systemctl edit {unit[1]}`, add [Service] {lines}, and restart it"
     # Only the value is quoted: a shell takes a quoted name for a command.
     words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return f"start it with {' '.join(words)}"

@@ -46,7 +46,10 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         start = f"{100 * shares[module]:.0f} % of the stacks pass through "
         if not module:
             hint = _RUNTIME_HINTS.get(program.runtime, _OTHER_RUNTIME_HINT)
-            yield f"{start}code that was generated at run time and has no names: {hint.format(pid=program.process.pid)}"
+            yield (
+                f"{start}code that was generated at run time and whose functions have no names: "
+                f"{hint.format(pid=program.process.pid)}"
+            )
             continue
         if module.endswith(DELETED_SUFFIX):
             yield (

@@ -348,10 +348,10 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
     # All faults should be recorded. If they are fewer than half of those that the kernel counted, threads are missing.
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
         recorded += f" of {timed_recording.used_figures.faults:,}"
-        missing_clause = ", without those of threads that perf could not attach to"
+        missing_clause = ", not including those of threads that perf could not attach to"
     return (
         f"{recorded} faults were recorded with their addresses in {timed_recording.seconds:.1f} s{missing_clause}; the "
-        f"memory, touch and place tables are scaled to the {interval.used_figures.faults:,} faults of the whole "
+        f"tables by memory, touch and place are scaled to the {interval.used_figures.faults:,} faults of the whole "
         "observation"
     )
 

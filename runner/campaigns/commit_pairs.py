@@ -76,7 +76,7 @@ class CommitPairs(Struct, frozen=True):
         except BuildFailure as failure:
             raise CommitNotBuiltError(
                 f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
-                "start the command again; it continues where it stopped",
+                "start the command again; it continues where it left off",
             ) from None
         return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
 

@@ -33,7 +33,9 @@ class Difference(Struct, frozen=True):
             f"{setting.name} ({show_value(setting.before)} → {show_value(setting.after)})"
             for setting in self.fixed_settings
         )
-        return f"not searched, because only the host's administrator can set them: {settings}" if settings else ""
+        if not settings:
+            return ""
+        return f"left out of the search, because only the host's administrator can set them: {settings}"
 
 
 def find_differences(

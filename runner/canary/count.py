@@ -106,7 +106,7 @@ def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
     result = _execute_canary(program, kinds)
     reading = result.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):
-        raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
+        raise CanaryNotCounted(f"this host cannot count the faults of a region of interest: {reading.reason}")
     expected_counts: dict[str, int] = {}
     omission_reasons: dict[str, str] = {}
     for line in result.output.splitlines():

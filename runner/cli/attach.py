@@ -54,7 +54,11 @@ class Percent(click.ParamType[float]):
 @click.command(name="attach")
 @click.argument("pid", type=click.IntRange(1, _MAX_PID), required=False)
 @apply_options(
-    click.option("--name", metavar="NAME", help="Observe the one process tree whose program or script has this name."),
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="Observe the process tree whose program or script has this name; there must be only one.",
+    ),
     click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),
     click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
     click.option("--container", metavar="NAME", help="Observe the processes of a podman or docker container."),
@@ -76,7 +80,7 @@ class Percent(click.ParamType[float]):
         metavar="PERCENT",
         help="The largest share of the process's CPU time that recording may cost.",
     ),
-    click.option("--before", metavar="ID", help="Compare with an earlier observation, by its id."),
+    click.option("--before", metavar="ID", help="Compare with the earlier observation that has this id."),
     click.option(
         "--flame-graphs/--no-flame-graphs", "draws_flames", default=True, show_default=True, help="Draw flame graphs."
     ),
@@ -95,7 +99,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Observe a running process, by its PID, and say where its page faults come from, and why.
+    """Observe a running process, given its PID, and show where its page faults come from, and why.
 
     This needs no repository, no build and no service. A line per second shows the faults; at the end, the profile, the
     diagnosis and suitable remedies are printed. Nothing in the process is changed.
@@ -197,7 +201,7 @@ def _choose_from_arguments(
     from runner.system.tree import Tree
 
     if sum(word is not None for word in (pid, name, unit, group, container)) != 1:
-        raise click.UsageError("Name what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
+        raise click.UsageError("Specify what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
     table = read_process_table(Tree())
     if pid is not None:
         return process_choice.choose_by_pid(table, pid)

@@ -81,7 +81,7 @@ def describe_growth(interval: Interval) -> str:
         return ""
     verb = "grew" if growth > 0 else "shrank"
     rate = _format_bytes(round(abs(growth) / max(0.001, interval.seconds)))
-    return f"; the resident memory {verb} by {_format_bytes(abs(growth))}, {rate} a second"
+    return f"; the resident memory {verb} by {_format_bytes(abs(growth))} ({rate} per second)"
 
 
 def describe_recordings(recordings: Recordings, seconds: float) -> str:
@@ -115,8 +115,9 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
         return ""
     age_text = f"{format_age(program.started_at, started_at)} " if program.started_at else ""
     return (
-        f"The process started {age_text}before this observation. What it touched and mapped until then is unknown: the "
-        "first fault on a page counts as its first touch, unless the page was resident or had just been freed."
+        f"The process started {age_text}before this observation. What it touched and mapped before it was observed is "
+        "unknown: the first fault on a page counts as its first touch, unless the page was resident or had "
+        "just been freed."
     )
 
 

@@ -71,7 +71,7 @@ _MAX_CANDIDATES = 20
         "--settings",
         "environment_pair",
         metavar="BEFORE..AFTER",
-        help="Search the settings that differ between two environments: files from `env --json`, saved reports, "
+        help="Search among the settings that differ between two environments: files from `env --json`, saved reports, "
         "or run ids.",
     ),
     click.option(
@@ -79,7 +79,7 @@ _MAX_CANDIDATES = 20
         "changes",
         multiple=True,
         metavar="NAME=BEFORE..AFTER",
-        help="Search this setting too: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
+        help="Include this setting in the search: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
         "process.memory_limit. Repeatable.",
     ),
     click.option(
@@ -87,7 +87,7 @@ _MAX_CANDIDATES = 20
         "excluded_settings",
         multiple=True,
         metavar="SETTING",
-        help="Do not search this setting. Repeatable.",
+        help="Exclude this setting from the search. Repeatable.",
     ),
     result_options,
 )
@@ -412,7 +412,7 @@ def describe_result(
             lines.append(f"{prefix}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"{prefix}one of {count} commits that measurements of the range cannot tell apart:")
+            lines.append(f"{prefix}one of {count} commits that the measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
             lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)

@@ -93,7 +93,7 @@ def _describe_untraced_sides(result: ComparisonResult) -> list[str]:
         return []
     return [
         f"{' and '.join(sides)}: Faultwatch could not trace any execution, so it did not prepare the page cache of the "
-        f"mapped files. Small differences may result from that."
+        f"mapped files. This may cause small differences."
     ]
 
 

@@ -66,7 +66,7 @@ def _make_history(repository: Path) -> None:
     except OSError as error:
         raise FaultwatchError(
             f"{repository.parent} cannot be created: {error.strerror}",
-            "set FAULTWATCH_HOME to a folder that you may write to",
+            "set FAULTWATCH_HOME to a folder that you can write to",
         ) from None
     result = subprocess.run(
         [sys.executable, "-P", str(script), str(repository)],
@@ -124,7 +124,7 @@ def _run_service(settings: Settings, port: int) -> None:
         cwd=SAFE_DIRECTORY,
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    get_console().print("\nStarting the dashboard; Ctrl-C ends it.\n")
+    get_console().print("\nStarting the dashboard; Ctrl-C stops it.\n")
     while True:
         try:
             status = process.wait()

@@ -20,7 +20,7 @@ from runner.errors import FaultwatchError
 from runner.log_commands import guard_stream
 
 COMMANDS = {
-    "attach": "Observe a running process, and say where its page faults come from.",
+    "attach": "Observe a running process, and show where its page faults come from.",
     "bisect": "Find the commits of a range that moved a metric.",
     "compare": "Measure two revisions interleaved and report what changed.",
     "completion": "Print a shell completion script for commands, options and workloads.",

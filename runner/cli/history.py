@@ -75,7 +75,7 @@ _MAX_CHARTS = 3
         help=(
             "Build and measure every revision. By default, a revision is not built if it changes only files that the "
             "last build did not read, and not measured if its program finds the same files as before; one in twenty "
-            "of these revisions is measured anyway, to check the host."
+            "of these revisions is measured anyway, as a check on the host."
         ),
     ),
     click.option(
@@ -84,7 +84,7 @@ _MAX_CHARTS = 3
         default=-1.0,  # a negative time stands for the default that the help states
         metavar="TIME",
         help="Time for proofs, such as 90s or 10m. A proof measures the two commits of a likely change interleaved. "
-        "Default: a tenth of the command's time, but at least two minutes, and enough for the first pairs.",
+        "Default: a tenth of the command's time, but at least two minutes, and always enough for the first pairs.",
     ),
     click.option("--no-prove", is_flag=True, help="Skip the proofs; likely changes remain unconfirmed."),
     click.option(
@@ -163,7 +163,7 @@ def command(
             if prepared.begins_new_series(service):
                 print_message(
                     f"The workload file of {prepared.workload.name}, or another file in its folder, has changed since "
-                    f"the last measurement on this host. This begins new series, so every revision is measured again."
+                    f"the last measurement on this host. This starts new series, so every revision is measured again."
                 )
             proves = not no_prove and prove_for != 0
             summary = prepared.measure(service, kept_history.spool, leaves_doubts_to_pairs=proves)

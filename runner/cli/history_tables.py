@@ -42,7 +42,7 @@ def show_history(
     """
     # Print how many runs there are.
     console = make_console()
-    reused_clause = f"{summary.n_reused} reused from a run of a byte-identical program, " if summary.n_reused else ""
+    reused_clause = f"{summary.n_reused} reused from runs of byte-identical programs, " if summary.n_reused else ""
     stored_failures_clause = f" (of which {summary.n_stored_failures} failed)" if summary.n_stored_failures else ""
     console.print(
         f"{format_count(summary.revisions, 'revision')}: {summary.n_measured} measured, {reused_clause}"

@@ -132,7 +132,7 @@ def command(
     )
     if document["conflicting"]:
         click.echo(
-            f"{document['conflicting']} were not stored, because different results of the same runs are already stored"
+            f"{document['conflicting']} were not stored, because different results for the same runs are already stored"
         )
     if omission_reasons:
         click.echo(f"files skipped because their format is unknown: {_join_names(omission_reasons)}")

@@ -45,18 +45,18 @@ _DEFAULT_TIMEOUT_SECONDS = 60
 _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 3, 200
 _MAX_SUGGESTED_COMMITS = 10
 _DO_WORK_HINT = (
-    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
-    "faults with the same build"
+    "Change `command` in [run] of workload.toml so that it does the work that users wait for; `faultwatch measure` "
+    "then counts its faults with the same build"
 )
 _LOAD_HINT = (
     "Make `command` in [server] of workload.toml serve something, such as a folder of pages in the repository, and "
     "make `command` in [load] request it"
 )
-_NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
+_NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start up. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (
-    "`{}` only prints {}, so this counts little more than the program's start, which hardly any change to the project "
-    "affects. Add an input to the repository, and let `command` in [run] of workload.toml process it as users "
-    "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
+    "`{}` only prints {}, so this counts little more than the program's start-up, which hardly any change to the "
+    "project affects. Add an input to the repository, and make `command` in [run] of workload.toml process it as users "
+    "would, as in `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
 )
 _FOREIGN_REMARK = (
     "`{}` executes nothing that this project builds, so no change to the project moves its count. " + _DO_WORK_HINT
@@ -64,8 +64,8 @@ _FOREIGN_REMARK = (
 _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
 _MISSING_PART_REMARK = "Programs that do more work may be in the parts of the project that were not built: {}"
 _FAILED_REMARK = (
-    "A better benchmark could not be measured: {}. To measure it, let `command` in [build] of workload.toml create the "
-    "files that the benchmark needs, or give the benchmark less work; then make it the `command` in [run]"
+    "A better benchmark could not be measured: {}. To measure it, make `command` in [build] of workload.toml create "
+    "the files that the benchmark needs, or give the benchmark less work; then make it the `command` in [run]"
 )
 
 _MISSING_MODULE_REMARK = (
@@ -97,7 +97,7 @@ _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the bu
         help="The repository to set up. Default: the one that contains WORKLOAD or the current folder.",
     ),
     click.option(
-        "--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are left unchanged."
+        "--yes", "-y", is_flag=True, help="Ask no questions and use all defaults. Existing files are left unchanged."
     ),
     click.option(
         "--build",
@@ -348,7 +348,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
             fetch_submodules(top)
     except FaultwatchError as failure:
         if kept_workload:
-            remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
+            remedy = f"run it by hand, or set `incomplete = true` in [build] of {kept_workload.path}"
             raise FaultwatchError(failure.what, remedy) from None
         print_message(f"{failure.what}\n  → continuing without the submodules")
     return find_missing_submodules(top)
@@ -521,7 +521,7 @@ def _list_gate_remarks(gate: "GateTrial", ci_file: "CiFile | None", download_com
 def _ask_ci(questions: Questions, default: str) -> str:
     """Ask which CI system runs the gate; return its name, or the name that stands for no CI."""
     ci_systems = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
-    return ci_systems[questions.choose("Which CI system runs the gate?", ci_systems)]
+    return ci_systems[questions.choose("Which CI system should run the gate?", ci_systems)]
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:

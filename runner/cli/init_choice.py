@@ -540,24 +540,27 @@ def _explain_failure(
         text = render_example_workload(name, build, server)
         return FaultwatchError(
             f"no program could be measured: {server.obstacle}",
-            "write this workload.toml, with a load generator or a script in place of LOAD_GENERATOR, and the number of "
-            f"its operations ({HOW_TO}):\n" + textwrap.indent(text.rstrip(), "    "),
+            "write this workload.toml, but replace LOAD_GENERATOR with a load generator or a script, and fill in the "
+            f"number of its operations ({HOW_TO}):\n" + textwrap.indent(text.rstrip(), "    "),
         )
     failure = failures[0]
     network_error = next(filter(find_network_error, build_errors), "")
-    tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    tip = f"pass a program with --run, as in --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     interactive = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive:
         failure = interactive
-        tip = f"a measured program has no terminal: with --run, pass one that needs none; or, {_DRIVER_HINT.format('')}"
+        tip = (
+            "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
+            f"{_DRIVER_HINT.format('')}"
+        )
     module, _ = find_missing_module(failure.problem)
     if module:
         tip = (
-            f"let the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
+            f"make the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
             f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module or interactive else "correct --run, or let --build create the files that it needs"
+        tip = tip if module or interactive else "correct --run, or make --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download

@@ -94,7 +94,7 @@ def run(
     default=50,
     show_default=True,
     metavar="N",
-    help="The largest number of jobs to list.",
+    help="The maximum number of jobs to list.",
 )
 @json_option
 def list_jobs(include_ended: bool, limit: int, as_json: bool) -> None:
@@ -166,7 +166,8 @@ def _send_decision(job_id: int, verb: str, reason: str) -> None:
         decision = JobDecision(reason=reason)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
-        raise FaultwatchError(f"--reason cannot be stored: {problem}", "give a shorter reason, in one line") from None
+        remedy = "give a shorter reason, on a single line"
+        raise FaultwatchError(f"--reason cannot be stored: {problem}", remedy) from None
     with connect_to_service(load_settings()) as service:
         show_jobs([service.decide_job(job_id, verb, decision)])
 

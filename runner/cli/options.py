@@ -55,7 +55,7 @@ def explain_option(*, default: bool) -> Callable[[Any], Any]:
         default=default,
         show_default=True,
         envvar="FAULTWATCH_EXPLAIN",
-        help="Say why a case got worse, by profiling both sides and measuring remedies; takes about as long as the "
+        help="Explain why a case got worse, by profiling both sides and measuring remedies; takes about as long as the "
         "comparison.",
     )
 

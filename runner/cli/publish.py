@@ -46,7 +46,7 @@ def command(store_location: str, site: Path, with_details: bool, repo: str | Non
     settings = load_settings()
     site = expand_home(site).absolute()
     if not site.parent.is_dir():
-        raise FaultwatchError(f"--to: {site.parent} is not a folder", "name a folder whose parent folder exists")
+        raise FaultwatchError(f"--to: {site.parent} is not a folder", "choose a folder whose parent folder exists")
     store = open_store(store_location, _find_repository(settings, repo), print_warning, may_be_new=False)
     with make_scratch_folder() as home:
         with connect_to_service(settings, home) as service:

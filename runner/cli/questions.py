@@ -41,4 +41,4 @@ class Questions(Struct, frozen=True):
 def _require_terminal() -> None:
     """Raise if there is no terminal on which a user can answer."""
     if not sys.stdin.isatty():
-        raise FaultwatchError("a question needs an answer, but there is no terminal", "pass --yes to use every default")
+        raise FaultwatchError("a question needs an answer, but there is no terminal", "pass --yes to use all defaults")

@@ -158,7 +158,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     # If the table is too wide, let the terminal wrap its lines instead of cutting digits.
     table_width = make_console(width=_UNLIMITED_WIDTH).measure(table).maximum
     make_console(width=max(console.width, table_width)).print(table, crop=False)
-    console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
+    console.print("To see every metric, choose fewer cases with --set, or use --json.", style="dim", highlight=False)
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing_parameters: Sequence[str]) -> None:

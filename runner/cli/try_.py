@@ -69,7 +69,7 @@ def command(
 
     # Check the arguments.
     if not remedies:
-        raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
+        raise click.UsageError("Missing option '--with': specify the remedy, as in --with allocator=jemalloc.")
     remedy = parse_settings(remedies)
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)

@@ -62,7 +62,7 @@ class ComparisonRequest(Strict):
         if not self.base.case.is_point_of(self.head.case):
             raise ValueError("base and head must belong to the same case")
         if {self.base.outcome, self.head.outcome} != {Outcome.MEASURED}:
-            raise ValueError("base and head must both have been measured, not have failed or been skipped")
+            raise ValueError("base and head must both have been measured: neither may have failed or been skipped")
         return self
 
 

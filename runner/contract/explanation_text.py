@@ -13,8 +13,8 @@ _PLAIN_WORD = re.compile(
 )
 """A word or an amount that no medium can take for markup, a link or a mention."""
 INDIRECT_CHANGE = (
-    "No changed line has a notable part in this or calls what does: the change acts indirectly, for example through "
-    "the size of data, how often other code runs, or what it removed."
+    "No changed line contributes notably to this or calls code that does: the change acts indirectly, for example by "
+    "changing the size of data or how often other code runs, or through what it removed."
 )
 """The sentence about a change that moves the count although none of its lines faults more."""
 EscapeText = Callable[[str], str]

@@ -25,8 +25,8 @@ MEMORY_METRICS = (
         "lower",
         False,
         "The largest resident memory of the program, or of a program that it started and waited for, as measured by "
-        "the kernel; each CPU reports some of its pages late. It is never below the memory of the launcher, which is "
-        "less than 1 MiB. If several processes run at the same time, the largest one counts.",
+        "the kernel, whose count lags by some pages on each CPU. It is never below the memory of the launcher, which "
+        "is less than 1 MiB. If several processes run at the same time, the largest one counts.",
         views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),
     Metric(

@@ -63,7 +63,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "How often the kernel took the program off a CPU. Depends on the host's other work.",
+        "How often the kernel took the program off a CPU. Depends on what else runs on the host.",
     ),
     Metric(
         "rwsem-waits",
@@ -82,7 +82,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "How often the program continued on another CPU. Depends on the host's other work.",
+        "How often the program continued on another CPU. Depends on what else runs on the host.",
     ),
     Metric(
         "task-clock",
@@ -135,7 +135,7 @@ _METRICS = (
         Kind.TIME,
         "lower",
         False,
-        "Wall-clock time from the program's exec to its end.",
+        "Wall-clock time from the program's exec to its exit.",
         views=MetricView.COMPARISON | MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
         column="elapsed",
     ),
@@ -162,7 +162,7 @@ _METRICS = (
             Kind.TIME,
             "lower",
             False,
-            f"The time within which {share} of a window's operations were completed, as the load generator reports it; "
+            f"The latency that {share} of a window's operations did not exceed, as the load generator reports it; "
             "the median of the windows.",
             views=MetricView.COMPARISON,
         )

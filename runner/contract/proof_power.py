@@ -89,7 +89,7 @@ def _count_pairs(rise_share: float, fall_share: float) -> int | None:
 
 def describe_power(power: PowerEstimate) -> str:
     """Return in one sentence how many pairs would prove the rise."""
-    rise = "a rise of one event" if power.percent is None else f"a rise of {power.percent:g} %"
+    rise = "a rise of one in the count" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} interleaved pairs."
     minutes, seconds = divmod(round(power.seconds), 60)

@@ -316,7 +316,7 @@ class Report(Strict):
         if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
-            raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
+            raise ValueError(f"a {self.outcome} run needs a failure and cannot have samples")
         if self.reused and (self.outcome is not Outcome.MEASURED or self.same_bytes_check):
             raise ValueError("a run with reused counts needs samples and cannot have a same_bytes_check")
         return self

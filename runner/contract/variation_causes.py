@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 _GO = (
-    "Go's garbage collector and threads move the count: with both `GOGC=off` and `GOMAXPROCS=1`, the count of a "
-    "program that allocates a lot varied by 0.1 % instead of 50 %. "
+    "Go's garbage collector and threads move the count: in a test with a program that allocates a lot, `GOGC=off` and "
+    "`GOMAXPROCS=1` together reduced its variation from 50 % to 0.1 %. "
 )
 _GO_HEAP = (
-    "From Go 1.26 on, the heap begins at a random address: with `GOEXPERIMENT=norandomizedheapbase64` in "
-    "[build.environment], a program usually varied by 2 faults instead of 33."
+    "From Go 1.26 on, the heap begins at a random address: in tests, `GOEXPERIMENT=norandomizedheapbase64` in "
+    "[build.environment] usually reduced a program's variation from 33 faults to 2."
 )
 _GO_WITHOUT_COLLECTOR = (
-    "Go's garbage collector is already off. {}Work that depends on random numbers or time moves the count too (fix "
-    "the seed and the number of rounds). "
+    "Go's garbage collector is already off. {}Work that depends on random numbers or time moves the count too "
+    "(keep the seed and the number of rounds constant). "
 )
 _GO_THREADS = "The program's threads still move the count (less so with `GOMAXPROCS=1`). "
 USUAL_CAUSES = (
@@ -28,15 +28,15 @@ _SERVER = (
     "connected. `warm_up` leaves out the first windows, which vary most."
 )
 _JVM = (
-    "The JVM compiles code and collects garbage in its own threads: with `-XX:+UseSerialGC -Xbatch` (if a script "
-    "starts it, in `JAVA_TOOL_OPTIONS`), a count varied by 0.16 % instead of 4.8 %."
+    "The JVM compiles code and collects garbage in its own threads: in a test, `-XX:+UseSerialGC -Xbatch` (if a "
+    "script starts it, in `JAVA_TOOL_OPTIONS`) reduced the variation of a count from 4.8 % to 0.16 %."
 )
 _JVM_HEAP = (
     "A heap that is touched at the start (`-Xms64m -Xmx64m -XX:+AlwaysPreTouch`) does not grow during the windows."
 )
 _NODE = (
-    "Node compiles code and collects garbage in its own threads: with `--single-threaded` in its command, a count "
-    "varied by 0.06 % instead of 86 %."
+    "Node compiles code and collects garbage in its own threads: in a test, `--single-threaded` in its command "
+    "reduced the variation of a count from 86 % to 0.06 %."
 )
 _NODE_HEAP = "A limit on the young generation (`--max-semi-space-size=16`) makes Node's heap stop growing earlier."
 _OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})

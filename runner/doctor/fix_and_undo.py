@@ -89,7 +89,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
     tuned_names = [name for name, check in PYPERF_FIXES.items() if check(host).status is CheckStatus.WARNING]
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
     fix_report.failed += [
-        f"{name}: `pyperf system tune` has not fixed it"
+        f"{name}: `pyperf system tune` did not fix it"
         for name in tuned_names
         if PYPERF_FIXES[name](host).status is CheckStatus.WARNING
     ]
@@ -168,8 +168,8 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
             read_record(file)
         except (OSError, ValueError) as error:
             raise FaultwatchError(
-                f"nothing was changed, because the earlier changes could not be undone later: {file} cannot be read: "
-                f"{error}",
+                f"nothing was changed, because the earlier changes could then no longer be undone: {file} cannot be "
+                f"read: {error}",
                 "remove it and run --fix again; --undo will then restore the present values",
             ) from None
         return
@@ -180,7 +180,7 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
         raise FaultwatchError(
             f"nothing was changed, because the changes could not be undone later: {file} cannot be written: "
             f"{error.strerror}",
-            "set FAULTWATCH_HOME to a folder that you may write to",
+            "set FAULTWATCH_HOME to a folder that you can write to",
         ) from None
 
 

@@ -94,4 +94,4 @@ def check_user(host: HostProbe) -> CheckResult:
     """Check that the runner is not root."""
     if not host.is_root:
         return make_ok("an ordinary user")
-    return make_warning("root: the programs that are built and measured may do anything", "measure as an ordinary user")
+    return make_warning("root: the programs that are built and measured can do anything", "measure as an ordinary user")

@@ -109,16 +109,16 @@ def check_memory(host: HostProbe) -> CheckResult:
         for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.read_text("proc/meminfo") or "")
     }
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
-        return make_unknown("this host does not show how much memory is free")
+        return make_unknown("this host does not report how much memory is free")
     swapped_bytes = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > _MAX_PRESSURE_PERCENT:
         return make_warning(
-            f"programs are waiting for memory; {finding}", "end the programs that use the memory, or measure later"
+            f"programs are waiting for memory; {finding}", "stop the programs that use the memory, or measure later"
         )
     if sizes["MemAvailable"] < _MIN_AVAILABLE_SHARE * sizes["MemTotal"]:
         return make_warning(
-            f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"
+            f"{finding}: the page cache may drop files that were just read", "stop the programs that use the memory"
         )
     if swapped_bytes > 0:
         return make_warning(

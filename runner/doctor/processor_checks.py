@@ -42,7 +42,7 @@ def check_clock(host: HostProbe) -> CheckResult:
     """Check that reading the time is cheap."""
     source = host.tree.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
-        return make_unknown("this host does not show its clock source")
+        return make_unknown("this host does not report its clock source")
     if source not in _SLOW_CLOCKS:
         return make_ok(source)
     return make_warning(
@@ -82,7 +82,7 @@ def check_load(host: HostProbe) -> CheckResult:
     try:
         load = float(load_averages[0])
     except (IndexError, ValueError):
-        return make_unknown("this host does not show its load")
+        return make_unknown("this host does not report its load")
     finding = f"{load:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
     if cpus and load > cpus / 2:  # More than half of the processors are busy on average.
         return make_warning(f"{finding}: this distorts times and context switches", "measure when the machine is idle")

@@ -76,7 +76,7 @@ def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
             check=False,
         )
     except FileNotFoundError:
-        return f"there is no C compiler (cc) for {source.name}"
+        return f"there is no C compiler (cc) to compile {source.name}"
     except subprocess.TimeoutExpired:
         return f"{source.name} does not compile: cc did not finish within {_TIMEOUT_SECONDS:g} s"
     if not result.returncode:

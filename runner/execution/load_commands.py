@@ -144,7 +144,9 @@ class LoadCommands:
             output, error = (stream.text for stream in streams.outputs)
         if not command_has_ended or self._end_status is None:
             limit_seconds = deadline - started_at
-            problem = "was stopped with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit_seconds:.0f} s"
+            problem = f"{TIMEOUT_WORDS} {limit_seconds:.0f} s"
+            if program.has_ended:
+                problem = "was stopped because the server ended"
             return CommandResult(problem, output, error, time.monotonic() - started_at, timed_out=not program.has_ended)
         status = os.waitstatus_to_exitcode(self._end_status[0])
         problem = f"was ended by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"

@@ -99,7 +99,7 @@ class HostTurn:
         if self._descriptor is not None:
             return
         self._acquire(print_message or self._print_message)
-        log_step("measuring alone on this host, with the lock %s", self._lock)
+        log_step("measuring alone on this host, holding the lock %s", self._lock)
         self._on_begin()
 
     def _acquire(self, print_message: Callable[[str], None]) -> None:
@@ -222,7 +222,7 @@ def _open_lock(lock: Path) -> int:
     except OSError as error:
         raise FaultwatchError(
             f"this host's lock, {lock}, cannot be opened: {error.strerror}",
-            "set FAULTWATCH_HOST_LOCK to a file that all runners of this host may read",
+            "set FAULTWATCH_HOST_LOCK to a file that all runners on this host can read",
         ) from None
 
 

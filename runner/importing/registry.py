@@ -114,7 +114,7 @@ def make_unknown_format_error(source: Source) -> FaultwatchError:
     """Return the error for a file that no format recognises."""
     reason = ""
     if source.text.lstrip()[:1] in {"{", "["} and source.json is None:
-        reason = ", and it is not a complete JSON document"
+        reason = ", and is not a complete JSON document either"
     return FaultwatchError(
         f"{source.name} is not in a format that can be imported{reason}",
         f"formats: {', '.join(FORMATS)}; a CSV file of many runs needs --columns",

@@ -29,7 +29,9 @@ def list_doubts(tree: Path, own_files: Iterable[Path], system_files: Iterable[Pa
                 if ".so" in entry.name:
                     built_libraries.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign_libraries.keys() & built_libraries.keys() - own_stems):
-        yield f"the program loaded {foreign_libraries[stem]} instead of {built_libraries[stem]}, which the build made"
+        yield (
+            f"the program loaded {foreign_libraries[stem]} instead of {built_libraries[stem]}, which the build produced"
+        )
 
 
 def _strip_version(name: str) -> str:

@@ -45,7 +45,8 @@ def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> N
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise EvictionError(
-                    f"{file} is not a regular file, so it cannot be evicted", "list only regular files in [run] files"
+                    f"{file} is not a regular file, so it cannot be evicted",
+                    "list only regular files in `files` of [run]",
                 )
             resident_pages, pages = evict_pages(descriptor)
         finally:
@@ -53,7 +54,7 @@ def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> N
         if resident_pages:
             raise EvictionError(
                 f"{file}: {resident_pages} of {pages} pages stay in memory, so this cannot be a cold start",
-                "end the programs that map the file, or use a file that only this program maps",
+                "stop the programs that map the file, or use a file that only this program maps",
             )
 
 

@@ -200,7 +200,7 @@ class Trial:
         match self._case.huge_pages:
             # The other policies are always possible: a process can set "never", and "host" is what the host has.
             case "madvise" | "always" as policy if actual != policy:
-                return f"huge pages are {actual} on this host, not {policy}: {HugePages(policy).remedy}"
+                return f"the huge-page policy of this host is {actual}, not {policy}: {HugePages(policy).remedy}"
         library = describe_missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 

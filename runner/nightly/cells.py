@@ -124,7 +124,7 @@ def apply_configuration(
             raise FaultwatchError(
                 f"the configuration {name} sets `processes`, but {workload.name} is a server, of which only one "
                 "instance is started",
-                f"list the configurations other than {name} as `configurations` in its [[workloads]] entry",
+                f"in its [[workloads]] entry, list all configurations other than {name} as `configurations`",
             )
         if key in workload.matrix:
             case_choices.append(f"{key}={value}")
@@ -138,7 +138,7 @@ def apply_configuration(
         if _CONFIGURATION_PARAMETER in workload.matrix:
             raise FaultwatchError(
                 f"the configuration {name} sets variables, so its cases get the parameter "
-                f"{_CONFIGURATION_PARAMETER!r}, but {workload.name} has a parameter of this name",
+                f"{_CONFIGURATION_PARAMETER!r}, but {workload.name} already has a parameter of this name",
                 "give the parameter of the workload another name",
             )
         # Escape braces, which would be placeholders: the values are literal.

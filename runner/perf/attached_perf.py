@@ -21,7 +21,7 @@ _TIMEOUT_SECONDS = 60.0
 """Seconds within which perf must attach and acknowledge a command."""
 _KERNEL_ONLY_EVENTS = frozenset({"context-switches", "cpu-migrations", "cgroup-switches", LOCK_WAIT_EVENT})
 """Events that happen only in the kernel: perf counts 0 of them if it may count only in user space."""
-_KERNEL_ONLY_REASON = "it happens in the kernel, where this user may not count events"
+_KERNEL_ONLY_REASON = "it happens in the kernel, where this user is not allowed to count events"
 
 
 class AttachError(Exception):

@@ -46,12 +46,13 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
     counts = f"perf counted {perf_faults:,} faults; the kernel itself counted {kernel_faults:,}"
     if lost.names:
         return (
-            f"executes {', '.join(map(repr, lost.names[:3]))}, which the kernel hides from perf: it changes its "
-            f"user (set-user-ID), or this user may not read it ({counts})"
+            f"executes {', '.join(map(repr, lost.names[:3]))}, which the kernel hides from perf: it "
+            f"switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed to read it "
+            f"({counts})"
         )
     if not lost.complete:
         return (
             "may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
-            f"programs or maps code too fast to be recorded, or they could not be recorded at all ({counts})"
+            f"programs or maps code too fast to be recorded, or nothing could be recorded at all ({counts})"
         )
     return ""

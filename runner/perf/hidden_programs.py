@@ -14,6 +14,6 @@ def describe_hidden_programs(faults: FaultsByFile | None) -> str:
     if faults is None or not faults.hidden:  # If it could not be watched, only the watch of each sample can find them.
         return ""
     return (
-        f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it changes its "
-        "user (set-user-ID), or this user may not read it"
+        f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it "
+        "switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed to read it"
     )

@@ -238,13 +238,13 @@ class Collector(Struct):
     def count_python_lines(self) -> tuple[PythonLine, ...]:
         """Execute a Python program once to count the faults of its lines, and return these; empty if it fails."""
         recorder = PythonLineRecorder(self.trial.tree)
-        self._execute_followed(recorder, "the faults of the Python lines could not be counted")
+        self._execute_followed(recorder, "the faults of individual Python lines could not be counted")
         return recorder.lines
 
     def record_java_lines(self, jfr: Path) -> Future[tuple[AllocatingLine, ...]]:
         """Record the allocations of a Java program in one execution; return a future of its lines, empty on failure."""
         recorder = JavaLineRecorder(self.trial.tree)
-        self._execute_followed(recorder, "the allocations of the Java lines could not be recorded")
+        self._execute_followed(recorder, "the allocations of individual Java lines could not be recorded")
         recording = self.scratch / "allocations.jfr"
         recording.write_bytes(recorder.recording)
 

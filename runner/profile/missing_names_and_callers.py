@@ -15,7 +15,7 @@ _MIN_STACKS = 10
 _MAX_NAMED_FILES = 3
 _HINTS: Mapping[CallGraph, str] = {
     "dwarf": (
-        "`--call-graph fp` finds the callers if the program keeps frame pointers, as Go programs do, and C programs "
+        "`--call-graph fp` finds the callers if the program keeps frame pointers, as do Go programs, and C programs "
         "that are built with -fno-omit-frame-pointer"
     ),
     "fp": (

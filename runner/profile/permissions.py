@@ -89,7 +89,7 @@ def detect_recording_permissions(
     elif not error_codes and needs_error_codes:
         remarks.append(f"this kernel does not trace page faults, so {_ACCESS_REMARK}")
     if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
-        remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` shows them")
+        remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` makes them visible")
     return RecordingPermissions(tracepoints, error_codes, kernel, tuple(remarks))
 
 

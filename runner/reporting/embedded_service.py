@@ -109,5 +109,5 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
     # If a package is not installed, the last line already says how to install it; the remedy adds an alternative.
     raise FaultwatchError(
         f"the local service did not start: {last_line.removeprefix('faultwatch-service: ')}",
-        "or set FAULTWATCH_URL to a service that runs elsewhere" if "is not installed" in last_line else "",
+        "or set FAULTWATCH_URL to the URL of a service that runs elsewhere" if "is not installed" in last_line else "",
     )

@@ -64,13 +64,13 @@ class BranchFiles(Struct):
         work_tree = self._read_output("for-each-ref", "--format=%(worktreepath)", self._ref).strip()
         if work_tree and may_be_new:  # Only commands that may create a store write to it.
             raise FaultwatchError(
-                f"the branch {self.branch} is checked out in {work_tree}", "name a branch that is not checked out"
+                f"the branch {self.branch} is checked out in {work_tree}", "choose a branch that is not checked out"
             )
         for tip in tips:
             marker = self._try_to_run("cat-file", "blob", f"{tip}:{MARKER}")
             if marker is None:
                 raise FaultwatchError(
-                    f"the branch {self.branch} is not a run store", "name a new branch, such as faultwatch-data"
+                    f"the branch {self.branch} is not a run store", "choose a new branch, such as faultwatch-data"
                 )
             check_marker(marker.encode(), self.description)
 

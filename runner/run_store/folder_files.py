@@ -46,7 +46,7 @@ class FolderFiles(Struct, frozen=True):
                 return
             remedy = "create one with `faultwatch history --store FOLDER`"
             if may_be_new:
-                remedy = "name a new or an empty folder"
+                remedy = "choose a new or an empty folder"
             if self._has_other_files():
                 raise FaultwatchError(f"{self.folder} is not a run store", remedy)
             if not may_be_new:
@@ -54,7 +54,7 @@ class FolderFiles(Struct, frozen=True):
             self.write(MARKER, write_marker())
         except OSError as error:
             raise FaultwatchError(
-                f"{self.folder} cannot be used as a store: {error.strerror}", "name a folder that you may write to"
+                f"{self.folder} cannot be used as a store: {error.strerror}", "choose a folder that you can write to"
             ) from None
 
     def list_names(self) -> list[str]:
@@ -90,7 +90,7 @@ class FolderFiles(Struct, frozen=True):
                 temporary_file.unlink()
             raise FaultwatchError(
                 f"the run cannot be stored in {self.folder}: {error.strerror}",
-                "free some space there, or name another folder that you may write to",
+                "free some space there, or choose another folder that you can write to",
             ) from None
 
     def finish(self) -> None:

@@ -85,7 +85,7 @@ def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentN
         return
     for run in Receipts.model_validate(answer).conflicting:
         store.warn(
-            f"{store.files.description}: two files have different results of the run {run}; the first one is used"
+            f"{store.files.description}: two files contain different results for the run {run}; the first one is used"
         )
 
 

@@ -133,7 +133,7 @@ def open_store(
     """
     files: StoreFiles
     if not address:
-        raise FaultwatchError("--store names neither a folder nor a branch", "name a folder, or branch:NAME")
+        raise FaultwatchError("--store names neither a folder nor a branch", "pass a folder, or branch:NAME")
     if is_branch(address):
         if repository is None:
             raise FaultwatchError(f"{address}: not a git repository", "run this in the repository, or pass --repo")

@@ -12,8 +12,8 @@ from runner.nightly.matrix_file import Matrix
 from runner.workload import Workload
 
 _REMARKS = {
-    "workload": "A workload file of Faultwatch: a program, and how to build and run it.",
-    "matrix": "A matrix file of Faultwatch: hosts, configurations and workloads of nightly runs.",
+    "workload": "A Faultwatch workload file: a program, and how to build and run it.",
+    "matrix": "A Faultwatch matrix file: the hosts, configurations and workloads of nightly runs.",
 }
 MODELS: dict[str, type[BaseModel]] = {"workload": Workload, "matrix": Matrix}
 

@@ -232,4 +232,4 @@ def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
     )
     if result.returncode:
         # The message of cp is not quoted, because it contains names that a program has chosen.
-        raise FaultwatchError(f"files that an execution has changed cannot be put back into {target}")
+        raise FaultwatchError(f"files that an execution has changed cannot be restored in {target}")

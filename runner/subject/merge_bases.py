@@ -127,7 +127,8 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
     """Merge the target and head without a work tree, and return the resulting tree."""
     base, head = names
     problem = (
-        f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
+        f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging "
+        f"{head} into {base}"
     )
     manual_remedy = f"merge {base} into {head}, so that there is one merge base"
     empty_folder = scratch / "empty"

@@ -48,7 +48,7 @@ class PackageManager(Struct, frozen=True):
         if self.download_command and not any(self.download_command in part for part in command):
             return f"fill it with `{self.download_command} --dest FOLDER PACKAGE...`"
         return (
-            "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: that builds outside the sandbox, "
+            "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: it builds outside the sandbox, "
             "with network access"
         )
 

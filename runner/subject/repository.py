@@ -152,7 +152,7 @@ class Repository(Struct, frozen=True):
         if self.is_shallow() and not dots:
             raise FaultwatchError(
                 f"{self.name} is a shallow clone without the full history",
-                "run `git fetch --unshallow` or name a range A..B",
+                "run `git fetch --unshallow` or pass a range A..B",
             )
         flags = ["--first-parent"] if first_parent else []
         commits = tuple(self._read_log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))
@@ -385,7 +385,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(
-                f"{path} belongs to another user, so git refuses it",
+                f"{path} belongs to another user, so git refuses to use it",
                 f"run `git config --global --add safe.directory {path.resolve()}`",
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not finish.

@@ -19,8 +19,8 @@ from runner.subject.package_managers import (
 _MANAGER_BY_VARIABLE = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
 HIDDEN_NETWORK_HINT = (
-    f"{NO_NETWORK}, and sees only the parts of this host that its owner exposes. To find out what is missing, run "
-    f"`faultwatch measure --sandbox` in your own clone, at a commit that you trust"
+    f"{NO_NETWORK}, and sees only the parts of this host that the host's owner exposes. To find out what is missing, "
+    f"run `faultwatch measure --sandbox` in your own clone, at a commit that you trust"
 )
 
 

@@ -115,7 +115,7 @@ def test_without_a_terminal_nothing_is_asked_and_one_line_says_so(folder: Path) 
     project.commit("Start", {"Makefile": "all:\n\ttrue\n", "CMakeLists.txt": "project(x)\n"})
     done = init(folder)
     assert done.returncode == 2
-    assert done.stderr.rstrip().endswith("→ pass --yes to use every default")
+    assert done.stderr.rstrip().endswith("→ pass --yes to use all defaults")
     assert not project.git("ls-files", "--others")
 
 
@@ -125,7 +125,7 @@ def test_without_a_terminal_a_question_about_the_ci_is_not_asked_after_measuring
     project.commit("Start", {"Makefile": makefile, "main.c": "int main(void) { return 0; }\n"})
     done = init(folder, "--build", "make", "--run", "./program")
     assert done.returncode == 2
-    assert done.stderr.rstrip().endswith("→ pass --yes to use every default")
+    assert done.stderr.rstrip().endswith("→ pass --yes to use all defaults")
     assert not project.git("ls-files", "--others")
 
 
@@ -143,7 +143,7 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     assert "this clone lacks submodules: deps\n" in done.stderr
     assert "unable to access" in done.stderr, "the cause"
     assert "./program LICENSE: ended with exit code 1: LICENSE\n" in done.stderr, "its own words"
-    assert "`./program` gets no input, so it may do nothing but start" in done.stdout
+    assert "`./program` gets no input, so it may do nothing but start up" in done.stdout
     assert load_workload(project.folder).build.incomplete
 
     done = init(folder, "--yes")
@@ -257,7 +257,7 @@ def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder
         "the file"
     ) in done.stderr
     assert load_workload(project.folder).run.command == ("./project",)
-    assert "`./project` only prints its usage, so this counts little more than the program's start" in done.stdout
+    assert "`./project` only prints its usage, so this counts little more than the program's start-up" in done.stdout
     assert "such as `./project … INPUT`" in done.stdout
 
     (project.folder / "workload.toml").unlink()

@@ -96,7 +96,7 @@ def test_a_server_that_no_load_generator_knows_is_told(folder: Path) -> None:
     done = init(folder, "--yes")
     assert done.returncode == 2
     assert (
-        "./srv 23973 touch listens on port 23973: it is a server, and init knows no load generator for it"
+        "./srv 23973 touch listens on port 23973: it is a server, and init does not know a load generator for it"
         in done.stderr
     )
     assert '    [server]\n    command = "./srv {port} touch"\n' in done.stderr

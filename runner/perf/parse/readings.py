@@ -89,7 +89,7 @@ def _make_reading(row: Row) -> Reading:
     """Return the reading of one event; if it has no value, the reading contains the reason."""
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
-        raise row.line.make_error("a counter must have a count if it ran, and only then")
+        raise row.line.make_error("a counter must have a count if and only if it ran")
     if count.value is None:
         return Reading(status=count.status, reason=_explain_status(row))
     value = float(count.value * SECONDS_PER_UNIT[count.unit]) if count.unit else int(count.value)
@@ -123,7 +123,7 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     shares = [reading.running_percent for reading in counted_readings if reading.running_percent is not None]
     if not shares:
         return Reading(value=total)
-    reason = f"sum over {', '.join(pmus)}: perf scales each up as if its cores had run the program all the time"
+    reason = f"sum over {', '.join(pmus)}: perf scales each count up as if its cores had run the program all the time"
     return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 

@@ -60,7 +60,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     elif metric in CPU_CLOCKS:
         time_unit = "msec"
     if unit not in {"", time_unit}:
-        raise line.make_error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
+        raise line.make_error(f"unknown unit {unit!r} (perhaps a column that perf adds with -I, -A, --per-… or -G)")
     if text in STATUS_BY_MISSING_COUNT:
         return Count(value=None, unit=unit, status=STATUS_BY_MISSING_COUNT[text], printed=False)
     if not unit and metric in CPU_CLOCKS and is_decimal(text):

@@ -75,7 +75,9 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
         raise lines[starts[1]].make_error("a second run begins here, but each output must contain a single run")
     start = starts[0]
     if re.search(r"stats for '(system wide|CPU\(s\) |BPF program)", lines[start].text):
-        raise lines[start].make_error("these are the counts of a machine, not of a program (perf stat -a, -C, -b)")
+        raise lines[start].make_error(
+            "these are the counts of a whole machine, not of a program (perf stat -a, -C, -b)"
+        )
     for end in range(start, len(lines) - 1):
         match = _HEADER_END.fullmatch(lines[end].text)
         if match and not lines[end + 1].text.strip():

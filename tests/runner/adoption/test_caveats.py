@@ -17,15 +17,18 @@ def tried(command: str, **keys: Any) -> TriedCommand:
 @pytest.mark.parametrize(
     ("result", "caveat"),
     [
-        (tried("./x", may_do_nothing=True), "this measures only the start of `./x`, because it gets no input"),
+        (tried("./x", may_do_nothing=True), "this measures only the start-up of `./x`, because it gets no input"),
         (
             tried("./x --help", may_do_nothing=True),
-            "this measures only the start of `./x --help`, which prints its usage or version",
+            "this measures only the start-up of `./x --help`, which prints its usage or version",
         ),
-        (tried("./x", prints_usage=True), "this measures only the start of `./x`, which prints its usage or version"),
+        (
+            tried("./x", prints_usage=True),
+            "this measures only the start-up of `./x`, which prints its usage or version",
+        ),
         (
             tried("./x LICENSE", stand_in_file="LICENSE"),
-            "the file in `./x LICENSE` is only a stand-in for the input of real",
+            "the file in `./x LICENSE` is only a stand-in for the input that real",
         ),
         (tried("python3 port.py", is_foreign=True), "`python3 port.py` executes nothing that this project builds"),
         (tried("./x tests/a.json", input_file="tests/a.json"), ""),
@@ -43,7 +46,7 @@ def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: s
 def test_a_stand_in_that_adds_little_is_said_to_measure_a_start() -> None:
     result = tried("./x LICENSE", stand_in_file="LICENSE")
     assert describe_caveat(result, 490) == (
-        "this measures little more than the program's start: without its input, `./x LICENSE` takes only 10 fewer "
+        "this measures little more than the program's start-up: without its input, `./x LICENSE` takes only 10 fewer "
         "faults"
     )
     assert describe_caveat(result, 100).startswith("the file in `./x LICENSE` is only a stand-in")
@@ -66,7 +69,7 @@ def test_a_program_that_computes_for_long_does_more_than_start() -> None:
 
 def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_start() -> None:
     test = replace(tried("build/x_test", may_do_nothing=True, is_test=True), faults=(66, 67), cpu_seconds=0.002)
-    caveat = "this measures little more than the program's start: `build/x_test` takes only 66 faults"
+    caveat = "this measures little more than the program's start-up: `build/x_test` takes only 66 faults"
     assert describe_caveat(test) == caveat
     assert describe_caveat(replace(tried("./bench"), faults=(66, 66), cpu_seconds=0.002))
     assert describe_caveat(replace(test, cpu_seconds=0.5)) == "", "it computes"
@@ -93,7 +96,7 @@ def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
 def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
     given = TriedCommand(RunProposal("./lz4 tests/skip.bin", input_file="tests/skip.bin"), (75, 75))
     assert describe_caveat(given, 72) == (
-        "this measures little more than the program's start: without its input, `./lz4 tests/skip.bin` takes only 3 "
+        "this measures little more than the program's start-up: without its input, `./lz4 tests/skip.bin` takes only 3 "
         "fewer faults"
     )
     assert describe_caveat(given, 60) == ""

@@ -148,7 +148,9 @@ def test_a_server_is_told_its_port_in_the_usual_ways_and_gets_a_folder_to_serve(
 def test_a_server_that_does_not_speak_http_is_told() -> None:
     run = listen("./srv 8080", "8080", 8080)
     assert run.load is None
-    assert run.obstacle == "./srv 8080 listens on port 8080: it is a server, and init knows no load generator for it"
+    assert run.obstacle == (
+        "./srv 8080 listens on port 8080: it is a server, and init does not know a load generator for it"
+    )
     assert '# command = "LOAD_GENERATOR {port}"' in list_example_lines(run)
 
 

@@ -46,7 +46,7 @@ def test_a_build_that_cannot_do_without_the_history_gets_it_and_init_says_what_t
     proposal = propose_builds(sources)[0]
     assert "\ngit = true\n" in render_workload("x", proposal, RunProposal("./x"))
     said = describe_version(sources, proposal.environment, git=True)
-    assert "a count can change by one fault although no code changed" in said
+    assert "a count can change by one fault even if no code changes" in said
     assert "budget = {minor-faults = 1}" in said
 
 

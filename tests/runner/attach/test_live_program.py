@@ -131,7 +131,8 @@ def test_how_a_remedy_is_tried_with_a_live_program() -> None:
     tunables = "GLIBC_TUNABLES=glibc.malloc.trim_threshold=9:glibc.malloc.mmap_threshold=8"
     assert describe_trial(settings, make_program()) == f"start it with {tunables}"
     unit = make_program(group="/system.slice/web.service")
-    assert describe_trial(settings, unit).startswith(f'systemctl edit web.service: [Service] Environment="{tunables}"')
+    trial = describe_trial(settings, unit)
+    assert trial.startswith(f'run `systemctl edit web.service`, add [Service] Environment="{tunables}"')
     assert "/sys/kernel/mm/transparent_hugepage/enabled" in describe_trial({"thp": "always"}, unit)
     assert "GOGC='50; rm'" in describe_trial({"env.GOGC": "50; rm"}, make_program())
 

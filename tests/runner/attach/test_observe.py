@@ -203,7 +203,7 @@ def test_an_ordinary_user_observes_only_his_own_processes(program: Path, tmp_pat
             as_ordinary([*words, str(find_child(process))], home), capture_output=True, text=True, check=False
         )
     assert done.returncode == 2
-    assert "belongs to root, and this user may not observe it" in done.stderr
+    assert "belongs to root, and this user is not allowed to observe it" in done.stderr
     assert "run the command with sudo" in done.stderr
 
 

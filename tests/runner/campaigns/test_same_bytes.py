@@ -71,7 +71,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
     newest = commit(repository, README="four")
     counted = (
         f"{MIN_AGREEING_RUNS + 3} revisions: {MIN_AGREEING_RUNS + 2} measured, "
-        "1 reused from a run of a byte-identical program"
+        "1 reused from runs of byte-identical programs"
     )
     # A busy host can disturb one of the many runs that have to agree. Then nothing is reused, and rightly.
     for home, proxy in services:

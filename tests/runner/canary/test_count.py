@@ -112,7 +112,7 @@ def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     outcome = count_canary(tmp_path)
     assert outcome.canary is None
     assert outcome.problem == (
-        "Faultwatch cannot check whether this host counts correctly: there is no C compiler (cc) for canary.c"
+        "Faultwatch cannot check whether this host counts correctly: there is no C compiler (cc) to compile canary.c"
     )
 
 

@@ -9,8 +9,8 @@ from runner.cli.attach_lines import describe_growth
 @pytest.mark.parametrize(
     ("growth", "clause"),
     [
-        (1 << 30, "; the resident memory grew by 1 GiB, 128 MiB a second"),
-        (-(8 << 20), "; the resident memory shrank by 8 MiB, 1 MiB a second"),
+        (1 << 30, "; the resident memory grew by 1 GiB (128 MiB per second)"),
+        (-(8 << 20), "; the resident memory shrank by 8 MiB (1 MiB per second)"),
         (500_000, ""),
     ],
 )

@@ -407,7 +407,7 @@ def test_verbose_shows_what_is_executed_and_output_is_what_json_prints(subject: 
     done = faultwatch(*words, home=tmp_path, **variables)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == json.loads((tmp_path / "result.json").read_text())
-    assert f"with the lock {tmp_path}/lock" in done.stderr
+    assert f"holding the lock {tmp_path}/lock" in done.stderr
     assert "+ perf stat -x" in done.stderr
     assert "+ sh -c ': (hidden); echo " in done.stderr
     assert "hunter2" not in done.stderr

@@ -489,7 +489,7 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
-    assert "may do nothing but start" in _describe_weakness(
+    assert "may do nothing but start up" in _describe_weakness(
         TriedCommand(RunProposal("build/x", may_do_nothing=True), (5, 5))
     )
     assert (
@@ -563,7 +563,7 @@ def test_the_outcome_of_a_trial_names_the_command_once(
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = "./srv 80 listens on port 80: it is a server, and init knows no load generator for it"
+    lacks = "./srv 80 listens on port 80: it is a server, and init does not know a load generator for it"
     server = RunProposal("./srv {port}", program="./srv", obstacle=lacks)
     host = Host({})
     monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), run.obstacle) for run in runs])

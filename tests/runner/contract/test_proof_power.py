@@ -20,7 +20,9 @@ def test_one_event_more_is_proven_soon_where_the_count_repeats() -> None:
     power = compute_power([5000] * 6, 2.0)
     assert power is not None
     assert (power.percent, power.pairs) == (None, 16)
-    assert describe_power(power) == "A rise of one event would be proven in about 16 interleaved pairs (1 min 4 s)."
+    assert describe_power(power) == (
+        "A rise of one in the count would be proven in about 16 interleaved pairs (1 min 4 s)."
+    )
 
 
 @pytest.mark.parametrize("spread", [20, 60, 120])

@@ -81,5 +81,5 @@ def test_a_failure_is_raised_even_if_the_service_refuses_its_report(
         with pytest.raises(type(failure), match=str(failure)):
             runner.run(7, fail, fail)
         assert stub.paths[-1].endswith("/jobs/7/finish")
-    assert "the failure of job 7 was not reported" in said[-1]
+    assert "the failure of job 7 could not be reported" in said[-1]
     assert "Another runner has job 7." in said[-1]

@@ -258,7 +258,8 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
     )
     assert report.outcome is Outcome.SKIPPED
     assert report.failure
-    assert report.failure.message.startswith("huge pages are madvise on this host, not always: measure as root")
+    refused = "the huge-page policy of this host is madvise, not always: measure as root"
+    assert report.failure.message.startswith(refused)
     assert "| sudo tee /sys/kernel/mm/transparent_hugepage/" in report.failure.message
 
 

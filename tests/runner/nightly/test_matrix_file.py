@@ -152,7 +152,7 @@ def test_a_configuration_replaces_no_parameter_of_a_workload() -> None:
     own = Workload.model_validate(
         {"workload": {"name": "w"}, "run": {"command": "w {configuration}"}, "matrix": {"configuration": ("a", "b")}}
     )
-    with pytest.raises(FaultwatchError, match="w has a parameter of this name"):
+    with pytest.raises(FaultwatchError, match="w already has a parameter of this name"):
         apply_configuration(own, "x", Configuration(environment={"A": "1"}))
 
 

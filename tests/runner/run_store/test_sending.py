@@ -69,7 +69,7 @@ def test_two_results_of_one_run_are_named(store: RunStore, service_url: str, war
     store.add_report(report(1).model_copy(update={"runner_version": "other"}))
     send_store(store, Service(service_url))
     (warning,) = warnings
-    assert f"two files have different results of the run {report(1).run_id}" in warning
+    assert f"two files contain different results for the run {report(1).run_id}" in warning
 
 
 def test_only_the_runs_of_some_subjects_are_sent(store: RunStore, service_url: str) -> None:

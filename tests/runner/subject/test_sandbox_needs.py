@@ -12,7 +12,7 @@ from runner.subject.sandbox_needs import describe_sandbox_failure, list_masked_c
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 MEASURE = (
-    "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: that builds outside the sandbox, with "
+    "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: it builds outside the sandbox, with "
     "network access"
 )
 LOGS = {
