@@ -79,7 +79,7 @@ def _read_file(file: Path | None, variable: str) -> str:
         except ValueError as error:
             reason = str(error)
     remedy = "Set the variable to the path of the file."
-    raise ServiceError("A settings file cannot be read", f"{variable}: {reason}", remedy)
+    raise ServiceError("The file that a setting names cannot be read", f"{variable}: {reason}", remedy)
 
 
 def _split_words(text: object) -> object:

@@ -81,7 +81,7 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
 
 COLD_START = Rule(
     name="cold-start",
-    title="The program's start waits for storage",
+    title="The program waits for storage at start-up",
     condition=_is_start_cold,
     max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
@@ -194,7 +194,7 @@ READ_AHEAD_OFF = Rule(
 
 MEMORY_LIMIT = Rule(
     name="memory-short",
-    title="Memory is short because of a limit or swapping",
+    title="Memory is short: pages that were evicted are needed again",
     condition=_is_memory_short,
     max_saving=_estimate_memory_saving,
     evidence=_describe_shortage,

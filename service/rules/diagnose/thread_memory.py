@@ -68,7 +68,7 @@ def _suggest_pool(facts: Facts) -> tuple[Remedy, ...]:
     example = f" ({_POOLS[runtime]})" if runtime in _POOLS else ""
     return (
         Remedy(text=f"reuse threads for many tasks{example} instead of starting one for each task"),
-        Remedy(text="do not keep large arrays on the stacks, because each new thread touches them again"),
+        Remedy(text="do not put large arrays on the stack, because each new thread touches them again"),
     )
 
 
@@ -79,7 +79,7 @@ THREAD_PER_TASK = Rule(
     max_saving=_estimate_pool_saving,
     evidence=_describe_started_threads,
     remedies=_suggest_pool,
-    report="a server with a thread for each request: the C library empties the stack of each thread that ends",
+    report="a server with a thread for each request: the C library gives back the stack of each thread that ends",
     count=_count_stack_refaults,
 )
 

@@ -140,6 +140,6 @@ _REASON_NOTES = {
     ),
     Reason.RERUN: (
         "The newest runs differ from the previous level, and it is not certain yet that they will stay "
-        "there. A revision at whichever level has fewer runs is measured again, to distinguish a drift from an outlier."
+        "there. A revision is measured again, at the level that has fewer runs, to distinguish a drift from an outlier."
     ),
 }

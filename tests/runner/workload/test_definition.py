@@ -125,7 +125,7 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
             '[metrics]\nevents = ["instructions:u"]\n[matrix]',
             r"\[metrics\] events: 'instructions:u' cannot be counted, because instructions is",
         ),
-        ("[matrix]", "[[exclude]]\n[matrix]", r"\[\[exclude\]\] has no parameter, so it would exclude every case"),
+        ("[matrix]", "[[exclude]]\n[matrix]", r"\[\[exclude\]\] names no parameter, so it would exclude every case"),
         ("[matrix]", "[[exclude]]\nmib = 2\n[matrix]", r"\[\[exclude\]\] mib = 2: the matrix has no such value"),
         ('name = "copy"', 'name = "../copy"', r"\[workload\] name"),
     ],
