@@ -81,7 +81,7 @@ VARIABLES = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_USER",
-        "The user that runs programs in the sandbox, if the runner is root.",
+        "The user as which programs run in the sandbox, if the runner is root.",
         "`nobody`",
     ),
     Variable(

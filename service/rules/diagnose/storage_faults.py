@@ -59,7 +59,7 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     warm_seconds = _read_warm(facts, "elapsed") or 0
     return (
         f"{cold_faults:,.0f} major faults if the program's files are not in memory, {warm_faults:,.0f} if they are; "
-        f"{format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
+        f"the program takes {format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
         f"threads waited {format_quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
@@ -123,7 +123,7 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
-        f"threads waited {format_quantity(facts.fault_storage_wait, 's')} for storage in faults"
+        f"faults made threads wait {format_quantity(facts.fault_storage_wait, 's')} for storage"
         if stall_seconds is None
         else f"tasks stalled for {format_quantity(stall_seconds, 's')} waiting for memory"
     )

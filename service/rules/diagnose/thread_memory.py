@@ -51,7 +51,8 @@ def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
     return (
         f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
         "stacks that an earlier thread had used",
-        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time: threads start, fault and end",
+        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time, in which threads start, fault "
+        "and end",
         *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
     )
 

@@ -135,7 +135,7 @@ _REASON_NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
     "so that no commit is blamed for an effect of the configuration.",
     Reason.CROSS_MEASUREMENT: (
-        "A commit changed together with the configuration or the host. Each change is measured "
+        "The commit and the configuration or the host changed together. Each change is measured "
         "without the other, to separate their effects."
     ),
     Reason.RERUN: (
