@@ -117,8 +117,8 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
-        "In runs that are more than N days old, keep all samples of judged counts; of other judged metrics, keep the "
-        "level, the minimum and the maximum; of all others, only the level. By default, all samples are kept."
+        "In runs that are more than N days old, keep all samples of judged counts, the level, minimum and maximum of "
+        "other judged metrics, and only the level of all other metrics. By default, all samples are kept."
     ),
 )
 @click.option(

@@ -86,7 +86,7 @@ COLD_START = Rule(
     max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
     remedies=_suggest_warm_start,
-    report="the start of one program: 69 major faults from storage, none when it was started again",
+    report="one program: 69 major faults at its first start, none when it was started again",
     count=lambda facts: facts.profile.value("major-faults") or 0.0,
 )
 

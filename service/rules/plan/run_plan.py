@@ -139,7 +139,7 @@ _REASON_NOTES = {
         "without the other, to separate their effects."
     ),
     Reason.RERUN: (
-        "The newest runs differ from the previous level, and it is not certain yet that they will stay "
-        "there. A revision is measured again, at the level that has fewer runs, to distinguish a drift from an outlier."
+        "The newest runs differ from the previous level, and it is not certain yet that the change will "
+        "last. A revision is measured again, at the level that has fewer runs, to distinguish a drift from an outlier."
     ),
 }
