@@ -188,7 +188,7 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
-        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults, in the middle of the work",
+        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults, during the work and not at start-up",
         *facts.top_function,
     )
 
@@ -203,7 +203,7 @@ CONCURRENT_FIRST_USE = Rule(
         Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before any thread waits for it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
     ),
-    report="a biometric matcher with 96 threads on 235 GiB: 2.5 million faults, and ten times its usual latency",
+    report="a biometric matcher with 96 threads and 235 GiB of data: 2.5 million faults, and ten times the latency",
 )
 
 _FAULT_METRICS = ("region:page-faults", "page-faults")
