@@ -87,7 +87,7 @@ def test_a_log_that_grows_does_not_move_the_count(measure_script: Measure) -> No
     report = measure_script(LOG)
     assert spread(report) < 0.01
     assert report.remarks[0] == (
-        'an execution changes own.log in its folder; that is undone before the next one '
+        "an execution changes own.log in its folder; that is undone before the next one "
         '([run] keep = ["own.log"] keeps it)'
     )
 

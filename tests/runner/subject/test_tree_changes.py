@@ -68,7 +68,7 @@ def test_the_pattern_that_a_remark_names_keeps_the_file(names: list[str]) -> Non
 def test_a_remark_names_three_files_at_most() -> None:
     assert describe_changes([]) == ""
     assert describe_changes(new("dump.rdb")) == (
-        'an execution leaves dump.rdb in its folder; it is removed before the next one '
+        "an execution leaves dump.rdb in its folder; it is removed before the next one "
         '([run] keep = ["dump.rdb"] keeps it)'
     )
     assert describe_changes(new("a", "b", "c", "d", "dump.rdb"), {"dump.rdb"}) == (
