@@ -100,7 +100,7 @@ LOCK_CONTENTION = Rule(
     max_saving=_estimate_lock_saving,
     evidence=_describe_lock,
     remedies=_suggest_fewer_calls,
-    report="a column store: its cores were 50 % idle, as mmap took 10 to 20 ms; read() doubled the throughput",
+    report="a column store: its cores were 50 % idle, and each mmap took 10 to 20 ms; read() doubled the throughput",
 )
 
 

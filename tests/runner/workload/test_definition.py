@@ -100,8 +100,8 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
         ("[matrix]", "[matrix", "not valid TOML"),
         ("[matrix]", f"deep = {'[' * 5000}\n[matrix]", "not valid TOML"),
-        ("[matrix]", f"deep{'.a' * 5000} = 1\n[matrix]", "nested more than 100 deep"),
-        ("[matrix]", f"[deep{'.a' * 5000}]\n[matrix]", "nested more than 100 deep"),
+        ("[matrix]", f"deep{'.a' * 5000} = 1\n[matrix]", "nested more than 100 levels deep"),
+        ("[matrix]", f"[deep{'.a' * 5000}]\n[matrix]", "nested more than 100 levels deep"),
         ('"--mib"', '"--mi\\u0000b"', r"\[run\] command: contains a null byte"),
         ("[matrix]", 'environment = {"A\\u0000" = "b"}\n[matrix]', r"'A\\x00': contains a null byte"),
         (
