@@ -94,7 +94,7 @@ VARIABLES = (
 """The variables that the runner reads."""
 
 VARIABLES_FOR_PROGRAMS = (
-    Variable("FAULTWATCH_PADDING", "Padding that keeps the total length of all variables the same in each run.", ""),
+    Variable("FAULTWATCH_PADDING", "Padding with which the stack begins at the same address in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The file descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The file descriptor of the pipe on which perf acknowledges commands.", ""),
 )
