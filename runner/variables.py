@@ -32,7 +32,7 @@ class Variable(Struct, frozen=True):
 VARIABLES = (
     Variable(
         "FAULTWATCH_HOME",
-        "The data folder: database, spool, clones, builds.",
+        "The folder for all data: the database, the spool, the clones and the builds.",
         "`~/.local/share/faultwatch`",
         "path",
     ),
@@ -41,8 +41,8 @@ VARIABLES = (
         "The service to report to, such as `https://faults.example.org`.",
         "an embedded service on this machine",
     ),
-    Variable("FAULTWATCH_TOKEN", "The token for that service.", "none", "secret"),
-    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token.", "none", "path"),
+    Variable("FAULTWATCH_TOKEN", "The token with which the runner signs in to the service.", "none", "secret"),
+    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains this token.", "none", "path"),
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(
         "FAULTWATCH_POOL",
@@ -57,13 +57,13 @@ VARIABLES = (
     ),
     Variable("FAULTWATCH_CPUS", "The processors to measure on, such as `2-3`.", "all"),
     Variable("FAULTWATCH_BUILD_JOBS", "How many revisions to build at once.", "one for each processor", "a number"),
-    Variable("FAULTWATCH_BUILDS_GIB", "The largest total size of the stored builds; `0` for no limit.", "`20`", "GiB"),
+    Variable("FAULTWATCH_BUILDS_GIB", "The maximum total size of the stored builds; `0` for no limit.", "`20`", "GiB"),
     Variable(
         "FAULTWATCH_BUILDS_DAYS", "The time after which an unused build is removed; `0` for never.", "`30`", "days"
     ),
     Variable(
         "FAULTWATCH_HOST_LOCK",
-        "The file or folder that a command locks while it measures alone on its host.",
+        "The file or folder that a command locks so that no other command measures on the host at the same time.",
         "`/sys/kernel`",
         "path",
     ),
@@ -81,7 +81,7 @@ VARIABLES = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_USER",
-        "The user that runs programs in the sandbox, if the runner is root.",
+        "The user as which programs run in the sandbox, if the runner is root.",
         "`nobody`",
     ),
     Variable(
@@ -94,7 +94,7 @@ VARIABLES = (
 """The variables that the runner reads."""
 
 VARIABLES_FOR_PROGRAMS = (
-    Variable("FAULTWATCH_PADDING", "Padding that gives the environment the same length in each run.", ""),
+    Variable("FAULTWATCH_PADDING", "Padding with which the stack begins at the same address in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The file descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The file descriptor of the pipe on which perf acknowledges commands.", ""),
 )

@@ -28,7 +28,7 @@ _ERROR_STATUS = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
 _DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """Error numbers that mean that a file cannot be written. Any other OSError is a bug."""
-_DISK_REMEDY = "Free some disk space, or make the folder of the file writable for this user."
+_DISK_REMEDY = "Free some disk space, or make the file's folder writable for this user."
 _MAX_PID = 2**22
 """The largest process id on Linux."""
 _INSTALLATION_REMEDY = "Install the service with `pip install 'faultwatch[service]'`; in a clone, run `make run`."

@@ -199,7 +199,7 @@ def _refuse_unwritable_port_file(file: Path) -> None:
         raise ServiceError(
             "The port file cannot be written",
             f"{file} ({error.strerror})",
-            "Name a file in a folder that this user may write to.",
+            "Choose a file in a folder that this user may write to.",
         ) from error
 
 

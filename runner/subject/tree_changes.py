@@ -209,7 +209,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     kept_object = "it" if len(changes) == 1 else "that file"
     option = f'[run] keep = ["{_make_pattern(first_change.path)}"]'
     hint = f"{option} keeps {kept_object}"
-    return f"an execution {description} in its folder{reading_clause}; {undo_clause} before the next ({hint})"
+    return f"an execution {description} in its folder{reading_clause}; {undo_clause} before the next one ({hint})"
 
 
 def _join_words(words: Sequence[str]) -> str:

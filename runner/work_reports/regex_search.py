@@ -35,7 +35,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
             env=dict(BASE_VARIABLES),
         )
     except subprocess.TimeoutExpired:
-        raise ValueError("the search takes too long") from None
+        raise ValueError("the search for the pattern takes too long") from None
     groups = json.loads(result.stdout) if result.returncode == 0 else None
     if groups is None:
         raise ValueError(pattern)

@@ -112,7 +112,7 @@ REQUIREMENTS = {
     "hyperfine": "it must be the JSON output of hyperfine (--export-json)",
     "pytest-benchmark": "it must be the JSON output of pytest-benchmark (--benchmark-json)",
     "pyperf": "it must be a pyperf suite with values in seconds (--output)",
-    "regex": "the pattern must match, and its groups must be positive numbers",
+    "regex": "the pattern must match, and its groups must capture positive numbers",
     **LOAD_GENERATOR_REQUIREMENTS,
 }
 

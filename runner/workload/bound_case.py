@@ -126,7 +126,7 @@ def parse_size(text: str, location: str = "") -> int:
     """
     match = re.fullmatch(r"([1-9][0-9]{0,14})([KMG]?)", text)
     if not match:
-        raise FaultwatchError(f"{location}{text!r} is not a size", 'write "none", or bytes such as "256M"')
+        raise FaultwatchError(f"{location}{text!r} is not a size", 'write "none", or a size such as "256M"')
     return int(match[1]) * _UNITS[match[2]]
 
 

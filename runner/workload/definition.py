@@ -361,7 +361,7 @@ class Workload(Table):
         """Check that there is a command, or a server with a load and without keys and names that conflict with it."""
         if (self.server is None) is not (self.load is None):
             raise ValueError(
-                "[server] and [load] belong together: " + ("add [load]" if self.server else "add [server]")
+                "[server] and [load] need each other: " + ("add [load]" if self.server else "add [server]")
             )
         if self.server is None:
             if not self.run.command:
@@ -499,8 +499,8 @@ def _check_matrix(workload: Workload, file: Path) -> None:
     for excluded_point in workload.exclude:
         if not excluded_point:
             raise FaultwatchError(
-                f"{file}: [[exclude]] has no parameter, so it would exclude every case",
-                "name a parameter, or remove it",
+                f"{file}: [[exclude]] names no parameter, so it would exclude every case",
+                "name a parameter, or remove this entry",
             )
         for name, value in excluded_point.items():
             if value not in workload.matrix.get(name, ()):

@@ -83,11 +83,11 @@ def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Pat
     """
     if "workload" in matrix:
         raise FaultwatchError(
-            f"{file}: [matrix] workload: {OWN_FOLDER_PLACEHOLDER} is the workload's own folder",
+            f"{file}: [matrix] workload: {OWN_FOLDER_PLACEHOLDER} already stands for the workload's own folder",
             "give the parameter another name",
         )
     if is_repository:
         raise FaultwatchError(
-            f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, but that is a whole repository",
+            f"{file}: {OWN_FOLDER_PLACEHOLDER} stands for the folder of this file, but that is a whole repository",
             "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
         )

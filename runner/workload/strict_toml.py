@@ -47,7 +47,7 @@ def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # ValueError includes a number with thousands of digits.
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
     if _measure_nesting(content) > _MAX_NESTING:
-        raise FaultwatchError(f"{file}: tables or lists are nested more than {_MAX_NESTING} deep")
+        raise FaultwatchError(f"{file}: tables or lists are nested more than {_MAX_NESTING} levels deep")
     location = next(_find_null_bytes(content), None)
     if location is not None:
         raise FaultwatchError(

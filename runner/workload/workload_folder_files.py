@@ -103,7 +103,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
         folder_path, level = pending_folders.pop()
         if level > _MAX_LEVELS:
             raise FaultwatchError(
-                f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
+                f"folders in {folder} are nested more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
             )
         with os.scandir(folder_path) as entries:
             for entry in entries:

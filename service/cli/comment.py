@@ -19,7 +19,7 @@ _PUBLIC_API = "https://api.github.com"
 # ruff: noqa: PLC0415
 
 
-@click.command(short_help="Write a gate's comment on its pull request (in GitHub Actions).")
+@click.command(short_help="Post a gate's result as a comment on its pull request (in GitHub Actions).")
 @click.argument("report", type=click.Path(path_type=Path))
 def comment(report: Path) -> None:
     """Write the comment of a gate on its pull request, or edit the one that an earlier job wrote.

@@ -13,7 +13,7 @@ from service.cli.progress import show_progress
 # ruff: noqa: PLC0415
 
 
-@click.command(short_help="Write the pages as static files, to serve or to open from disk.")
+@click.command(short_help="Write the dashboard as static files that can be served, or opened from disk.")
 @click.option(
     "--to",
     "site",

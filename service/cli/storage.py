@@ -50,7 +50,7 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the database even if runs would be lost, or if the file is not a Faultwatch database.",
+    help="Replace the database even if runs would be lost, or if the file to replace is not a Faultwatch database.",
 )
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
@@ -117,8 +117,8 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
-        "In runs that are more than N days old, keep all samples of judged counts; of other judged metrics, keep the "
-        "level, the minimum and the maximum; of all others, only the level. By default, all samples are kept."
+        "In runs that are more than N days old, keep all samples of judged counts, the level, minimum and maximum of "
+        "other judged metrics, and only the level of all other metrics. By default, all samples are kept."
     ),
 )
 @click.option(
@@ -181,7 +181,7 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     return ("nothing was changed; without --dry-run, the result would be: " if dry_run else "") + ", ".join(parts)
 
 
-@click.command(short_help="Delete a subject with all of its measurements.")
+@click.command(short_help="Delete a subject and all of its measurements.")
 @click.argument("subject")
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

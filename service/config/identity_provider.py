@@ -34,7 +34,7 @@ def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
     group, _, assigned = word.rpartition("=")
     scopes = tuple(assigned.split("+"))
     if not group or not set(scopes) <= set(SCOPES_OF_PEOPLE):
-        remedy = f"Write group=scope or group=scope+scope, with scopes of {', '.join(SCOPES_OF_PEOPLE)}."
+        remedy = f"Write group=scope or group=scope+scope; the scopes are {', '.join(SCOPES_OF_PEOPLE)}."
         raise ServiceError("An entry does not assign scopes to a group", f"FAULTWATCH_OIDC_GROUPS: {word}", remedy)
     return group, scopes
 

@@ -90,7 +90,7 @@ class QuietHours(StrictSettings):
         """Check that quiet hours begin and end at different times."""
         if self.start == self.end:
             raise ValueError(
-                "`from` and `to` are the same time: remove `quiet`, or the channel if it must never send anything"
+                "`from` and `to` are the same time: remove `quiet`, or remove the channel if it must never send"
             )
         return self
 

@@ -56,9 +56,9 @@ class SecretFile:
         secret = _read_file(file, variable)
         if self.is_token and not (secret and secret.isascii() and secret.isprintable()):
             raise ServiceError(
-                "The token file is empty or contains characters that a token cannot have",
+                "The file is empty or contains characters that a token or secret cannot have",
                 variable,
-                "Write only the token to the file, on one line.",
+                "Write only the token or secret to the file, on one line.",
             )
         if len(secret.encode()) < self.min_length:
             remedy = f"Use at least {self.min_length} characters: `openssl rand -hex 32` prints a suitable value."
@@ -79,7 +79,7 @@ def _read_file(file: Path | None, variable: str) -> str:
         except ValueError as error:
             reason = str(error)
     remedy = "Set the variable to the path of the file."
-    raise ServiceError("A settings file cannot be read", f"{variable}: {reason}", remedy)
+    raise ServiceError("The file that a setting names cannot be read", f"{variable}: {reason}", remedy)
 
 
 def _split_words(text: object) -> object:

@@ -113,7 +113,7 @@ class Config(Settings):
         None,
         default_text="`tokens` if other machines can reach the service, or if an identity provider is set",
         unit="`open` or `tokens`",
-        format_shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
+        format_shown=lambda config: "by token" if config.by_token else "open: every caller may do anything",
     )
     """Whether callers need a token."""
     anonymous_read: YesOrNo = declare_setting(

@@ -41,7 +41,7 @@ HELP = """\
 | command | what it does |
 | :--- | :--- |
 | `/faultwatch rerun` | measures head and base again |
-| `/faultwatch bisect CASE` | finds the commit that changed a case |
+| `/faultwatch bisect CASE` | finds the commit that caused the change in a case |
 | `/faultwatch accept REASON` | accepts the change in this head, with a reason |
 | `/faultwatch profile CASE` | records where the faults of a case come from |
 | `/faultwatch help` | shows this table |

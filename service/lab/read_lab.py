@@ -111,7 +111,7 @@ def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProbl
     """Return the problem that no run has all of these names; its field is the first one whose name no run has."""
     field_name = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), "case")
     description = names[field_name] or "this combination"
-    return LabProblem(field_name, f"There is no stored run of {description} that a host can measure again.")
+    return LabProblem(field_name, f"There is no stored run of {description} that a host can repeat.")
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
@@ -142,7 +142,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     }
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
     # Build the cells for the page, and choose the best.
-    refusal = "These results were imported, so no host can measure them again." if is_imported(default.settings) else ""
+    was_imported = is_imported(default.settings)
+    refusal = "These results were imported, so no host can repeat the measurement." if was_imported else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     all_cells = [cell for row in views for cell in row]

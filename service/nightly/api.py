@@ -24,7 +24,7 @@ class NightlyQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    judged: bool = Field(default=False, description="Wait until all runs of the nightly run are judged.")
+    judged: bool = Field(default=False, description="Answer only when all runs of the nightly run have been judged.")
 
 
 _NAME = TypeAdapter(NightlyName)

@@ -91,8 +91,8 @@ def write_message(
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
         lines += [
-            f"{len(events) - len(above_floor)} more below the floor: even runs of identical programs can differ by "
-            "that much.",
+            f"{len(events) - len(above_floor)} more below the floor: changes this small occur even between runs "
+            "of identical programs.",
             "",
         ]
     return Message(key, subject, (*lines, build_link(base_url)), links)

@@ -36,7 +36,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
         ) as response:
             status = response.status_code
     except requests.RequestException as error:
-        raise NotSentError(f"the receiver does not answer ({type(error).__name__})") from error
+        raise NotSentError(f"the receiver did not answer ({type(error).__name__})") from error
     if not 200 <= status < 300:
         raise NotSentError(
             f"the receiver answered {status}{' (redirects are not followed)' if status // 100 == 3 else ''}"

@@ -124,7 +124,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
             session, session.scalars(select(Subject.id).where(Subject.name == subject)).one()
         )
         if good == bad:
-            objections["bad"] = "Both ends are the same commit: there is nothing to search."
+            objections["bad"] = "Both ends of the range are the same commit: there is nothing to search."
         elif candidate_commits.is_ancestor(parents, bad, good):
             commits_in_range = candidate_commits.list_commits_between(parents, good, bad)
         else:

@@ -77,7 +77,7 @@ def _decide_next_step(
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
         return Refused(
-            sentence=f"{len(question.commits):,} commits are too many: a search for a noisy metric allows at most "
+            sentence=f"{len(question.commits):,} commits are too many: the bisect of a noisy metric allows at most "
             f"{MAX_COMMITS:,}."
         )
     if question.exact:

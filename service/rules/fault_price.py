@@ -139,7 +139,7 @@ def _describe_price(
     change = format_difference(seconds, "s")
     uncertainty_clause = ""
     if uncertainty:
-        uncertainty_cause = "the count varies" if varies else "profiles of the same program differ"
+        uncertainty_cause = "the count varies" if varies else "the cost per fault differs between profiles of a program"
         change += f" ± {format_quantity(uncertainty, 's')}"
         uncertainty_clause = f"; uncertain because {uncertainty_cause}"
     if share is None:

@@ -56,7 +56,7 @@ class Admission:
         """
         with self._lock:
             if self._n_requests >= self._max_requests:
-                raise _make_refusal("The service is receiving many reports.")
+                raise _make_refusal("The service is receiving too many reports at once.")
             self._n_requests += 1
         try:
             yield
@@ -76,7 +76,7 @@ class Admission:
         with self._lock:
             for name in names:
                 if self._n_requests_by_subject[name] >= self._max_requests_per_subject:
-                    raise _make_refusal(f"The service is receiving many reports about {name}.")
+                    raise _make_refusal(f"The service is receiving too many reports about {name} at once.")
             self._n_requests_by_subject.update(names)
         try:
             yield

@@ -241,7 +241,7 @@ def test_5_several_are_decided_at_once(page: Watched, history: RunningService) -
     shown.locator("select[name=action]").select_option("silence")
     shown.get_by_label("Reason").fill("being worked on")
     shown.get_by_role("button", name="Decide").click()
-    shown.get_by_text("2 events silenced. Nobody is notified of").wait_for()
+    shown.get_by_text("2 events silenced. Nobody is notified of changes in").wait_for()
     series = {drift["series_id"] for row in chosen for drift in detail(history, {"id": row})["drifts"]}
     assert history.get("/api/v1/silences?active=true")["total"] - silenced == len(series)
 

@@ -22,13 +22,16 @@ class ForgejoSettings(TokenForge):
     )
     """The address of Forgejo or Gitea."""
     token: Token = declare_setting(
-        "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", default_text="required if the address is set", repr=False
+        "FAULTWATCH_FORGEJO_TOKEN_FILE",
+        "Forgejo token",
+        default_text="required if `FAULTWATCH_FORGEJO_URL` is set",
+        repr=False,
     )
     """The file with the token of the user account with which the service writes."""
     secret: WebhookSecret = declare_setting(
         "FAULTWATCH_FORGEJO_SECRET_FILE",
         "Forgejo webhook secret",
-        default_text="required if the address is set",
+        default_text="required if `FAULTWATCH_FORGEJO_URL` is set",
         repr=False,
     )
     """The file with the secret that authenticates webhooks."""

@@ -58,7 +58,7 @@ def _run_command(
         problem = dispatch_workflow(repository, workflow, {"base": pull.base.sha, "head": head})
         return not problem, problem or f"Measuring {head[:10]} again."
     if not command.text:
-        return False, f"Name the case: `/faultwatch {command.verb} CASE`."
+        return False, f"Specify the case: `/faultwatch {command.verb} CASE`."
     return handlers.order_job(command, head)
 
 

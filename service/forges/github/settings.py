@@ -23,11 +23,17 @@ class GithubSettings(ForgeSettings):
     )
     """The numeric id of the App."""
     key: Annotated[str, SecretFile()] = declare_setting(
-        "FAULTWATCH_GITHUB_KEY_FILE", "Private key", default_text="required if the App is set", repr=False
+        "FAULTWATCH_GITHUB_KEY_FILE",
+        "Private key",
+        default_text="required if `FAULTWATCH_GITHUB_APP` is set",
+        repr=False,
     )
     """The file with the App's private key."""
     secret: WebhookSecret = declare_setting(
-        "FAULTWATCH_GITHUB_SECRET_FILE", "Webhook secret", default_text="required if the App is set", repr=False
+        "FAULTWATCH_GITHUB_SECRET_FILE",
+        "Webhook secret",
+        default_text="required if `FAULTWATCH_GITHUB_APP` is set",
+        repr=False,
     )
     """The file with the secret with which GitHub signs webhooks."""
     api: BaseAddress = declare_setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com", unit=ADDRESS_UNIT)

@@ -19,13 +19,16 @@ class GitlabSettings(TokenForge):
     )
     """The address of GitLab."""
     token: Token = declare_setting(
-        "FAULTWATCH_GITLAB_TOKEN_FILE", "GitLab token", default_text="required if the address is set", repr=False
+        "FAULTWATCH_GITLAB_TOKEN_FILE",
+        "GitLab token",
+        default_text="required if `FAULTWATCH_GITLAB_URL` is set",
+        repr=False,
     )
     """The file with the token of the user account with which the service writes."""
     secret: WebhookSecret = declare_setting(
         "FAULTWATCH_GITLAB_SECRET_FILE",
         "GitLab webhook secret",
-        default_text="required if the address is set",
+        default_text="required if `FAULTWATCH_GITLAB_URL` is set",
         repr=False,
     )
     """The file with the secret that authenticates webhooks."""

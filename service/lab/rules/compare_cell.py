@@ -123,8 +123,8 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
         len(side.present_values) >= _MIN_SAMPLES and is_repeating(side.present_values) for side in (default, cell)
     ):
         sentence = (
-            "On at least one side, the count varies or has too few samples, so only an interleaved measurement can "
-            "compare the cells."
+            "On at least one side, the count varies or there are too few samples, so only an interleaved measurement "
+            "can compare the cells."
         )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:

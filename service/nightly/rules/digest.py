@@ -86,7 +86,8 @@ def list_missed(digest: NightlyDigest) -> list[Missed]:
         cell_key = cell.host, cell.configuration, cell.workload
         if not cell.carried_out:
             host = cell.host
-            reason = f"{host} has not reported" if host in digest.absent_hosts else f"{host} has not run this cell"
+            missing = "reported" if host in digest.absent_hosts else "run this workload in this configuration"
+            reason = f"{host} has not {missing}"
             misses.append(Missed(*cell_key, case="", reason=cell.problem or reason))
         elif cell.problem:
             misses.append(Missed(*cell_key, case="", reason=cell.problem))

@@ -10,7 +10,7 @@ from service.rules.access.scope import Scope
 
 Patterns = tuple[str, ...]
 _NAME = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
-_NAME_ADVICE = "use 1 to 100 letters, digits or the characters _ . - *"
+_NAME_ADVICE = "use 1 to 100 characters: letters, digits or _ . - *"
 _REPOSITORY = re.compile(r"(?:[a-z]+:)?[A-Za-z0-9_.*-]{1,100}(?:/[A-Za-z0-9_.*-]{1,100})+")
 
 

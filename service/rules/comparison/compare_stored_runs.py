@@ -289,6 +289,6 @@ def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Seq
         pronoun = "it" if len(drifts_between) == 1 else "them"
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm {pronoun}.")
     if base.level == head.level:
-        reason = "Both sides still have the same level." if len(drifts_between) == 1 else "They cancel out."
+        reason = "Nevertheless, both sides have the same level." if len(drifts_between) == 1 else "They cancel out."
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} {reason}")
     return MetricDecision(Verdict.CHANGED, "trend", sentence)

@@ -258,7 +258,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     bounds_sentence = f"The change lies {describe_bounds(interval)} according to {len(pairs)} pairs"
     # A change that is certain, but smaller than half of the precision, does not matter.
     if (low > 0 or high < 0) and 2 * abs(median_change) >= precision:
-        sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
+        sentence = f"{bounds_sentence}: it is not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
         sentence = f"{bounds_sentence}: a change of less than {format_number(precision)} % does not matter."

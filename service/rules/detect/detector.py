@@ -129,7 +129,7 @@ class LevelChangeDetector:
         else:
             evidence += f"a step of {size_in_sigmas} (sigma {format_number(sigma)})"
             if n_runs > 1:
-                evidence += f", at one of {n_runs:,} successive runs"
+                evidence += f", somewhere within {n_runs:,} successive runs"
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _complete_newest_change(self, change: LevelChange) -> LevelChange:

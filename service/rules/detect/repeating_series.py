@@ -446,7 +446,7 @@ class RepeatingSeries:
                 measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
             ):
                 reason = (
-                    f"{len(measured_runs)} measurements agree on a value that differs from the previous repeating level"
+                    f"{len(measured_runs)} measurements agree on a value other than the one that earlier runs repeat"
                 )
                 return [*earlier_changes, self._make_change(runs, self._choose_rule(runs), reason)]
             if runs and (
@@ -459,7 +459,7 @@ class RepeatingSeries:
 
     def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""
-        reason = "the previous level repeats; more runs of this revision can show whether the change lasts"
+        reason = "most earlier runs repeat one value; more runs of this revision can show whether the change lasts"
         if self._count_outliers():
             return [self._make_change(runs, "repeat", reason, wants_rerun=True)]
         # Without outliers, each value that differs from the one before it may be a change.

@@ -100,7 +100,7 @@ LOCK_CONTENTION = Rule(
     max_saving=_estimate_lock_saving,
     evidence=_describe_lock,
     remedies=_suggest_fewer_calls,
-    report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() instead doubled the throughput",
+    report="a column store: its cores were 50 % idle, and each mmap took 10 to 20 ms; read() doubled the throughput",
 )
 
 
@@ -135,7 +135,7 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
         "as many as one process alone; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
         f"{facts.fault_cost_share:.0%} of the CPU time goes into faults; "
-        f"the system share is {_format_system_share(facts)}",
+        f"the share of system time is {_format_system_share(facts)}",
         *facts.top_function,
     )
 
@@ -152,7 +152,7 @@ FIRST_TOUCH_STORM = Rule(
         Remedy(text="pre-fault with MAP_POPULATE or MADV_POPULATE_WRITE, outside the parallel part"),
         Remedy(text="compare with a newer kernel and distribution: an upgrade solved the problem in a similar case"),
     ),
-    report="a molecular-dynamics program: under 1 s alone, 18 s with four in parallel, all of it system time",
+    report="a molecular-dynamics program: under 1 s alone, 18 s when four run at once, all of it system time",
 )
 
 
@@ -188,7 +188,7 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
-        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults, in the middle of the work",
+        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults, during the work and not at start-up",
         *facts.top_function,
     )
 
@@ -203,7 +203,7 @@ CONCURRENT_FIRST_USE = Rule(
         Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before any thread waits for it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
     ),
-    report="a biometric matcher with 96 threads on 235 GiB: 2.5 million faults, and ten times its usual latency",
+    report="a biometric matcher with 96 threads and 235 GiB of data: 2.5 million faults, and ten times the latency",
 )
 
 _FAULT_METRICS = ("region:page-faults", "page-faults")

@@ -168,6 +168,6 @@ DROPPED_FILE = Rule(
         Remedy(text="do not drop (MADV_DONTNEED) what you will read again: the kernel evicts file pages when it must"),
         Remedy(text="drop a part only after its last use, or advise MADV_COLD, which leaves its pages mapped"),
     ),
-    report="readers that drop each part of a mapped file to keep their resident memory small",
+    report="readers that drop each part of a mapped file after reading it, to keep their resident memory small",
     count=_count_dropped,
 )

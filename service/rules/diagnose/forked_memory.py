@@ -76,7 +76,7 @@ def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
     return (
         *([python_remedy] if is_python else []),
         Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),
-        Remedy(text="start helpers with posix_spawn or vfork, which copy nothing; MADV_DONTFORK excludes a region"),
+        Remedy(text="start helpers with posix_spawn or vfork, which copy nothing; exclude regions with MADV_DONTFORK"),
         *([huge_pages_remedy] if _copies_huge_pages(facts) else []),
     )
 

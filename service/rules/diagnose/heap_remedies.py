@@ -52,7 +52,7 @@ def _rename_jemalloc_variable(remedy: Remedy, facts: Facts) -> Remedy:
 _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
     Runtime.JVM: (
         Remedy(
-            text="let the collector keep the heap: larger MinHeapFreeRatio and MaxHeapFreeRatio",
+            text="let the collector keep the heap: increase MinHeapFreeRatio and MaxHeapFreeRatio",
             settings={"env._JAVA_OPTIONS": "-XX:MinHeapFreeRatio=90 -XX:MaxHeapFreeRatio=100"},
         ),
         Remedy(

@@ -326,7 +326,7 @@ class Facts:
         if self.profile.python_lines:
             line = max(self.profile.python_lines, key=lambda line: line.faults)
             place = f"{line.file}:{line.line} in {line.function}"
-            yield f"the line of Python with the most faults is {place}: {line.faults:,}"
+            yield f"the Python line with the most faults is {place}: {line.faults:,}"
 
     def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio

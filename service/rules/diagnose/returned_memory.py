@@ -186,7 +186,9 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     if facts.operations:
         faults = facts.faults / facts.operations
         amount = format_amount(faults * facts.page_size)
-        per_operation = f"{faults:,.0f} faults per operation: {amount} is allocated and released" if faults else ""
+        per_operation = (
+            f"{faults:,.0f} faults per operation: each operation allocates and releases {amount}" if faults else ""
+        )
     return (
         f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",

@@ -40,8 +40,8 @@ def _describe_shared(facts: Facts) -> tuple[str, ...]:
     pages = facts.anatomy.shared_pages
     faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
     return (
-        f"{faults:,} first touches of shared memory on {pages:,} pages: the memory exists, but each process has "
-        "its own page table",
+        f"{faults:,} first touches of shared memory on {pages:,} pages: the memory already exists, but each "
+        "process must map it into its own page table",
         f"first touches of pages that another process had already touched take "
         f"{_estimate_one_map_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),

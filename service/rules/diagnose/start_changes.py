@@ -35,7 +35,7 @@ def _describe_different_start(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
     count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
     return (
-        f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region before and after",
+        f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region of interest, before and after",
         f"{count_before:,.0f} → {count_after:,.0f} faults in the whole process",
     )
 

@@ -59,7 +59,7 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     warm_seconds = _read_warm(facts, "elapsed") or 0
     return (
         f"{cold_faults:,.0f} major faults if the program's files are not in memory, {warm_faults:,.0f} if they are; "
-        f"{format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
+        f"the program takes {format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
         f"threads waited {format_quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
@@ -81,12 +81,12 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
 
 COLD_START = Rule(
     name="cold-start",
-    title="The program's start waits for storage",
+    title="The program waits for storage at start-up",
     condition=_is_start_cold,
     max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
     remedies=_suggest_warm_start,
-    report="the start of one program: 69 major faults from storage, none when it was started again",
+    report="one program: 69 major faults at its first start, none when it was started again",
     count=lambda facts: facts.profile.value("major-faults") or 0.0,
 )
 
@@ -123,7 +123,7 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
-        f"threads waited {format_quantity(facts.fault_storage_wait, 's')} for storage in faults"
+        f"faults made threads wait {format_quantity(facts.fault_storage_wait, 's')} for storage"
         if stall_seconds is None
         else f"tasks stalled for {format_quantity(stall_seconds, 's')} waiting for memory"
     )
@@ -194,7 +194,7 @@ READ_AHEAD_OFF = Rule(
 
 MEMORY_LIMIT = Rule(
     name="memory-short",
-    title="Memory is short because of a limit or swapping",
+    title="Memory is short: pages that were evicted are needed again",
     condition=_is_memory_short,
     max_saving=_estimate_memory_saving,
     evidence=_describe_shortage,

@@ -51,7 +51,8 @@ def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
     return (
         f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
         "stacks that an earlier thread had used",
-        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time: threads start, fault and end",
+        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time, in which threads start, fault "
+        "and end",
         *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
     )
 
@@ -68,7 +69,7 @@ def _suggest_pool(facts: Facts) -> tuple[Remedy, ...]:
     example = f" ({_POOLS[runtime]})" if runtime in _POOLS else ""
     return (
         Remedy(text=f"reuse threads for many tasks{example} instead of starting one for each task"),
-        Remedy(text="do not keep large arrays on the stacks, because each new thread touches them again"),
+        Remedy(text="do not put large arrays on the stack, because each new thread touches them again"),
     )
 
 
@@ -79,7 +80,7 @@ THREAD_PER_TASK = Rule(
     max_saving=_estimate_pool_saving,
     evidence=_describe_started_threads,
     remedies=_suggest_pool,
-    report="a server with a thread for each request: the C library empties the stack of each thread that ends",
+    report="a server with a thread for each request: the C library gives back the stack of each thread that ends",
     count=_count_stack_refaults,
 )
 

@@ -135,11 +135,11 @@ _REASON_NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
     "so that no commit is blamed for an effect of the configuration.",
     Reason.CROSS_MEASUREMENT: (
-        "A commit changed together with the configuration or the host. Each change is measured "
+        "The commit and the configuration or the host changed together. Each change is measured "
         "without the other, to separate their effects."
     ),
     Reason.RERUN: (
-        "The newest runs differ from the previous level, and it is not certain yet that they will stay "
-        "there. A revision at whichever level has fewer runs is measured again, to distinguish a drift from an outlier."
+        "The newest runs differ from the previous level, and it is not certain yet that the change will "
+        "last. A revision is measured again, at the level that has fewer runs, to distinguish a drift from an outlier."
     ),
 }

@@ -373,7 +373,8 @@ def _confirm_drift(drift: SeriesDrift, proof_range: _ProofRange) -> SeriesDrift:
 
 
 def _describe_pairs(proof: Proof) -> str:
-    return f"the two commits differ in {proof.pairs} interleaved pairs, {format_change(proof.before, proof.after)}"
+    change = format_change(proof.before, proof.after)
+    return f"{proof.pairs} interleaved pairs of the two commits show the change {change}"
 
 
 def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, *, is_whole: bool) -> SeriesDrift:

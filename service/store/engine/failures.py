@@ -23,7 +23,7 @@ _REMEDIES = {
     "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
     "unable to open": (
         "The database cannot be opened",
-        "Check that it is a file whose folder exists, and that this user may write there.",
+        "Check that it is a file, that its folder exists, and that this user may write to the folder.",
     ),
     "not a database": ("The file is not a database", "Move it away, or set FAULTWATCH_HOME to another folder."),
     "malformed": ("The database is damaged", "Restore a backup with `faultwatch-service restore FILE --replace`."),

@@ -146,7 +146,7 @@ def _require_replaceable(target: Path, backup: Path, replace: bool) -> None:
         lacking_runs = _lock_and_count_lacking_runs(connection, target, backup)
     if lacking_runs is None and not replace:
         raise ServiceError(
-            "The file is not a Faultwatch database",
+            "The file to replace is not a Faultwatch database",
             str(target),
             "Repeat the command with --replace to overwrite it.",
         )

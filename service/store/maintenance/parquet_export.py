@@ -81,7 +81,8 @@ def export_columns(
     except (ValueError, TypeError, KeyError):  # another program's file, or a damaged one
         is_same_export = False
     if not is_same_export:
-        raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
+        problem = "The folder contains another export, or a damaged one"
+        raise ServiceError(problem, str(folder), "Choose an empty folder with --output.")
     # Export the rest, and record the progress after each file.
     first_run = state["runs"]
     n_runs = n_rows = 0

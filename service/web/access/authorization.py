@@ -67,7 +67,7 @@ def _check_request() -> AnyResponse | None:
     if is_anonymous() and may_read_anonymously(request.endpoint, request.method):
         return None
     if find_caller().scopes:
-        detail = f"This needs a token with the scope {scope}; yours has only {_list_scopes()}."
+        detail = f"This request needs a token with the scope {scope}; yours has only {_list_scopes()}."
         raise ProblemError(HTTPStatus.FORBIDDEN, detail)
     # A person with a browser can sign in and come back. Files such as the style sheet belong to no blueprint.
     is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)

@@ -21,7 +21,7 @@ from service.web.problems import ProblemError
 
 bp = Blueprint("access", __name__)
 
-_REFUSED_MESSAGE = "This token is not valid. It may be mistyped, expired or revoked."
+_REFUSED_MESSAGE = "This token is not valid. It may have been mistyped or revoked, or it has expired."
 
 
 @bp.get("/sign-in")

@@ -61,7 +61,7 @@ def sign_in(json_data: Identity) -> Admission:
         job = verifier.verify(json_data.token)
     except IdentityRefused as error:
         count_failure("identity of an Actions job", str(error))
-        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity was refused: {error}.") from None
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity token was refused: {error}.") from None
     except IssuerUnavailable as error:
         headers = {"Retry-After": str(_RETRY_SECONDS)}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
@@ -78,7 +78,7 @@ def sign_in(json_data: Identity) -> Admission:
     )
     with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
-            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity has already been used: request a new one.")
+            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity token has already been used: request a new one.")
         tokens.add_token(session, stored_token)
         audit_log.record_action(
             session, AuditAction.JOB_SIGNED_IN, f"token {stored_token.id}", author=stored_token.name

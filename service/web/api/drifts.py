@@ -27,7 +27,7 @@ class DriftQuery(PageQuery):
     case: str | None = None
     host: str | None = None
     definition: str | None = Field(default=None, description="Hash of the workload's definition.")
-    judged: bool = Field(default=False, description="Wait until all stored runs are judged.")
+    judged: bool = Field(default=False, description="Answer only when all stored runs have been judged.")
 
 
 @bp.get("/drifts")

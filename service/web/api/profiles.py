@@ -56,7 +56,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     result = ingest_profiles.ingest_profile(get_database(), json_data)
     if result is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
-            HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."
+            HTTPStatus.CONFLICT, f"A different profile already has the id {profile_id}, and a profile never changes."
         )
     created = result is profiles.StoreResult.CREATED
     return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK

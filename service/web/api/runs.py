@@ -55,7 +55,7 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     receipt = _store_reports([json_data])
     if receipt.conflicting_ids:
         raise ProblemError(
-            HTTPStatus.CONFLICT, f"Another report with the id {run_id} is stored, and a run never changes."
+            HTTPStatus.CONFLICT, f"A different report already has the id {run_id}, and a run never changes."
         )
     created = run_id in receipt.created_ids
     return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
@@ -102,7 +102,7 @@ def pyperf(run_id: UUID) -> Response:
     suite = build_suite(_find_report(run_id))
     if suite is None:
         raise make_not_found(
-            f"pyperf suite of run {run_id}: pyperf needs a value above zero in every sample, and no metric has that"
+            f"pyperf suite of run {run_id}: pyperf needs a value above zero in every sample, which no metric has"
         )
     text = StringIO()
     suite.dump(text)

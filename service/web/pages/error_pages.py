@@ -16,7 +16,7 @@ from service.web.rendering.page_formats import read_requested_format
 log = logging.getLogger(__name__)
 
 _NOT_FOUND_MESSAGE = (
-    "No page has this address. The search box finds commits, cases, hosts and settings by a part of their name."
+    "No page has this address. The search box finds commits, cases, hosts and settings by part of their names."
 )
 _TITLES: dict[int, str] = {
     HTTPStatus.BAD_REQUEST: "This request is not valid",

@@ -150,7 +150,7 @@ def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
     if receipt.silences:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         # All silences of one decision end at the same time.
-        text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
+        text += f" Nobody is notified of changes in {series} until {receipt.silences[0].until:%Y-%m-%d}."
     elif action is TriageAction.SILENCE and number:
         were = "Their series were" if number > 1 else "Its series was"
         text += f" {were} already silenced for at least as long."

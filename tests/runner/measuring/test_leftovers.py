@@ -87,7 +87,8 @@ def test_a_log_that_grows_does_not_move_the_count(measure_script: Measure) -> No
     report = measure_script(LOG)
     assert spread(report) < 0.01
     assert report.remarks[0] == (
-        'an execution changes own.log in its folder; that is undone before the next ([run] keep = ["own.log"] keeps it)'
+        "an execution changes own.log in its folder; that is undone before the next one "
+        '([run] keep = ["own.log"] keeps it)'
     )
 
 
@@ -95,8 +96,8 @@ def test_a_cache_that_the_next_execution_reads_is_named(measure_script: Measure)
     report = measure_script(CACHE)
     assert spread(report) < 0.01
     assert report.remarks[0] == (
-        "an execution leaves cache in its folder, which the next execution would read; it is removed before the next "
-        '([run] keep = ["cache"] keeps it)'
+        "an execution leaves cache in its folder, which the next execution would read; it is removed before "
+        'the next one ([run] keep = ["cache"] keeps it)'
     )
     kept = measure_script(CACHE, keep=["cache"])
     assert not any("leaves" in remark for remark in kept.remarks)

@@ -142,11 +142,11 @@ def test_a_mistake_is_one_line_with_its_place(
         (PLAIN + "[run]\nhuge_pages = 'never'\n", r"workload.toml: \[run\] command: this key is required"),
         (
             PLAIN + "[server]\ncommand = 'w {port}'\n",
-            r"workload.toml: \[server\] and \[load\] belong together: add \[load\]",
+            r"workload.toml: \[server\] and \[load\] need each other: add \[load\]",
         ),
         (
             PLAIN + "[run]\ncommand = 'w'\n[load]\ncommand = 'l'\n",
-            r"workload.toml: \[server\] and \[load\] belong together: add \[server\]",
+            r"workload.toml: \[server\] and \[load\] need each other: add \[server\]",
         ),
         (PLAIN + "[server]\ncommand = 'w {port}'\n[load]\nwindows = 2\n", r"\[load\] command: this key is required"),
         (PLAIN + "[server]\nready_log = 'x'\n[load]\ncommand = 'l'\n", r"\[server\] command: this key is required"),

@@ -102,7 +102,7 @@ def test_a_whole_repository_is_refused(workload: Workload) -> None:
 
 def test_a_parameter_of_that_name_is_refused(workload: Workload) -> None:
     workload.path.write_text(TEXT + "workload = [1]\n")
-    with pytest.raises(FaultwatchError, match="is the workload's own folder"):
+    with pytest.raises(FaultwatchError, match="already stands for the workload's own folder"):
         load_workload(workload.path)
 
 

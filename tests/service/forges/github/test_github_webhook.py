@@ -78,7 +78,7 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
             "Measuring",
         ),
         ("/faultwatch bisect copy_service[mib=4]", "confused", [], "has not been measured yet"),
-        ("/faultwatch bisect", "confused", [], "Name the case"),
+        ("/faultwatch bisect", "confused", [], "Specify the case"),
         ("/faultwatch accept a larger cache", "confused", [], "Accept this head once it has been measured"),
         ("/faultwatch accept", "confused", [], "Give a reason"),
         ("/faultwatch help", "+1", [], "| command |"),

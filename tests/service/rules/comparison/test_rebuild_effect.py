@@ -52,7 +52,7 @@ def test_one_build_that_contradicts_is_enough() -> None:
     assert decided(run(1, [100, 101]), run(2, [101, 101])) == (Verdict.SAME, False)
     assert decided(run(1, [100, 100, 103]), run(2, [104, 102, 104])) == (Verdict.SAME, False)
     sentence = full(run(1, [100, 101]), run(2, [101, 100])).metrics[0].sentence
-    assert "those of base have 100 and 101, those of head 100 and 101" in sentence
+    assert "base's builds have counts of 100 and 101, head's of 100 and 101" in sentence
 
 
 def test_builds_that_agree_are_measured_until_they_are_enough() -> None:

@@ -148,7 +148,7 @@ def test_an_unchanged_line_does_not_lead_if_other_unchanged_lines_lost_most_of_w
     after = {(MAIN, GROW): 162, (MAIN, READ): 53}
     (part,) = explain(before, after, plan=(6, 8)).parts
     assert part.place == ""
-    assert part.sentence.endswith(" for the first time, and the rest at other lines than before")
+    assert part.sentence.endswith(" for the first time, and the rest at different lines than before")
     place = "grow at src/table.c:12"
     assert explain(before, {(MAIN, GROW): 220}, plan=(6, 8)).parts[0].place == "", "the other line lost all"
     assert explain(before, {(MAIN, GROW): 220}, file=(1, 2)).parts[0].place == place, "the other line may be gone"

@@ -118,7 +118,7 @@ def test_an_identity_lets_in_once(closed: FlaskClient, issuer: Issuer) -> None:
 )
 def test_another_identity_is_refused(changes: dict[str, Any], closed: FlaskClient, issuer: Issuer) -> None:
     status, problem = show(closed, issuer.sign(**changes))
-    assert (status, problem["detail"][:26]) == (401, "This identity was refused:")
+    assert (status, problem["detail"][:32]) == (401, "This identity token was refused:")
 
 
 def _part(document: Any) -> str:

@@ -114,7 +114,7 @@ def test_every_decision_has_author_time_and_reason_and_stays_in_the_log(api: Api
 @pytest.mark.parametrize(
     ("told", "status", "said"),
     [
-        ({"action": "reopen", "reason": "x"}, 409, "while the event is new; possible: acknowledge, expect"),
+        ({"action": "reopen", "reason": "x"}, 409, "while the event is new; allowed: acknowledge, expect"),
         ({"action": "expect"}, 422, "reason is required"),
         ({"action": "expect", "reason": "  "}, 422, "reason is required"),
         ({"action": "fix"}, 422, "commit is required"),

@@ -240,7 +240,7 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
         ("host", "lab-9", f"“lab-9” that has measured {history.CASE.name}. Did you mean lab-1"),
         ("good", "v1.0", "There is no commit v1.0 of copyd. Enter a tag, a branch, a date such as 2026-11-20, or at"),
         ("bad", "feedfeed", "There is no commit feedfeed of copyd"),
-        ("bad", history.commit(0), "Both ends are the same commit"),
+        ("bad", history.commit(0), "Both ends of the range are the same commit"),
         ("good", history.commit(12), "does not descend from"),
     ],
 )

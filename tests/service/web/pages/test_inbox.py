@@ -195,7 +195,7 @@ def test_the_series_of_several_events_are_silenced_and_heard_again_at_once(own: 
     assert own.get("/api/v1/silences").json["total"] == 0
 
     decide(own, everything, action="silence", reason="a new rack", until="2100-01-01")
-    assert "4 events silenced. Nobody is notified of one series until 2100-01-01." in read(own, "/")
+    assert "4 events silenced. Nobody is notified of changes in one series until 2100-01-01." in read(own, "/")
     assert all(event["silenced"] for event in listed(own))
     assert len(listed(own)) == 4, "they stay in the list"
     decide(own, everything, action="silence", reason="still", until="2099-01-01")
