@@ -35,11 +35,12 @@ from runner.system.tree import Tree
 _MIN_FAULTS_SECONDS = 0.5
 """Faults are recorded for at least this long, even if the recording of calls becomes too large."""
 _LONG_POLL_SECONDS = 0.5
-"""Seconds between two checks of how large the recording of calls is."""
+"""Seconds between two checks of how large the recording of calls is, and the longest time between two others."""
 _COST_POLL_SECONDS = 0.1
 """Seconds between two checks of what a recording has cost."""
-_POLL_SECONDS = 0.05
-"""Seconds between two checks of the number of recorded faults."""
+_MIN_POLL_SECONDS, _POLLS = 0.05, 40
+"""The number of recorded faults is checked this many times during a recording, but not more often than once in so many
+seconds: each check reads several files of each process."""
 _CALL_BUFFER_PAGES = 64
 """Pages of each processor's buffer for calls. perf writes half a buffer at a time, so a small buffer keeps the size of
 the file, which is checked, up to date."""
@@ -282,12 +283,17 @@ class LiveRecording:
         is_short = recording.seconds < _MIN_SHARE_OF_TIME * budget.address_seconds
         return not (is_short and recording.used_figures.faults >= budget.max_faults)
 
-    def _is_too_expensive(self, cost_seconds: float, *kinds: str) -> bool:
+    def _is_too_expensive(
+        self, recording: _RunningRecording, compute_cost: Callable[[Figures], float], *kinds: str
+    ) -> bool:
         """Return whether a recording of the given kinds costs too much for the CPU time that the processes use.
 
         That is what they were planned to use, or what they have used: they may become busier than planned.
+        ``compute_cost`` estimates the cost from what they have used since the recording began.
         """
-        used_seconds = _subtract_figures(self._read_figures(), self._figures_before).cpu
+        current_figures = self._read_figures()
+        cost_seconds = compute_cost(_subtract_figures(current_figures, recording.figures_before))
+        used_seconds = _subtract_figures(current_figures, self._figures_before).cpu
         return is_too_expensive(cost_seconds, max(self._planned_cpu, used_seconds), self._max_overhead, *kinds)
 
     def _wait(
@@ -393,7 +399,8 @@ class LiveRecording:
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recording = self._begin(recorder)
         end, earliest_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
-        while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
+        poll_seconds = min(_LONG_POLL_SECONDS, max(_MIN_POLL_SECONDS, seconds / _POLLS))
+        while not self.stop.wait(min(poll_seconds, max(0.0, end - time.monotonic()))):
             now, faults = time.monotonic(), self._compute_used(recording).faults
             has_many_calls = now >= earliest_end and self._have_many_calls(max_call_bytes)
             if has_many_calls and faults < min_faults:
@@ -432,9 +439,7 @@ class LiveRecording:
         is_as_planned = self._wait(
             budget,
             min(budget.switch_seconds, max(0.0, deadline - recording.started_at) / 2),
-            has_become_expensive=lambda: self._is_too_expensive(
-                compute_cost(self._compute_used(recording)), "switches"
-            ),
+            has_become_expensive=lambda: self._is_too_expensive(recording, compute_cost, "switches"),
         )
         self.recordings.switches = self._end(recording, compute_cost)
         return is_as_planned
@@ -487,7 +492,8 @@ class LiveRecording:
                 budget,
                 seconds,
                 has_become_expensive=lambda: self._is_too_expensive(
-                    self._stack_cost + compute_cost(self._compute_used(recording)),
+                    recording,
+                    lambda used_figures: self._stack_cost + compute_cost(used_figures),
                     "stacks-attached",
                     "faults",
                     "clock",

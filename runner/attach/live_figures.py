@@ -181,10 +181,7 @@ def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
 
 def list_threads(tree: Tree, pid: int) -> list[str]:
     """Return the ids of the threads of a process, as text."""
-    try:
-        return os.listdir(tree.path(f"proc/{pid}/task"))  # noqa: PTH208 - a directory of the kernel, read often
-    except OSError:
-        return []
+    return tree.list_folder(f"proc/{pid}/task")
 
 
 def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from runner.system.tree import Tree
+
 
 def list_descendants(roots: Sequence[int]) -> set[int]:
     """Return all live descendants of processes, without the processes themselves."""
@@ -26,12 +28,11 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
 
 def list_children(process: int) -> set[int]:
     """Return the live children that all threads of a process have started."""
-    children: set[int] = set()
-    with suppress(OSError):  # The process may have ended.
-        for task in list(os.scandir(f"/proc/{process}/task")):
-            with suppress(OSError):  # The thread may have ended.
-                children.update(map(int, Path(task.path, "children").read_text(encoding="ascii").split()))
-    return children
+    tree = Tree()
+    folder = f"proc/{process}/task"
+    # A process or a thread that has ended has no children.
+    texts = (tree.read_text(f"{folder}/{thread}/children") or "" for thread in tree.list_folder(folder))
+    return {int(child) for text in texts for child in text.split()}
 
 
 def _read_parent(process: str) -> int | None:

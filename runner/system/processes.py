@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
+from runner.system.tree import Tree
+
 _START_TIME_FIELD = 19
 """The index of the start time among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
 
@@ -34,11 +36,7 @@ def has_ended(process: int) -> bool:
 
 def _read_status(process: int) -> list[str]:
     """Return the fields of ``/proc/PID/stat`` after the name; empty if the process does not exist or is hidden."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()
+    return (Tree().read_text(f"proc/{process}/stat") or "").rpartition(")")[2].split()
 
 
 @lru_cache

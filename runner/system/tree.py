@@ -21,12 +21,25 @@ class Tree:
 
     def read_text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
         """Return the stripped text of a file, or ``None``. At most ``limit`` bytes are read: /proc has huge files."""
-        # Do not use pathlib, which takes longer than the kernel: an environment has a hundred files, and is read often.
         try:
-            with open(os.path.join(self._prefix, str(name).lstrip("/")), "rb") as file:  # noqa: PTH118, PTH123
+            with open(self._join(name), "rb") as file:  # noqa: PTH123 - see _join
                 return file.read(limit).decode(errors="replace").strip()
         except OSError:
             return None
+
+    def list_folder(self, name: str | Path) -> list[str]:
+        """Return the names in a folder; an empty list if it cannot be read."""
+        try:
+            return os.listdir(self._join(name))  # noqa: PTH208 - see _join
+        except OSError:
+            return []
+
+    def _join(self, name: str | Path) -> str:
+        """Return the path of a file below the root as text.
+
+        Pathlib takes longer than the kernel: an environment has a hundred files, and a live process is read often.
+        """
+        return os.path.join(self._prefix, str(name).lstrip("/"))  # noqa: PTH118
 
     def read_lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
         """Return the lines of a file; an empty list if it cannot be read."""
