@@ -15,7 +15,7 @@ from tests.runner.perf.recordings import Output, outputs
 REFUSED = {
     "repeat": "mean",
     "interval": "interval|not a perf stat report",
-    "per-cpu": "one CPU|of a machine",
+    "per-cpu": "one CPU|of a whole machine",
     "kernel": "only in the kernel",
     "append": "second run",
 }
