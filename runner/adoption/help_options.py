@@ -8,7 +8,7 @@ from msgspec import Struct
 
 _OPTION_LINE = re.compile(
     r"\s*(?P<names>--?[@\w][\w-]*(?:(?:[ ,|/]+|\s*=?<\w+>\s*[,|]\s*)--?[\w][\w-]*)*)"
-    r"(?P<join>[ =]?)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N)(?:\s+(?P<text>.*)|$)"
+    r"(?P<join> {0,8}|=)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N)(?:\s+(?P<text>.*)|$)"
 )
 """A line of a help text with an option that takes a value: ``-t, --threads NUM  description``."""
 _NAME = re.compile(r"--?[@\w][\w-]*")
@@ -73,7 +73,7 @@ def _list_options(help_text: str) -> Iterator[_Option]:
                 name=next((name for name in names if name.startswith("--")), names[0]),
                 all_names=names,
                 # A value may have to follow a short name without a space.
-                separator="" if match["value"] == "#" and not match["join"] else match["join"] or " ",
+                separator="" if match["value"] == "#" and not match["join"] else match["join"].strip() or " ",
                 # The description may begin on the next line.
                 description=(match["text"] or next_line).strip(),
             )

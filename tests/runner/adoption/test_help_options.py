@@ -57,6 +57,7 @@ def test_any_text_is_read(text: str) -> None:
     [
         (" -i <iterations> : number of cycles to run", "-i 10"),
         ("  -n, --numtimes NUM   Run the test NUM times (NUM >= 2)", "--numtimes 10"),
+        ("  -n  --numtimes   NUM     Run the test NUM times (NUM >= 2)", "--numtimes 10"),
         ("  -s <size>                Size of H-M Benchmark to run (small, large, XL, XXL)", "-s small"),
         ("      --max-iter=NUM   stop after this many", "--max-iter=10"),
         ("  -t N     maximum number of time steps [1000]", "-t 10"),
