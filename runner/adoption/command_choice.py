@@ -101,7 +101,8 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     for other in working:
         if not other.did_work or other is first or other.run.input_file:
             continue
-        if _reads_more(other, first) or _is_steadier(other, first):
+        # A file that the program does not open makes its count no steadier, except by chance.
+        if _reads_more(other, first) or (_opens_other_files(other, first) and _is_steadier(other, first)):
             return other
     # Otherwise, choose the command without a file, unless it does no work and another one does.
     return first if first.did_work or not working[0].did_work else working[0]

@@ -62,7 +62,7 @@ def test_a_program_that_reads_its_input_piece_by_piece_does_more_than_start() ->
 def test_a_program_that_computes_for_long_does_more_than_start() -> None:
     quick = tried("./life", may_do_nothing=True)
     assert describe_caveat(replace(quick, cpu_seconds=3.0)) == ""
-    assert describe_caveat(replace(quick, cpu_seconds=0.3))
+    assert describe_caveat(replace(quick, cpu_seconds=0.1))
     importing = tried('venv/bin/python -c "import x"', may_do_nothing=True)
     assert describe_caveat(replace(importing, cpu_seconds=3.0)), "a large package takes long to import"
 

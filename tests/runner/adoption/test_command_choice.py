@@ -79,6 +79,14 @@ def test_an_input_with_which_a_count_is_much_steadier_was_read() -> None:
     assert choose_best(unopened) is unopened[0]
 
 
+def test_a_file_that_was_not_opened_makes_no_count_steadier() -> None:
+    start = TriedCommand(RunProposal("bin/xhpcg", may_do_nothing=True), (991, 993, 992), own_bytes="aa")
+    unopened = TriedCommand(RunProposal("bin/xhpcg LICENSE", stand_in_file="LICENSE"), (992,) * 3, own_bytes="aa")
+    assert choose_best([start, unopened]) is start
+    opened = replace(unopened, own_bytes="bb")
+    assert choose_best([start, opened]) is opened
+
+
 def test_a_stand_in_that_the_program_does_not_read_is_no_work() -> None:
     start = TriedCommand(RunProposal("bin/gen", may_do_nothing=True), (258, 278, 260))
     with_license = TriedCommand(RunProposal("bin/gen LICENSE", stand_in_file="LICENSE"), (278, 288, 270))
@@ -95,6 +103,9 @@ def test_an_example_that_hardly_does_more_than_import_the_project_only_starts() 
     assert marked.may_only_start
     assert not has_command_with_work([marked])
     assert not replace(marked, cpu_seconds=3.0).may_only_start, "it computes for long"
+    assert replace(marked, cpu_seconds=0.5).may_only_start, "an interpreter takes long to start"
+    native = replace(marked, run=RunProposal("build/xhpcg", may_do_nothing=True), cpu_seconds=0.5)
+    assert not native.may_only_start
     assert mark_imports([replace(example, faults=(3_500,) * 3), importing])[0].may_only_start is False
     assert mark_imports([example]) == [example], "the import failed, or was not tried"
 
@@ -120,7 +131,7 @@ def test_an_example_that_computes_for_long_comes_before_one_that_may_only_start(
         RunProposal("bin/example6", may_do_nothing=True), (12_590,) * 3, seconds=9.0, cpu_seconds=3.0, own_faults=9
     )
     assert choose_best([quick, slow]) is slow
-    assert choose_best([quick, replace(slow, cpu_seconds=0.5)]) is quick, "it only waits"
+    assert choose_best([quick, replace(slow, cpu_seconds=0.1)]) is quick, "it only waits"
     plain_quick, plain_slow = (replace(result, run=RunProposal("./x", may_do_nothing=True)) for result in (quick, slow))
     assert choose_best([plain_quick, replace(plain_slow, run=replace(slow.run, command="./y"))]) is not plain_quick
 
