@@ -37,7 +37,7 @@ def test_a_forge_is_read_from_the_environment_and_its_secrets_are_never_written(
     ("name", "content", "message"),
     [
         ("secret", "short", "too short"),
-        ("token", "", "token file is empty"),
+        ("token", "", "file is empty"),
         ("token", "two\nlines", "characters that a token or secret cannot have"),
         ("token", None, "cannot be read"),
     ],
