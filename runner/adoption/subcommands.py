@@ -15,6 +15,8 @@ _READING_SUBCOMMANDS = (
 )
 """Names of subcommands that only read a file and compute, the most expensive first. Other subcommands, such as
 `install` and `publish`, may change this host or another one."""
+_BENCHMARKS = ("benchmark", "bench")
+"""Names of subcommands that do work of their own, without a file."""
 _MAX_SUBCOMMANDS = 6
 """The largest number of a program's subcommands that are tried."""
 _HEADING = re.compile(r".{0,60}\b(?:sub)?commands?\b.{0,20}:\s*", re.IGNORECASE)
@@ -41,6 +43,8 @@ def list_subcommands(help_text: str) -> list[str]:
 def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable[RunProposal]) -> list[RunProposal]:
     """Return the commands that pass files to subcommands of a program which refused them without a subcommand.
 
+    A subcommand that is a benchmark is tried without a file first.
+
     Parameters
     ----------
     start_command
@@ -50,8 +54,10 @@ def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable
     """
     prefix = f"{start_command} "
     with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.needs_failures]
-    return [
+    names = list_subcommands(help_text)
+    benchmark_runs = [RunProposal(f"{prefix}{name}") for name in names if name in _BENCHMARKS]
+    return benchmark_runs + [
         replace(run, command=f"{prefix}{name} {run.command.removeprefix(prefix)}")
         for run in with_arguments
-        for name in list_subcommands(help_text)
+        for name in names
     ]

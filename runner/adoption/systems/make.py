@@ -9,6 +9,8 @@ from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_com
 from runner.adoption.sources import Sources
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
+_TEMPLATES = tuple(f"Makefile.{kind}" for kind in ("vanilla", "linux", "unix", "gcc", "gnu", "generic", "default"))
+"""Makefiles that users are meant to copy or to choose, if a project has no other."""
 _MAX_FOLDERS = 3
 _NO_PROGRAM = re.compile(
     r"\.|install|clean|deploy|publish|push|upload|release|flash|fmt|format|lint|check|depend|dirs?$|docs?$|help"
@@ -51,7 +53,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def _list_makefiles(sources: Sources) -> list[str]:
     """Return the makefiles nearest to the top: one for each of a few folders."""
-    nearest = sources.list_nearest(*_NAMES)
+    nearest = sources.list_nearest(*_NAMES) or sources.list_nearest(*_TEMPLATES)
     by_folder: dict[str, str] = {}
     for file in nearest:
         by_folder.setdefault(str(PurePosixPath(file).parent), file)
@@ -65,6 +67,8 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     """Return the builds of a makefile's targets: the target with the project's name first, because it builds least."""
     folder = PurePosixPath(file).parent
     folder_option = "" if str(folder) == "." else f" -C {folder}"
+    name = PurePosixPath(file).name
+    file_option = "" if name in _NAMES else f" -f {name}"
     text = sources.read_text(file)
     rules, outside_targets = _parse_rules(text), find_outside_targets(text)
     default = next((name for name in rules if not name.startswith(".")), "")
@@ -90,7 +94,7 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     return [
         BuildProposal(
             "Make",
-            build_shell_command(f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
+            build_shell_command(f"make{folder_option}{file_option} {JOBS_OPTION} {target}".rstrip()),
             ("make",),
             # The target with the project's name builds only the program of that name.
             builds_tests=bool(project_targets) and target not in {project_targets[0], *part_targets},

@@ -60,3 +60,12 @@ def test_a_subcommand_gets_the_files_that_the_program_alone_has_refused() -> Non
     runs = list_subcommand_runs("bin/x", CLAP, refused)
     assert [run.command for run in runs] == ["bin/x stats a.csv", "bin/x sort a.csv"]
     assert all(run.input_file == "a.csv" and run.program == "bin/x" for run in runs)
+
+
+def test_a_subcommand_that_is_a_benchmark_needs_no_file() -> None:
+    refused = [RunProposal("bin/x LICENSE", stand_in_file="LICENSE")]
+    runs = list_subcommand_runs(
+        "bin/x", "The commands are:\n\n    bench    run a benchmark\n    get    a value\n", refused
+    )
+    assert [run.command for run in runs] == ["bin/x bench", "bin/x bench LICENSE"]
+    assert runs[0].is_promising

@@ -129,6 +129,14 @@ def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_system
     assert make.propose(listing(variants))[0].command == "sh -c 'make -C openmp-threading -j$(nproc)'"
 
 
+def test_a_makefile_that_users_are_meant_to_copy_is_used_if_there_is_no_other() -> None:
+    template = {"src-serial/Makefile.vanilla": "all: x\n"}
+    (proposal,) = make.propose(listing(template))[:1]
+    assert proposal.command == "sh -c 'make -C src-serial -f Makefile.vanilla -j$(nproc)'"
+    (usual,) = make.propose(listing({**template, "Makefile": "all: x\n"}))[:1]
+    assert usual.command == "sh -c 'make -j$(nproc)'"
+
+
 def test_the_target_of_the_projects_name_is_built_before_all_others() -> None:
     def list_targets(text: str) -> list[str]:
         return [build.command for build in make.propose(listing({"Makefile": text}, "Zstd"))]
