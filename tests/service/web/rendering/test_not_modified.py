@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from tests.service import reports
@@ -58,15 +59,18 @@ def test_another_query_another_form_and_another_time_are_another_page(
     assert own.get("/runs", headers={"If-None-Match": known, "Accept": "text/html"}).status_code == 200
 
 
-def test_an_answer_of_the_api_that_has_not_changed_is_not_sent_again(api: Api, client: FlaskClient) -> None:
-    api.send(reports.report(1, 100))
+def test_an_answer_of_the_api_that_has_not_changed_is_not_sent_again(app: APIFlask) -> None:
+    client = app.test_client()
+    Api(client).send(reports.report(1, 100))
     first = client.get("/api/v1/series")
     again = client.get("/api/v1/series", headers={"If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.data) == (304, b"")
     assert first.headers["Cache-Control"] == "private, no-cache"
 
 
-def test_an_answer_of_the_api_that_has_changed_is_sent(api: Api, client: FlaskClient) -> None:
+def test_an_answer_of_the_api_that_has_changed_is_sent(app: APIFlask) -> None:
+    client = app.test_client()
+    api = Api(client)
     api.send(reports.report(1, 100))
     tag = client.get("/api/v1/runs").headers["ETag"]
     api.send(reports.report(2, 100))

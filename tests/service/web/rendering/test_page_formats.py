@@ -3,6 +3,7 @@ import io
 from fractions import Fraction
 
 import pytest
+from apiflask import APIFlask
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -85,7 +86,8 @@ def test_a_column_is_a_field_or_is_computed() -> None:
     assert (table.columns, list(table.rows)) == (["numerator", "half"], [[1, Fraction(1, 4)], [3, Fraction(3, 8)]])
 
 
-def test_a_name_that_ends_like_a_format_has_a_page(api: Api) -> None:
+def test_a_name_that_ends_like_a_format_has_a_page(app: APIFlask) -> None:
+    api = Api(app.test_client())
     api.send(*(reports.report(1, 100, subject=name, host=Host(name=name)) for name in ("both", "both.json", "one.csv")))
     for place in ("subjects", "hosts"):
         for address, kind in (
