@@ -214,6 +214,10 @@ def list_commands(
         ranks_for_users.add(_Rank.EXAMPLE)
     scripts = _list_wrapper_scripts(sources)
     documented_commands = list_documented_commands(sources, [program.name for program in ranked_programs] + scripts)
+    # Of equally promising programs, those that the documents show with a file come first.
+    ranked_programs.sort(
+        key=lambda program: (_rank_program(program, project)[0], program.name not in documented_commands)
+    )
     runs = [
         _propose_documented_command(f"./{script}", command)
         for script in scripts

@@ -81,6 +81,12 @@ def test_a_documented_command_is_tried_before_guesses_and_a_wrapper_before_its_p
     ]
 
 
+def test_of_equal_programs_the_documented_one_comes_first() -> None:
+    sources = listing({**FILES, "README": "Type `train test/a.fq' to begin."}, "vectors")
+    runs = list_commands([BuiltProgram("scale"), BuiltProgram("train"), BuiltProgram("bench")], sources)
+    assert list(dict.fromkeys(run.command.split()[0] for run in runs)) == ["./bench", "./train", "./scale"]
+
+
 @given(st.text("sorter <>|&;$`'\"\\/.-=\n\t(){}ab1 test/a.fq", max_size=80))
 def test_whatever_a_document_says_no_argument_needs_quotes(text: str) -> None:
     for command in find(f"sorter {text}\n`sorter test/a.fq {text}`"):
