@@ -67,8 +67,8 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     """Return the builds of a makefile's targets: the target with the project's name first, because it builds least."""
     folder = PurePosixPath(file).parent
     folder_option = "" if str(folder) == "." else f" -C {folder}"
-    name = PurePosixPath(file).name
-    file_option = "" if name in _NAMES else f" -f {name}"
+    is_template = PurePosixPath(file).name not in _NAMES
+    copy_steps = [f"cp {file} {folder / 'Makefile'}"] if is_template else []
     text = sources.read_text(file)
     rules, outside_targets = _parse_rules(text), find_outside_targets(text)
     default = next((name for name in rules if not name.startswith(".")), "")
@@ -94,7 +94,7 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     return [
         BuildProposal(
             "Make",
-            build_shell_command(f"make{folder_option}{file_option} {JOBS_OPTION} {target}".rstrip()),
+            build_shell_command(*copy_steps, f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
             ("make",),
             # The target with the project's name builds only the program of that name.
             builds_tests=bool(project_targets) and target not in {project_targets[0], *part_targets},

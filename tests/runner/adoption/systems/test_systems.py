@@ -132,7 +132,9 @@ def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_system
 def test_a_makefile_that_users_are_meant_to_copy_is_used_if_there_is_no_other() -> None:
     template = {"src-serial/Makefile.vanilla": "all: x\n"}
     (proposal,) = make.propose(listing(template))[:1]
-    assert proposal.command == "sh -c 'make -C src-serial -f Makefile.vanilla -j$(nproc)'"
+    assert proposal.command == (
+        "sh -c 'cp src-serial/Makefile.vanilla src-serial/Makefile && make -C src-serial -j$(nproc)'"
+    )
     (usual,) = make.propose(listing({**template, "Makefile": "all: x\n"}))[:1]
     assert usual.command == "sh -c 'make -j$(nproc)'"
 
