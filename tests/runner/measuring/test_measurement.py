@@ -42,7 +42,7 @@ def report_of(
 def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
     report = report_of("""echo noise; echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
     assert report.outcome is Outcome.MEASURED
-    assert report.values("throughput") == (100, 100)
+    assert set(report.values("throughput")) == {100}
     faults = report.values("page-faults")
     assert report.values("faults-per-operation") == tuple(value / 50 for value in faults)
 
@@ -163,7 +163,9 @@ def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> No
     script = """test ! -e result && echo '{"operations": 50, "seconds": 0.5}' >result"""
     report = report_of(script, tmp_path, output_file="result")
     assert report.failure is None
-    assert report.values("throughput") == (100, 100)
+    # A third execution follows if the count has varied.
+    assert len(report.values("throughput")) >= 2
+    assert set(report.values("throughput")) == {100}
 
 
 @pytest.mark.parametrize("name", ["../precious", "link/precious"])
@@ -242,7 +244,7 @@ def test_an_interruption_that_became_another_error_is_no_failure_of_a_revision(
 def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:
     report = report_of("""echo '{"operations": 1, "seconds": 1, "bytes": 4096, "pages": 8, "faults": 9}'""", tmp_path)
     faults = report.values("page-faults")
-    assert report.values("expected-faults") == (9, 9)
+    assert set(report.values("expected-faults")) == {9}
     assert report.values("unexplained-faults") == tuple(value - 9 for value in faults)
     assert report.values("refault-ratio") == tuple(value / 8 for value in faults)
     assert report.values("bytes-per-fault") == tuple(4096 / value for value in faults)
