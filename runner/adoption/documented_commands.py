@@ -3,7 +3,8 @@
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -77,12 +78,10 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
     finder = _FileFinder(sources)
     for document in _list_documents(sources):
         folder = PurePosixPath(document).parent
-        for text in _list_command_texts(sources.read_text(document), tuple(program_by_name)):
+        for name, text in _list_command_texts(sources.read_text(document), program_by_name):
+            program = program_by_name[name]
             words = _split_words(text)
-            if not words:
-                continue
-            program = program_by_name.get(words[0].rpartition("/")[2], "")
-            if not program or len(found[program]) >= _MAX_COMMANDS:
+            if not words or len(found[program]) >= _MAX_COMMANDS:
                 continue
             command = _parse_arguments(words[1:], folder, finder)
             if command and command.file not in programs:
@@ -95,7 +94,14 @@ class _FileFinder:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._paths_by_name: Mapping[str, list[str]] | None = None
+
+    @cached_property
+    def _paths_by_name(self) -> Mapping[str, list[str]]:
+        """The paths of the files, by file name."""
+        paths_by_name = defaultdict(list)
+        for file in self._sources.files:
+            paths_by_name[file.rpartition("/")[2]].append(file)
+        return paths_by_name
 
     def find(self, word: str, folder: PurePosixPath) -> str:
         """Return the path of a file from the top; empty if a word in a document of ``folder`` means none."""
@@ -107,14 +113,9 @@ class _FileFinder:
         for candidate in (str(folder / path), path):
             if self._sources.has(candidate):
                 return self._accept(candidate)
-        # The document may assume another current folder. A single file with such a path is meant.
-        if self._paths_by_name is None:
-            by_name = defaultdict(list)
-            for file in self._sources.files:
-                by_name[file.rpartition("/")[2]].append(file)
-            self._paths_by_name = by_name
         if "." not in path:
             return ""
+        # The document may assume another current folder. A single file with such a path is meant.
         matches = [
             file for file in self._paths_by_name.get(path.rpartition("/")[2], ()) if f"/{file}".endswith(f"/{path}")
         ]
@@ -149,9 +150,11 @@ def _list_documents(sources: Sources) -> list[str]:
     return sorted(filter(may_show_commands, sources.files), key=rank)[:_MAX_DOCUMENTS]
 
 
-def _list_command_texts(text: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of a text that may be commands of the named programs: whole lines, and quoted parts of them."""
-    pattern = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, names))})\s+\S")
+def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text that may be commands of the named programs, each with the program's name.
+
+    The parts are whole lines, and quoted parts of them.
+    """
     for line in _CONTINUATION.sub(" ", text).splitlines():
         if len(line) > _MAX_LINE_CHARACTERS:
             continue
@@ -160,9 +163,9 @@ def _list_command_texts(text: str, names: Sequence[str]) -> Iterator[str]:
         for part in parts:
             # A chain of commands is several commands.
             for command in re.split(r"&&|;|\|\|", part):
-                stripped = command.strip()
-                if pattern.search(stripped.partition(" ")[0] + " x"):
-                    yield stripped
+                name = "".join(command.split(maxsplit=1)[:1]).rpartition("/")[2]
+                if name in names:
+                    yield name, command
 
 
 def _split_words(text: str) -> list[str]:
