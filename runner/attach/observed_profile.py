@@ -140,13 +140,13 @@ class ProfileBuilder(Struct):
         timed_recording = self.recordings.addresses
         if timed_recording is None:
             return None, None
-        calls = self._read_calls()
-        complete_anatomy = self._build_anatomy(timed_recording, calls)
+        calls, calls_end = self._read_calls()
+        complete_anatomy = self._build_anatomy(timed_recording, calls, calls_end)
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         sampled_recording = self.recordings.sampled_recording
         if sampled_recording and sampled_recording.seconds >= timed_recording.seconds:
-            sampled_anatomy = self._build_anatomy(sampled_recording, calls)
+            sampled_anatomy = self._build_anatomy(sampled_recording, calls, calls_end)
             # `recorded` counts each sampled fault as all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * sampled_recording.period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
@@ -155,19 +155,23 @@ class ProfileBuilder(Struct):
         self.remarks.append(_describe_calls(self.recordings.calls, self.observation.interval))
         return anatomy, _build_census(calls)
 
-    def _read_calls(self) -> list[Traced]:
-        """Return the recorded calls of the observed processes, in chronological order."""
-        if self.recordings.calls is None:
-            return []
-        return list(select_calls(self._read_events(self.recordings.calls, *CALL_FIELDS), self.observation.pids))
+    def _read_calls(self) -> tuple[list[Traced], float]:
+        """Return the recorded calls of the observed processes in chronological order, and the time of the last call.
 
-    def _build_anatomy(self, timed_recording: TimedRecording, calls: Sequence[Traced]) -> Anatomy:
+        The last call may be of any process. The time is infinity if no calls were recorded.
+        """
+        if self.recordings.calls is None:
+            return [], math.inf
+        return select_calls(self._read_events(self.recordings.calls, *CALL_FIELDS), self.observation.pids)
+
+    def _build_anatomy(self, timed_recording: TimedRecording, calls: Sequence[Traced], calls_end: float) -> Anatomy:
         """Return the anatomy of one recording of addresses, given the calls that were recorded before and meanwhile."""
         anatomy_builder = AnatomyBuilder(
             timed_recording.period,
             os.sysconf("SC_PAGE_SIZE"),
             FaultAccess(os.uname().machine),
             attached_late=True,
+            calls_end=calls_end,
             file_parts=self._file_parts,
         )
         tracing = TRACE_FIELDS if self.permissions.error_codes else ()
@@ -291,14 +295,20 @@ class ProfileBuilder(Struct):
         return Environment(settings=settings | program_settings)
 
 
-def select_calls(events: Iterable[Event], pids: Iterable[int]) -> Iterator[Traced]:
-    """Yield the calls of given processes, and of those that they start, from a recording of the whole host."""
-    observed_pids = set(pids)
+def select_calls(events: Iterable[Event], pids: Iterable[int]) -> tuple[list[Traced], float]:
+    """Return the calls of given processes, and of those that they start, from a recording of the whole host.
+
+    Also return the time of the last call of any process; infinity if there is none.
+    """
+    observed_pids, calls, end = set(pids), list[Traced](), math.inf
     for event in events:
         if isinstance(event, Forked) and event.parent in observed_pids:
             observed_pids.add(event.pid)
-        elif isinstance(event, Traced) and event.pid in observed_pids:
-            yield event
+        elif isinstance(event, Traced):
+            end = event.time
+            if event.pid in observed_pids:
+                calls.append(event)
+    return calls, end
 
 
 def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:

@@ -1,5 +1,6 @@
 """Classifies recorded faults by memory, touch, access and place, and counts system calls."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -96,6 +97,8 @@ class AnatomyBuilder(Struct):
         Determines how memory was accessed, on the architecture of the recording.
     attached_late
         Whether the processes were running already when the recording began, so that pages may have been touched before.
+    calls_end
+        The time of the last call that is known, if faults were recorded for longer than calls.
     file_parts
         The parts of mapped files that faulted, by image. Those of an earlier recording of the same processes can be
         given, and those of this recording are added.
@@ -105,6 +108,7 @@ class AnatomyBuilder(Struct):
     page_size: int
     access: FaultAccess
     attached_late: bool = False
+    calls_end: float = math.inf
     file_parts: set[tuple[int, str, int]] = field(default_factory=set)
     lost: int = 0
     recorded: int = 0
@@ -288,7 +292,10 @@ class AnatomyBuilder(Struct):
             return
         page = address // self.page_size
         only_read = memory_kind in _PRIVATE_KINDS and self.access.is_read(error_code)
-        touch_kind = self._get_pages(image).record_fault(page, only_read=only_read)
+        pages = self._get_pages(image)
+        touch_kind = pages.record_fault(page, only_read=only_read)
+        if time > self.calls_end:
+            pages.expect_return(page, touch_kind)
         if memory_kind == _SHARED_MEMORY:
             self._shared_pages.add(page)
             if touch_kind == _AFTER_FORK:

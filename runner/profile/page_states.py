@@ -14,6 +14,7 @@ _RETURNING_ADVICE = {4, 8, 9, 21, 24, 102}
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 _AFTER_READ = Touch.AFTER_READ.value
 
+_AFTER_RETURN = frozenset({Touch.AFTER_MUNMAP.value, Touch.AFTER_MADVISE.value, Touch.AFTER_BRK.value})
 _STATES_WITH_DATA = frozenset({_REPEATED_TOUCH, _AFTER_FORK})
 """The states of a page that still has data: a read maps this data, not the page of zeros."""
 
@@ -45,6 +46,14 @@ class PageStates(Struct):
         # A read of private memory without data maps the page of zeros, so the first write will fault once more.
         self._states[page] = _AFTER_READ if only_read and previous_state not in _STATES_WITH_DATA else _REPEATED_TOUCH
         return previous_state
+
+    def expect_return(self, page: int, touch: str) -> None:
+        """Let a page whose latest touch followed its return count as given back again, when no more calls are known.
+
+        The program probably continues as before, and the page can hardly fault again without being given back.
+        """
+        if touch in _AFTER_RETURN:
+            self._states[page] = touch
 
     def fork(self) -> "PageStates":
         """Record a fork; return the page states of the child, which shares all pages that are present."""

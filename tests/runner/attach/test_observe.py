@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -69,13 +70,18 @@ def test_a_planted_trouble_is_named_with_its_line(
 
 @pytest.mark.usefixtures("tracepoints")
 @pytest.mark.thorough
-def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_path: Path) -> None:
-    with run_program([program, "calling"]), run_program([program, "returned"]) as process:
+def test_many_calls_of_others_leave_the_recordings_readable_and_touches_known(program: Path, tmp_path: Path) -> None:
+    with ExitStack() as others, run_program([program, "returned"]) as process:
+        for _ in range(4):
+            others.enter_context(run_program([program, "calling"]))
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
     started_at, finished_at = (datetime.fromisoformat(result["profile"][key]) for key in ("started_at", "finished_at"))
     assert (finished_at - started_at).total_seconds() >= 6
     assert not any("read only up to" in remark for remark in result["profile"]["remarks"])
     assert result["profile"]["faults"]["stacks"]
+    # The recording of calls ends long before that of the faults.
+    anatomy = result["profile"]["anatomy"]
+    assert anatomy["by_touch"]["after madvise"] > 0.8 * anatomy["counted"]
 
 
 @pytest.mark.usefixtures("tracepoints")

@@ -25,8 +25,11 @@ def make_call(pid: int, time: float = 1.0) -> Traced:
 
 
 def test_calls_of_others_are_left_out_and_those_of_new_children_are_not() -> None:
-    events: list[Event] = [make_call(7), make_call(1), make_call(8), Forked(9, 7), Forked(10, 9), make_call(10)]
-    assert [call.pid for call in select_calls(events, [7])] == [7, 10]
+    begin: list[Event] = [make_call(7), make_call(1), make_call(8), Forked(9, 7), Forked(10, 9), make_call(10)]
+    calls, end = select_calls([*begin, make_call(1, time=2.0)], [7])
+    assert [call.pid for call in calls] == [7, 10]
+    assert end == 2.0
+    assert select_calls([], [7]) == ([], math.inf)
 
 
 def test_the_first_fault_is_found_and_no_event_is_lost() -> None:

@@ -466,3 +466,17 @@ def test_memory_that_a_thread_without_faults_returned_is_known_as_returned() -> 
     builder.add_events([mapped(0x10000, 1), fault(0x10000)], [returned])
     anatomy = builder.build_anatomy(0, lambda places: {place: Frame(function="f", module="m") for place in places})
     assert anatomy.by_touch == {Touch.AFTER_MUNMAP: 1}
+
+
+def test_a_page_that_had_been_given_back_before_calls_ended_counts_as_such_at_later_faults() -> None:
+    returned = call("munmap", "addr: 0x10000, len: 0x1000")
+    events = [
+        mapped(0x10000, 2),
+        *(fault(page)._replace(time=time) for time in (2.0, 3.0) for page in (0x10000, 0x11000)),
+    ]
+    builder = AnatomyBuilder(100, PAGE, FaultAccess("x86_64"), attached_late=True, calls_end=1.5)
+    builder.add_events(events, [returned])
+    assert builder.build_anatomy(0, named).by_touch == {Touch.AFTER_MUNMAP: 200, Touch.FIRST: 100, Touch.AGAIN: 100}
+    whole = AnatomyBuilder(100, PAGE, FaultAccess("x86_64"), attached_late=True)
+    whole.add_events(events, [returned])
+    assert whole.build_anatomy(0, named).by_touch == {Touch.AGAIN: 200, Touch.AFTER_MUNMAP: 100, Touch.FIRST: 100}
