@@ -9,10 +9,9 @@ from msgspec import Struct
 from runner.attach.process_table import LiveProcess
 from runner.errors import FaultwatchError
 from runner.profile.permissions import RecordingPermissions
+from runner.system.capabilities import PERFMON, SYS_ADMIN, SYS_PTRACE, has_capability
 from runner.system.tree import Tree
 
-_SYS_PTRACE, _SYS_ADMIN, _PERFMON = 19, 21, 38
-"""The kernel's numbers of three capabilities."""
 _PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
 _FORBIDDEN_LEVEL = 3
 """The kernels of Debian and Ubuntu forbid perf to ordinary users at this level and above."""
@@ -30,14 +29,8 @@ class Observer(Struct, frozen=True):
 
 def read_observer(tree: Tree) -> Observer:
     """Return this user with the user's capabilities."""
-    lines = tree.read_lines("proc/self/status")
-    text = next((line.partition(":")[2].strip() for line in lines if line.startswith("CapEff:")), "0")
-    try:
-        capabilities = int(text, 16)
-    except ValueError:
-        capabilities = 0
-    may_record = bool(capabilities & (1 << _SYS_ADMIN | 1 << _PERFMON))
-    return Observer(os.geteuid(), may_record, bool(capabilities & 1 << _SYS_PTRACE))
+    may_record = has_capability(tree, SYS_ADMIN) or has_capability(tree, PERFMON)
+    return Observer(os.geteuid(), may_record, has_capability(tree, SYS_PTRACE))
 
 
 def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> None:

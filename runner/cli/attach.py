@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_PID = 2**22
 """The largest process id that Linux assigns."""
 _READING_NICENESS = 10
-"""The niceness of this command while it reads recordings: this takes seconds, and the host has other work to do."""
+"""The niceness of this command while it reads recordings on a busy host: this takes seconds."""
 _MIN_OBSERVED_SECONDS = 1.0
 _MAX_TITLE_CHARACTERS = 1000
 """How many characters of the observed process's command line are stored."""
@@ -104,6 +104,12 @@ def command(
     This needs no repository, no build and no service. A line per second shows the faults; at the end, the profile, the
     diagnosis and suitable remedies are printed. Nothing in the process is changed.
     """
+    from runner.process_state.idle_time import use_idle_time, use_only_idle_time
+    from runner.system.tree import Tree
+
+    tree = Tree()
+    with use_idle_time(tree):
+        import runner.attach.observed_profile  # This and what it imports takes a quarter of a second of CPU time.
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
     from runner.attach.live_remedies import fit_diagnosis
@@ -116,10 +122,9 @@ def command(
     from runner.process_state.niceness import lower_priority
     from runner.profile.permissions import detect_recording_permissions
     from runner.settings import load_settings
-    from runner.system.tree import Tree
 
     # Choose the processes, and check that this user may observe them.
-    tree, settings = Tree(), load_settings()
+    settings = load_settings()
     folder = settings.home / "observations"
     earlier_observation = load_observation(folder, before) if before else None
     choice = _choose_from_arguments(pid, name, unit, group, container)
@@ -143,7 +148,8 @@ def command(
         show=lambda line: print_message(format_live_line(line)),
     )
     # Read the recordings, diagnose and store them.
-    lower_priority(0, _READING_NICENESS)  # 0 is this thread
+    if not use_only_idle_time(tree):
+        lower_priority(0, _READING_NICENESS)  # 0 is this thread
     try:
         profile = _build_profile(outcome, permissions)
     finally:
