@@ -1,5 +1,6 @@
 """``faultwatch attach``: observe a running process, and report where its page faults come from."""
 
+import importlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from runner.profile.permissions import RecordingPermissions
     from runner.profile.recording_plan import CallGraph
     from runner.settings import Settings
+    from runner.system.tree import Tree
 
 
 _MAX_PID = 2**22
@@ -104,12 +106,10 @@ def command(
     This needs no repository, no build and no service. A line per second shows the faults; at the end, the profile, the
     diagnosis and suitable remedies are printed. Nothing in the process is changed.
     """
-    from runner.process_state.idle_time import use_idle_time, use_only_idle_time
     from runner.system.tree import Tree
 
     tree = Tree()
-    with use_idle_time(tree):
-        import runner.attach.observed_profile  # This and what it imports takes a quarter of a second of CPU time.
+    _import_in_idle_time(tree)
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
     from runner.attach.live_remedies import fit_diagnosis
@@ -119,7 +119,6 @@ def command(
     from runner.attach.process_table import find_busiest, read_process_table
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
     from runner.cli.terminal import print_message
-    from runner.process_state.niceness import lower_priority
     from runner.profile.permissions import detect_recording_permissions
     from runner.settings import load_settings
 
@@ -148,12 +147,7 @@ def command(
         show=lambda line: print_message(format_live_line(line)),
     )
     # Read the recordings, diagnose and store them.
-    if not use_only_idle_time(tree):
-        lower_priority(0, _READING_NICENESS)  # 0 is this thread
-    try:
-        profile = _build_profile(outcome, permissions)
-    finally:
-        outcome.recordings.close()
+    profile = _build_profile(tree, outcome, permissions)
     remarks = [
         *describe_limits(permissions, is_root=observer.uid == 0),
         *describe_missing_names(profile, program, find_debug_package),
@@ -233,8 +227,21 @@ def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
     return choose_call_graph(program.get_outside_path(program.file))
 
 
-def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "Profile":
-    """Build the profile from the recordings of an observation.
+def _import_in_idle_time(tree: "Tree") -> None:
+    """Import the modules for an observation, so that this takes no time from the process.
+
+    It takes a quarter of a second of CPU time.
+    """
+    from runner.process_state.idle_time import use_idle_time
+
+    with use_idle_time(tree):
+        importlib.import_module("runner.attach.observed_profile")
+
+
+def _build_profile(tree: "Tree", outcome: "Outcome", permissions: "RecordingPermissions") -> "Profile":
+    """Build the profile from the recordings of an observation, which are then discarded.
+
+    It keeps a low priority, also for what follows.
 
     Raises
     ------
@@ -243,18 +250,25 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
     """
     from runner.attach.observed_profile import ProfileBuilder
     from runner.cli.activity import show_activity
+    from runner.process_state.idle_time import use_only_idle_time
+    from runner.process_state.niceness import lower_priority
 
     recordings = outcome.recordings
-    has_recordings = bool(recordings.addresses or recordings.stacks)
-    if not has_recordings and outcome.reason:
-        raise FaultwatchError(
-            f"{outcome.reason} before anything was recorded",
-            "observe the process for longer: perf takes a second or two to attach",
-        )
-    if not has_recordings and recordings.problems:
-        raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")
-    with show_activity("reading what was recorded"):
-        return ProfileBuilder.create(outcome.observation, recordings, permissions).build()
+    if not use_only_idle_time(tree):
+        lower_priority(0, _READING_NICENESS)  # 0 is this thread
+    try:
+        has_recordings = bool(recordings.addresses or recordings.stacks)
+        if not has_recordings and outcome.reason:
+            raise FaultwatchError(
+                f"{outcome.reason} before anything was recorded",
+                "observe the process for longer: perf takes a second or two to attach",
+            )
+        if not has_recordings and recordings.problems:
+            raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")
+        with show_activity("reading what was recorded"):
+            return ProfileBuilder.create(outcome.observation, recordings, permissions).build()
+    finally:
+        recordings.close()
 
 
 def _diagnose_profile(profile: "Profile", before: "Profile | None", settings: "Settings") -> "Diagnosis | None":
