@@ -2,9 +2,9 @@
 
 from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
 
-_MIN_ADDED_SHARE = 0.1
+MIN_ADDED_SHARE = 0.1
 """An input adds little if it adds less than this share of the faults that the program takes to start."""
-_MAX_NATIVE_START_FAULTS = 500
+MAX_NATIVE_START_FAULTS = 500
 """A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 
 
@@ -61,10 +61,10 @@ def _only_starts(tried: TriedCommand, start_faults: int) -> bool:
 
     A native program that reads its input piece by piece hardly takes more faults for it, but more CPU time.
     """
-    works_long = tried.cpu_seconds >= START_CPU_SECONDS and start_faults < _MAX_NATIVE_START_FAULTS
+    works_long = tried.cpu_seconds >= START_CPU_SECONDS and start_faults < MAX_NATIVE_START_FAULTS
     return adds_little(tried, start_faults) and not works_long
 
 
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
     """Return whether an input hardly adds to the faults of a start; False if these are unknown (0)."""
-    return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
+    return min(with_input.faults) - start_faults < start_faults * MIN_ADDED_SHARE

@@ -6,14 +6,15 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
+from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, MIN_ADDED_SHARE
 from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import TriedCommand
 
 _FEW_FAULTS = 5000
-"""An execution with fewer faults consists largely of its start: a program with a language runtime takes 3,000 faults
-to start."""
+"""An execution with fewer faults, or with fewer in addition to those of its start if these are known, consists largely
+of its start: a program with a language runtime takes 3,000 faults to start, and more with its packages."""
 _LARGE_BYTES = 1 << 20
 """The size of a larger input in bytes, if the program is quick enough."""
 _MAX_SECONDS = 20.0
@@ -33,7 +34,7 @@ if it takes at least this many times the CPU time: a regression for each piece w
 
 
 def propose_larger_input(
-    build: BuildProposal, tried: TriedCommand, size: int
+    build: BuildProposal, tried: TriedCommand, size: int, start_faults: int = 0
 ) -> tuple[BuildProposal, RunProposal] | None:
     """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
 
@@ -41,10 +42,12 @@ def propose_larger_input(
     ----------
     size
         The size of the file in bytes.
+    start_faults
+        The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
     run = tried.run
     has_small_file = bool(run.file) and not run.is_folder and size > 0
-    if run.is_server or not has_small_file or not tried.did_work or does_enough_work(tried):
+    if run.is_server or not has_small_file or not tried.did_work or does_enough_work(tried, start_faults):
         return None
     seconds = max(tried.seconds, 0.001)  # a divisor
     rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
@@ -84,9 +87,20 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
     return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
 
 
-def does_enough_work(tried: TriedCommand) -> bool:
-    """Return whether a command takes so many faults that it needs no larger input."""
-    return min(tried.faults) >= _FEW_FAULTS
+def count_runtime_faults(start_faults: int) -> int:
+    """Return the faults with which a program's language runtime starts; 0 for a native program.
+
+    Parameters
+    ----------
+    start_faults
+        The faults that the program takes without an input; 0 if unknown.
+    """
+    return start_faults if start_faults >= MAX_NATIVE_START_FAULTS else 0
+
+
+def does_enough_work(tried: TriedCommand, start_faults: int = 0) -> bool:
+    """Return whether a command takes so many faults in addition to those of its start that it needs no larger input."""
+    return min(tried.faults) - start_faults >= _FEW_FAULTS
 
 
 def name_larger_file(file: str) -> str:
@@ -106,12 +120,20 @@ def replace_file(run: RunProposal, file: str) -> RunProposal | None:
     return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 
-def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
-    """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary."""
+def does_more_work(larger: TriedCommand, small: TriedCommand, start_faults: int = 0) -> bool:
+    """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary.
+
+    Parameters
+    ----------
+    start_faults
+        The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
+    """
     if not larger.did_work or larger.seconds > SLOW_SECONDS:
         return False
     makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
-    takes_more_faults = min(larger.faults) >= _MIN_RATIO * min(small.faults)
+    # The count of a runtime varies, so a small part of its start counts as work of the small input.
+    small_work = max(min(small.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
+    takes_more_faults = min(larger.faults) - start_faults >= _MIN_RATIO * small_work
     takes_more_time = larger.cpu_seconds >= _MIN_RATIO * small.cpu_seconds > 0
     maps_more = takes_more_time and min(larger.faults) > min(small.faults)
     reads_more = takes_more_faults or maps_more or _takes_much_longer(larger, small)

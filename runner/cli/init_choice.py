@@ -128,7 +128,7 @@ def choose_build_and_run(
     start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
     # Prefer a larger input, made from the small one, if the program does more work with it.
     for with_file in list_commands_with_files(chosen_command, tried):
-        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command)
+        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, start_faults)
         if larger:
             proposal, tree, chosen_command = larger
             break
@@ -195,6 +195,7 @@ def _try_larger_input(
     tree: Path,
     small: "TriedCommand",
     chosen_command: "TriedCommand",
+    start_faults: int,
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
     """Return a build that makes a larger input, its tree, and the command to measure, perhaps of another program.
 
@@ -207,13 +208,16 @@ def _try_larger_input(
         The result of the command with the small input.
     chosen_command
         The result of the command that is measured otherwise, perhaps with another input.
+    start_faults
+        The faults that the program takes without an input; 0 if unknown.
     """
-    from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
+    from runner.adoption.larger_input import count_runtime_faults, does_enough_work, propose_larger_input, takes_more
     from runner.subject.build import BuildFailure
 
+    runtime_faults = count_runtime_faults(start_faults)
     try:
-        larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
-        if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command)):
+        larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size, runtime_faults)
+        if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)):
             return None
         _, cached_build = first_measurement.build(proposal)
         if cached_build.seconds > _MAX_REBUILD_SECONDS:
@@ -221,7 +225,9 @@ def _try_larger_input(
         build, run = larger
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            tried = _find_program_that_works_more(first_measurement, build, run, small, larger_tree, show_progress)
+            tried = _find_program_that_works_more(
+                first_measurement, build, run, small, larger_tree, show_progress, runtime_faults
+            )
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
         return None
     if tried is None or (chosen_command.run.file and not takes_more(tried, chosen_command)):
@@ -240,6 +246,7 @@ def _find_program_that_works_more(
     small: "TriedCommand",
     tree: Path,
     show_progress: Callable[[str], None],
+    runtime_faults: int,
 ) -> "TriedCommand | None":
     """Return a command that does more work with the larger input, perhaps of another program; None if there is none.
 
@@ -249,6 +256,8 @@ def _find_program_that_works_more(
         The command with the larger input.
     small
         The result of the same command with the small input.
+    runtime_faults
+        The faults with which the program's runtime starts.
     """
     from runner.adoption.larger_input import does_more_work, list_other_programs
 
@@ -258,7 +267,7 @@ def _find_program_that_works_more(
         return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
 
     tried = try_run(run)
-    if does_more_work(tried, small):
+    if does_more_work(tried, small, runtime_faults):
         return tried
     for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small):
         other_small = try_run(small_run)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.larger_input import (
+    count_runtime_faults,
     does_more_work,
     list_other_programs,
     propose_larger_input,
@@ -102,3 +103,15 @@ def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -
     assert takes_more(take(106, 0.008), take(106, 0.0012))
     assert takes_more(take(107, 0.0012), take(106, 0.0012))
     assert not takes_more(take(106, 0.0028), take(106, 0.0012))
+
+
+def test_a_program_with_a_language_runtime_works_only_beyond_its_start() -> None:
+    def take(*faults: int) -> TriedCommand:
+        return TriedCommand(SMALL.run, faults, seconds=0.1)
+
+    start = count_runtime_faults(5200)
+    assert propose_larger_input(MAKE, take(5290, 5150), 10_000) is None
+    assert propose_larger_input(MAKE, take(5290, 5150), 10_000, start) is not None
+    assert does_more_work(take(6500, 6400), take(5290, 5150), start)
+    assert not does_more_work(take(5900, 6400), take(5290, 5150), start), "a start varies"
+    assert count_runtime_faults(80) == 0, "a native program starts with few faults"

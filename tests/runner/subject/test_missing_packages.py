@@ -88,6 +88,10 @@ def test_what_cmake_does_without_is_not_missing() -> None:
             "help2man is missing: apt install help2man",
         ),
         ("configure: error: no acceptable C compiler found in $PATH\n", "cc is missing: apt install gcc"),
+        (
+            "make: mpicc: No such file or directory\n",
+            "mpicc is missing: apt install libopenmpi-dev openmpi-bin, or dnf install openmpi-devel",
+        ),
         ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
         ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),
         (
