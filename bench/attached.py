@@ -126,16 +126,16 @@ def run_postgresql(folder: Path) -> Iterator[tuple[int, Count]]:
         stdout=subprocess.DEVNULL,
         cwd=folder,
     )
-    options = [
-        "-c",
+    settings = (
         f"port={PORT}",
-        "-c",
         "listen_addresses=127.0.0.1",
-        "-c",
         "unix_socket_directories=",
-        "-c",
         "fsync=off",
-    ]
+        # By default, a vacuum follows each minute and a checkpoint each five minutes, so most periods would have none.
+        "autovacuum_naptime=5s",
+        f"checkpoint_timeout={PERIOD_SECONDS}s",
+    )
+    options = [word for setting in settings for word in ("-c", setting)]
     client = ["-h", "127.0.0.1", "-p", str(PORT), "-U", "postgres"]
     with ExitStack() as stack:
         server = stack.enter_context(

@@ -50,6 +50,7 @@ from runner.adoption.systems import scripts
 from runner.adoption.tried_command import TriedCommand
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
+from runner.environment.needed_libraries import list_needed
 from runner.errors import FaultwatchError
 from runner.execution.execute import TIMEOUT_WORDS, ProgramResult, execute
 from runner.execution.process_variables import PROCESS_VARIABLES
@@ -301,8 +302,10 @@ class FirstMeasurement:
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
         server = None
-        # A benchmark that takes too long is not a server, even if it listens for the processes that it starts.
-        if tried.timed_out and not run.is_server and not _BENCHMARK.search(run.command):
+        # A benchmark that takes too long is not a server, even if it listens for the processes that it starts. Neither
+        # is a program of MPI, which listens for the other processes of its computation.
+        may_serve = not (run.is_server or _BENCHMARK.search(run.command) or _uses_mpi(tree / get_program(run)))
+        if tried.timed_out and may_serve:
             server = self._find_server(proposal, run, tree)
         elif _may_need_port(tried):
             server = self._find_server_that_needs_port(proposal, run, tree)
@@ -603,6 +606,11 @@ class FirstMeasurement:
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         """Return a build and a command as a workload, with a time limit in seconds."""
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def _uses_mpi(program: Path) -> bool:
+    """Return whether a program is linked with a library of MPI."""
+    return any(library.startswith("libmpi") for library in list_needed(program))
 
 
 def _may_need_port(tried: TriedCommand) -> bool:

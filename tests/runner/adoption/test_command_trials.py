@@ -169,11 +169,18 @@ def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monk
 
 
 @pytest.mark.parametrize(
-    ("command", "is_server"), [("java -cp x p.DecodeBenchmark", False), ("java -cp x p.App", True)]
+    ("command", "libraries", "is_server"),
+    [
+        ("java -cp x p.DecodeBenchmark", (), False),
+        ("java -cp x p.App", (), True),
+        ("./clover", ("libc.so.6",), True),
+        ("./clover", ("libmpi_mpifh.so.40", "libc.so.6"), False),
+    ],
 )
-def test_a_benchmark_that_takes_too_long_is_no_server(
-    command: str, is_server: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_benchmark_or_a_program_of_mpi_that_takes_too_long_is_no_server(
+    command: str, libraries: tuple[str, ...], is_server: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("runner.adoption.command_trials.list_needed", lambda _: libraries)
     monkeypatch.setattr(
         FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
     )
