@@ -209,6 +209,7 @@ class FirstMeasurement:
             for candidate in variants:
                 show_progress(f"trying {candidate.command}")
                 tried = self._try_program_or_server(proposal, candidate, tree)
+                tried = self._ignore_varying_file_names(proposal, tried, earlier_results, tree)
                 is_redirected_variant = candidate is not run
                 if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
                     tried = TriedCommand(
@@ -247,6 +248,23 @@ class FirstMeasurement:
             return False
         without_file = self._try_run(proposal, missing_run, tree)
         return bool(without_file.faults) and without_file.own_bytes == tried.own_bytes
+
+    def _ignore_varying_file_names(
+        self, proposal: BuildProposal, tried: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
+    ) -> TriedCommand:
+        """Return the result of a command with a file as one that opens no file if only chance speaks for the opposite.
+
+        Some programs open files with other names in each execution, such as logs named after the time. Whether they
+        open their input can then be told only by the count.
+        """
+        bare = next((other for other in earlier_results if other.did_work and not other.run.file), None)
+        if bare is None or not bare.own_bytes or not tried.run.file or not tried.faults:
+            return tried
+        opens_other_files = tried.own_bytes not in {"", bare.own_bytes}
+        if not opens_other_files or not may_ignore_file(replace(tried, own_bytes=""), bare):
+            return tried
+        bare_again = self._try_run(proposal, bare.run, tree)
+        return tried if bare_again.own_bytes == bare.own_bytes else replace(tried, own_bytes=bare.own_bytes)
 
     def _add_further_runs(
         self,

@@ -1,3 +1,4 @@
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,26 @@ def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./speed"), RunProposal("./speed t/a", input_file="t/a")]
     assert len(list(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None))) == n_tried
+
+
+@pytest.mark.parametrize(("names_vary", "digest"), [(True, "log of 1"), (False, "with t/a")])
+def test_a_program_that_names_files_after_the_time_opens_its_input_only_if_the_count_says_so(
+    names_vary: bool, digest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executions = iter(range(1, 10))
+
+    def try_run(_: object, __: BuildProposal, run: RunProposal, ___: Path) -> TriedCommand:
+        number = next(executions) if names_vary else 1
+        own_bytes = f"log of {number}" if names_vary or not run.file else f"with {run.file}"
+        return TriedCommand(run, (200, 205), own_bytes=own_bytes)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_takes_file_for_text", lambda *_: False)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [RunProposal("./hpc", may_do_nothing=True), RunProposal("./hpc t/a", input_file="t/a")]
+    bare, with_file = islice(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None), 2)
+    assert bare.own_bytes == "log of 1"
+    assert with_file.own_bytes == digest
 
 
 def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:
