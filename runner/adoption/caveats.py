@@ -23,7 +23,7 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
         return f"the load requests only pages that the server answers with HTTP error {run.http_error}"
     if tried.prints_usage or run.only_describes_itself:
         return f"this measures only the start-up of `{run.command}`, which prints its usage or version"
-    if run.stand_in_file and not _only_starts(tried, start_faults):
+    if run.stand_in_file and not (tried.is_like_start or _only_starts(tried, start_faults)):
         return f"the file in `{run.command}` is only a stand-in for the input that real users would provide"
     return _describe_missing_work(tried, start_faults)
 
@@ -41,7 +41,8 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
         return (
             f"this measures little more than the program's start-up: without its input, `{run.command}` takes {fewer}"
         )
-    if tried.takes_only_start and not tried.has_no_work:
+    does_nothing_with_stand_in = bool(run.stand_in_file) and tried.is_like_start
+    if does_nothing_with_stand_in or (tried.takes_only_start and not tried.has_no_work):
         return (
             f"this measures little more than the program's start-up: `{run.command}` takes only {min(tried.faults)} "
             "faults"

@@ -84,9 +84,14 @@ class TriedCommand(Struct, frozen=True):
 
         This also shows that a benchmark or a test does nothing.
         """
+        return self.is_like_start and not self.run.file and not self.run.is_server
+
+    @property
+    def is_like_start(self) -> bool:
+        """Whether the command takes no more faults and CPU time than the start of a native program."""
         command = self.run.command
         # A shell, and what it starts before the program, takes as many faults as another start.
         n_starts = 1 + command.startswith("sh -c ") + command.count("&& mkdir ")
         has_few_faults = bool(self.faults) and min(self.faults) < _START_FAULTS * n_starts
         is_quick = 0 < self.cpu_seconds < START_CPU_SECONDS
-        return has_few_faults and is_quick and not self.run.file and not self.run.is_server
+        return has_few_faults and is_quick

@@ -102,3 +102,11 @@ def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 90).endswith("takes no fewer faults")
     assert describe_caveat(given, 0) == ""
+
+
+def test_a_stand_in_with_which_a_program_takes_no_more_than_a_start_is_said_to_measure_one() -> None:
+    result = replace(tried("./x . LICENSE", stand_in_file="LICENSE"), faults=(54, 54), cpu_seconds=0.001)
+    assert describe_caveat(result) == (
+        "this measures little more than the program's start-up: `./x . LICENSE` takes only 54 faults"
+    )
+    assert "stand-in" in describe_caveat(replace(result, cpu_seconds=0.3)), "it computes for long"
