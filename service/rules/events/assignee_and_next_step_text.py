@@ -10,7 +10,7 @@ _MAX_NAMED_AUTHORS = 2
 """At most this many authors are named; the others are only counted."""
 
 
-def find_assignees(event: EventSummary) -> str:
+def describe_assignees(event: EventSummary) -> str:
     """Return who should look into an event: the chosen assignee, otherwise the authors of its candidate commits.
 
     Until further runs confirm the change, only the chosen assignee is returned.
