@@ -40,7 +40,7 @@ def _describe_missing_program(files: Sequence[str]) -> str:
     """Return which entries the build files of a project lack, as the end of a sentence."""
     verb = "names" if len(files) == 1 else "name"
     if all(PurePosixPath(file).name == "package.json" for file in files):
-        return f"{verb} no benchmark, start script, program in bin or main module"
+        return f"{verb} no benchmark, start script, `bin` program or `main` module"
     if all(PurePosixPath(file).name in {"pom.xml", "build.gradle", "build.gradle.kts"} for file in files):
         verb = "builds" if len(files) == 1 else "build"
         return f"{verb} no class with a main method outside tests and examples"

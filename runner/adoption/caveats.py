@@ -37,7 +37,7 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     run = tried.run
     if run.file and _only_starts(tried, start_faults):
         added = min(tried.faults) - start_faults
-        fewer = f"only {added} fewer faults" if added > 0 else "no fewer faults"
+        fewer = f"only {added} fewer {'fault' if added == 1 else 'faults'}" if added > 0 else "no fewer faults"
         return (
             f"this measures little more than the program's start-up: without its input, `{run.command}` takes {fewer}"
         )

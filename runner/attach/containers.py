@@ -1,4 +1,4 @@
-"""Finds the processes of a container by its id in the names of control groups, or by asking podman or docker."""
+"""Finds the processes of a container by its id in the names of control groups, or by asking a container engine."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
     Raises
     ------
     FaultwatchError
-        No container engine of this host runs such a container.
+        There is no such container, or nothing knows its name.
     """
     choice = choose_by_container_id(table, name)
     if choice is not None:
@@ -28,10 +28,16 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
         pid = _ask_for_process(engine, name)
         if pid is not None and pid in table:
             return choose_by_pid(table, pid)
-    engines_clause = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
+    remedy = "pass the id of a process in the container"
+    if not engines:
+        raise FaultwatchError(
+            f"no running container has the id {name!r}, and no program that knows the names of containers is installed "
+            f"here ({', '.join(_ENGINES)})",
+            remedy,
+        )
     raise FaultwatchError(
-        f"no running container is named {name!r}{engines_clause}",
-        "`podman ps` lists the containers of the user who runs it; or pass the id of a process in the container",
+        f"no running container is named {name!r}; asked: {', '.join(engines)}",
+        f"list the containers with `{engines[0]} ps`, as the user who started them; or {remedy}",
     )
 
 

@@ -63,7 +63,9 @@ class Percent(click.ParamType[float]):
     ),
     click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),
     click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
-    click.option("--container", metavar="NAME", help="Observe the processes of a podman or docker container."),
+    click.option(
+        "--container", metavar="NAME", help="Observe the processes of a container of podman, docker or nerdctl."
+    ),
     click.option(
         "--for",
         "seconds",

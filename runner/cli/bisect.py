@@ -1,4 +1,4 @@
-"""``faultwatch bisect``: find the commits of a range, or the settings, that moved a metric."""
+"""``faultwatch bisect``: find the commits in a range, or the settings, that moved a metric."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -110,7 +110,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Find the commits of a RANGE, GOOD..BAD, that moved a metric, with as few runs as possible.
+    """Find the commits in a RANGE, GOOD..BAD, that moved a metric, with as few runs as possible.
 
     With --settings or --change, find the settings instead, at --revision.
 

@@ -19,7 +19,7 @@ def describe_standing(drift: dict[str, Any]) -> str:
     n_before, n_after = evidence.get("n_before"), evidence.get("n_after")
     if n_before and n_after:
         before_text = format_count(n_before, "run")
-        return f"suspected because of {before_text} before and {n_after:,} after, which were not interleaved"
+        return f"suspected from {before_text} before and {n_after:,} after, not interleaved"
     return "suspected, not measured interleaved"
 
 

@@ -21,7 +21,7 @@ from runner.log_commands import guard_stream
 
 COMMANDS = {
     "attach": "Observe a running process, and show where its page faults come from.",
-    "bisect": "Find the commits of a range that moved a metric.",
+    "bisect": "Find the commits in a range that moved a metric.",
     "compare": "Measure two revisions interleaved and report what changed.",
     "completion": "Print a shell completion script for commands, options and workloads.",
     "demo": "Measure the demo history and show it on the dashboard.",

@@ -69,8 +69,9 @@ _FAILED_REMARK = (
 )
 
 _MISSING_MODULE_REMARK = (
-    "`{0}` may be a better benchmark, but it lacks the Python module {1}. To measure it, add `venv/bin/python -m pip "
-    "install {1}` to `command` in [build] of workload.toml, and make it the `command` in [run]"
+    "`{0}` may be a better benchmark, but the Python module {1}, which it needs, is not installed. To measure it, add "
+    "`venv/bin/python -m pip install PACKAGE`, with the package that provides {1}, to `command` in [build] of "
+    "workload.toml, and make `{0}` the `command` in [run]"
 )
 _SERVER_REMARK = (
     "{}. To measure it under load, replace `command` in [run] with the tables at the end of workload.toml, and fill in "

@@ -26,7 +26,7 @@ _FILES: Mapping[RuntimeName, re.Pattern[str]] = MappingProxyType(
     }
 )
 """The names of a runtime's files, without their folders."""
-COMPILING_RUNTIMES = frozenset({RuntimeName.JAVA, RuntimeName.NODE, RuntimeName.DOTNET})
+JIT_RUNTIMES = frozenset({RuntimeName.JAVA, RuntimeName.NODE, RuntimeName.DOTNET})
 """Runtimes that compile functions at run time, and use frame pointers both there and in their own code."""
 
 

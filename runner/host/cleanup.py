@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from runner.contract.code_trust import BuildStore
-from runner.process_state.grace_period import restore_grace_period
 from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.rcu_grace_period import restore_grace_period
 from runner.reporting.spool import Spool
 from runner.settings import Settings
 from runner.subject.build_places import BuildPlaces

@@ -31,10 +31,10 @@ MIN_AGREEING_RUNS = 12
 """How many successive measured runs must agree before counts are reused. Reused counts are no evidence for a level. The
 detector is sure of a new level after three runs if at least 12 measured runs precede them: by chance, the three would
 come last in one of C(15, 3) = 455 orders, and it requires one of at least 400."""
-_ALL_MEASURED = "from now on, this command measures every revision"
+_ALL_MEASURED = "from now on, this command measures every revision of this case"
 _OTHER_FILES_REMARK = (
-    "the files that the program used at {} are unchanged in this build, but this time it used other files; "
-    + _ALL_MEASURED
+    "the files that the program used at {} are unchanged in this build, but this run used other files or ran in "
+    "another environment; " + _ALL_MEASURED
 )
 _VARIES_REMARK = (
     "the program is byte-identical to the one at {}, so the count varies without a code change: {}; " + _ALL_MEASURED

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from runner.process_state.grace_period import expedite_grace_periods
+from runner.process_state.rcu_grace_period import expedite_grace_periods
 from runner.system.processes import is_alive, read_own_name
 from runner.system.tree import Tree
 
@@ -55,8 +55,8 @@ class MemoryGroup:
         Parameters
         ----------
         at_once
-            Whether to expedite this (:mod:`runner.process_state.grace_period`). Must be False in a process that may be
-            stopped meanwhile, such as one that builds ahead: grace periods would stay expedited until it continues.
+            Whether to expedite this (:mod:`runner.process_state.rcu_grace_period`). Must be False in a process that may
+            be stopped meanwhile, such as one that builds ahead: grace periods would stay expedited until it continues.
 
         Raises
         ------

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from runner.contract.runtimes import COMPILING_RUNTIMES, find_runtime
+from runner.contract.runtimes import JIT_RUNTIMES, find_runtime
 from runner.measuring.trial import Trial
 from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.recording_plan import CallGraph
@@ -18,15 +18,15 @@ def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
     if go_file := find_go_file(trial.own_files):
         name = make_relative(str(go_file.resolve()), f"{trial.tree.resolve()}/")
         return "fp", (_format_remark(f"{name} is a Go program, and Go keeps frame pointers"),)
-    if runtime := find_compiling_runtime(trial.mapped_files):
+    if runtime := find_jit_runtime(trial.mapped_files):
         return "fp", (_format_remark(f"{runtime} compiles code at run time, and such code has no unwind tables"),)
     return choose_call_graph(trial.program), ()
 
 
-def find_compiling_runtime(files: Iterable[Path]) -> str:
+def find_jit_runtime(files: Iterable[Path]) -> str:
     """Return the name of the first file that belongs to a runtime that compiles code; empty if there is none."""
     runtime = find_runtime(str(file) for file in files)
-    return runtime[1] if runtime and runtime[0] in COMPILING_RUNTIMES else ""
+    return runtime[1] if runtime and runtime[0] in JIT_RUNTIMES else ""
 
 
 def _format_remark(reason: str) -> str:

@@ -1,6 +1,7 @@
 """Checks the programs that a build needs (the key ``needs`` of ``[build]``), and says how to get missing ones."""
 
 import shutil
+from collections.abc import Sequence
 
 from runner.execution.sandbox import Sandbox
 from runner.subject.missing_packages import name_missing_tool
@@ -24,7 +25,9 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
         missing_programs = [
             name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)
         ]
-        return f"the sandbox has no {', '.join(missing_programs)}, which the build needs" if missing_programs else ""
+        if not missing_programs:
+            return ""
+        return f"the PATH of the sandbox lacks {_describe_needed(missing_programs)}: {', '.join(missing_programs)}"
     missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing_programs:
         return ""
@@ -33,7 +36,11 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
         path_hint = suggest_path(name, path)
         if path_hint:
             return path_hint
-    message = f"this host does not have {', '.join(missing_programs)}, which the build needs"
+    message = f"this host lacks {_describe_needed(missing_programs)} ({', '.join(missing_programs)})"
     parts = [name_missing_tool(name) for name in missing_programs]
     remedies = dict.fromkeys(part.remedy for part in parts if part.packages)
     return f"{message}: {'; '.join(remedies)}" if remedies else message
+
+
+def _describe_needed(programs: Sequence[str]) -> str:
+    return "a program that the build needs" if len(programs) == 1 else "programs that the build needs"

@@ -89,7 +89,10 @@ class TreeRestorer:
             Absolute paths that an execution tried to read although they did not exist.
         """
         if self._is_too_large:
-            return "an execution leaves more files in its folder than can be removed before the next one"
+            return (
+                "an execution leaves too many files or too deeply nested folders, so changes are no longer undone "
+                "between executions"
+            )
         prefix = f"{os.path.realpath(self._tree)}/"
         return describe_changes(
             self.changes, {path.removeprefix(prefix) for path in missed_paths if path.startswith(prefix)}

@@ -48,8 +48,8 @@ class PackageManager(Struct, frozen=True):
         if self.download_command and not any(self.download_command in part for part in command):
             return f"fill it with `{self.download_command} --dest FOLDER PACKAGE...`"
         return (
-            "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: it builds outside the sandbox, "
-            "with network access"
+            "run `faultwatch measure WORKLOAD` on this host as this user (this builds outside the sandbox, with "
+            "network access, and so fills the folder)"
         )
 
 

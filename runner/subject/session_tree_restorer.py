@@ -65,7 +65,7 @@ class KeptCopy(Struct, frozen=True):
             If it was changed.
         """
         if self.record and _find_fingerprint(self.folder, ignored=None) != self.record.copy_of_tree:
-            raise DamagedBuild("the kept copy of the built tree is damaged")
+            raise DamagedBuild("the saved copy of the build tree is damaged")
 
 
 def find_kept_copy(tree: Path) -> KeptCopy | None:
@@ -187,7 +187,7 @@ def restore_tree(tree: Path) -> None:
     if record is None or _find_fingerprint(tree, record.ignored) == record.tree:
         return
     if _find_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER, ignored=None) != record.copy_of_tree:
-        raise DamagedBuild("the kept copy of the built tree is damaged")
+        raise DamagedBuild("the saved copy of the build tree is damaged")
     new_tree = build_folder / f"{TREE_FOLDER}.partial"
     for tree_to_remove in (new_tree, tree):
         remove_tree(tree_to_remove)

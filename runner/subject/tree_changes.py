@@ -199,7 +199,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
         )
     description = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
     reading_clause = (
-        ", which the next execution would read" if any(change.path in missed_paths for change in changes) else ""
+        ", and the next execution would read this" if any(change.path in missed_paths for change in changes) else ""
     )
     if {change.kind for change in changes} == {"new"}:
         undo_clause = "it is removed" if len(changes) == 1 else "they are removed"
@@ -209,7 +209,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     kept_object = "it" if len(changes) == 1 else "that file"
     option = f'[run] keep = ["{_make_pattern(first_change.path)}"]'
     hint = f"{option} keeps {kept_object}"
-    return f"an execution {description} in its folder{reading_clause}; {undo_clause} before the next one ({hint})"
+    return f"an execution {description} in its folder{reading_clause}; {undo_clause} before the next execution ({hint})"
 
 
 def _join_words(words: Sequence[str]) -> str:

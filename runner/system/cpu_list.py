@@ -15,11 +15,14 @@ def parse_cpus(text: str) -> frozenset[int]:
     """
     if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
         raise FaultwatchError(f"{text!r} is not a list of processors", "write it like this: 0-3,8")
-    ranges = (part.partition("-") for part in text.split(","))
-    cpus = frozenset(cpu for first, _, last in ranges for cpu in range(int(first), int(last or first) + 1))
-    if not cpus:
-        raise FaultwatchError(f"{text!r} contains no processor", "write the smaller number first: 0-3")
-    return cpus
+    cpus: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus_of_part = range(int(first), int(last or first) + 1)
+        if not cpus_of_part:
+            raise FaultwatchError(f"{part!r} contains no processor", "write the smaller number first: 0-3")
+        cpus.update(cpus_of_part)
+    return frozenset(cpus)
 
 
 def format_cpus(cpus: frozenset[int] | set[int]) -> str:

@@ -12,13 +12,15 @@ def parse_assignments(option: str, assignments: Iterable[str], name_pattern: str
     Raises
     ------
     FaultwatchError
-        An argument does not have this form, or is not text.
+        An argument does not have this form, its name is not valid, or it is not text.
     """
     values = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        if not equals or not re.fullmatch(name_pattern, name, re.DOTALL) or "\0" in value:
+        if not name or not equals or "\0" in value:
             raise FaultwatchError(f"{option} {assignment!r} does not have the form NAME=VALUE")
+        if not re.fullmatch(name_pattern, name, re.DOTALL):
+            raise FaultwatchError(f"{option} {assignment!r}: {name!r} is not a valid name")
         try:
             assignment.encode()
         except UnicodeEncodeError:

@@ -12,6 +12,7 @@ from runner.contract.number_text import capitalize_first
 from service.cli.opened_database import open_database
 from service.errors import ServiceError
 from service.rules.access.scope import Scope
+from service.rules.access.token import DEFAULT_TOKEN_DAYS
 from service.rules.access.token_and_job_limits import TokenLimits
 from service.schemas.audit import AuditAction
 
@@ -37,7 +38,7 @@ def token() -> None:
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
-    default=90,
+    default=DEFAULT_TOKEN_DAYS,
     show_default=True,
     metavar="N",
     help="The number of days for which the token is valid.",

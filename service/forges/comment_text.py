@@ -68,25 +68,31 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     """
     explanations = describe_explanations(outcome, format_code)
     first_explanation = "".join(f" {sentence}" for _case, sentence in explanations[:1])
-    verdict_line = f"**{describe_gate_verdict(outcome, format_code)}**{first_explanation}\n\n"
-    # Who reads only the first lines learns what got worse, why, and how to accept it.
-    opening = f"{verdict_line}{offer_acceptance(outcome, links)}"
-    opening += f"{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
-    opening += _describe_failures(outcome.cases)
-    paragraphs_about_sides = (
-        f"{_describe_missing_values(outcome.metrics)}{_describe_same_bytes(outcome)}"
-        f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
-    )
-    other_explanations = "".join(
-        f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations[1:_MAX_EXPLANATIONS]
-    )
-    other_explanations = f"{other_explanations}\n" if other_explanations else ""
-    folded_sections = f"{suggest_commands(outcome)}{explain_faults(outcome, links)}"
-    insights = insight.format_insights(outcome.insights)
-    closing = f"{offer_bisect(outcome, links)}{other_explanations}{insights}{paragraphs_about_sides}{folded_sections}"
-    closing += format_last_line(outcome, links) + (f"{final_line}\n" if final_line else "")
-    remaining_bytes = max_bytes - _count_bytes(opening) - _count_bytes(closing)
-    return f"{opening}{_build_table(outcome.metrics, remaining_bytes)}{closing}"
+    # In the order of the comment. Who reads only the first lines learns what got worse, why, and how to accept it.
+    sections_before_table = [
+        f"**{describe_gate_verdict(outcome, format_code)}**{first_explanation}\n\n",
+        offer_acceptance(outcome, links),
+        _describe_caveat(outcome),
+        _describe_judge(outcome),
+        _describe_clear_moves(outcome.cases),
+        _describe_failures(outcome.cases),
+    ]
+    sections_after_table = [
+        offer_bisect(outcome, links),
+        _list_explanations(explanations[1:_MAX_EXPLANATIONS]),
+        insight.format_insights(outcome.insights),
+        _describe_missing_values(outcome.metrics),
+        _describe_same_bytes(outcome),
+        _describe_stored_bases(outcome.cases),
+        _describe_environments(outcome.cases),
+        suggest_commands(outcome),
+        explain_faults(outcome, links),
+        format_last_line(outcome, links),
+        f"{final_line}\n" if final_line else "",
+    ]
+    before_table, after_table = "".join(sections_before_table), "".join(sections_after_table)
+    remaining_bytes = max_bytes - _count_bytes(before_table) - _count_bytes(after_table)
+    return f"{before_table}{_build_table(outcome.metrics, remaining_bytes)}{after_table}"
 
 
 def build_summary(outcome: GateOutcome, links: Links, max_bytes: int) -> str:
@@ -101,6 +107,12 @@ def _describe_caveat(outcome: GateOutcome) -> str:
     """Return the caveat about the numbers in the workload file; empty if there is none."""
     caveat = outcome.report.caveat
     return f"⚠ Workload caveat: {format_code(caveat, _MAX_CAVEAT_CHARACTERS)}\n\n" if caveat else ""
+
+
+def _list_explanations(explanations: Sequence[tuple[str, str]]) -> str:
+    """Return a list of explanations, each with its case; empty if there are none."""
+    items = [f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations]
+    return f"{''.join(items)}\n" if items else ""
 
 
 def _describe_judge(outcome: GateOutcome) -> str:

@@ -25,7 +25,9 @@ _CONTROL_CHARACTER = re.compile(
 _CAUSES = {
     Cause.COMMIT: "commit",
     Cause.CONFIG: "configuration",
-    Cause.BOTH: "commit and configuration changed together; a cross-measurement follows if the environments differ",
+    Cause.COMMIT_AND_CONFIG: (
+        "commit and configuration changed together; a cross-measurement follows if the environments differ"
+    ),
     Cause.UNKNOWN: "unknown: neither commit nor configuration changed",
 }
 
@@ -126,7 +128,7 @@ def describe_cause(event: EventSummary) -> str:
         culprit = event.culprits[0]
         author = make_single_line(culprit.author, _MAX_AUTHOR_CHARACTERS)
         culprit_text = f"commit {culprit.commit[:12]} “{make_single_line(culprit.title)}” by {author}"
-    elif event.certainty is Certainty.SINGLE:
+    elif event.certainty is Certainty.SINGLE_COMMIT:
         author = make_single_line(event.author, _MAX_AUTHOR_CHARACTERS)
         culprit_text = f"commit {event.revision[:12]} “{make_single_line(event.title)}” by {author}"
     else:

@@ -46,7 +46,9 @@ class DriftFacts:
         if drift.cause is not Cause.COMMIT or "" in system_digests or len(system_digests) == 1:
             return drift
         files_before, files_after = self._read_system_files(drift.before), self._read_system_files(drift.after)
-        return replace(drift, cause=Cause.BOTH) if list_upgraded_files(files_before, files_after) else drift
+        return (
+            replace(drift, cause=Cause.COMMIT_AND_CONFIG) if list_upgraded_files(files_before, files_after) else drift
+        )
 
     def find_description_facts(self, series: Series, drift: SeriesDrift) -> DriftContext:
         """Return the commits, settings, levels and costs that the description of a drift needs."""
@@ -81,7 +83,7 @@ class DriftFacts:
         either, system files differ: these files are added as settings. If the commit is also a cause, only upgraded
         files are added, because a commit can make the program map other files.
         """
-        is_config_cause = drift.cause in {Cause.CONFIG, Cause.BOTH}
+        is_config_cause = drift.cause in {Cause.CONFIG, Cause.COMMIT_AND_CONFIG}
         environment_before, environment_after = drift.before.environment, drift.after.environment
         if is_config_cause and environment_before == environment_after:
             environment_before, environment_after = drift.outer_environments
@@ -89,7 +91,7 @@ class DriftFacts:
         if not is_config_cause or environment_before != environment_after:
             return [settings_before, settings_after]
         files_before, files_after = self._read_system_files(drift.before), self._read_system_files(drift.after)
-        if drift.cause is Cause.BOTH:
+        if drift.cause is Cause.COMMIT_AND_CONFIG:
             upgraded_files = list_upgraded_files(files_before, files_after)
             files_before = {name: files_before[name] for name in upgraded_files}
             files_after = {name: files_after[name] for name in upgraded_files}

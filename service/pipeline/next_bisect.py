@@ -105,7 +105,7 @@ def choose_drift_to_order(
     # Events with several candidates are narrowed down first; then single candidates are proven, and suspicions settled.
     events_in_turn = chain.from_iterable(
         _list_open_events(session, subject, certainty)
-        for certainty in (Certainty.RANGE, Certainty.SINGLE, Certainty.PROVISIONAL)
+        for certainty in (Certainty.COMMIT_RANGE, Certainty.SINGLE_COMMIT, Certainty.PROVISIONAL)
     )
     drift = drifts_to_bisect.choose_drift_to_order(events_in_turn, is_measurable_now, now)
     return drift, n_allowed_runs

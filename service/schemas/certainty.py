@@ -10,7 +10,7 @@ class Cause(StrEnum):
 
     COMMIT = "commit"
     CONFIG = "config"
-    BOTH = "both"
+    COMMIT_AND_CONFIG = "both"
     """Commit and configuration changed at once, or it is uncertain between which points the change lies."""
     UNKNOWN = "unknown"
     """Neither commit nor configuration changed."""
@@ -21,9 +21,9 @@ class Certainty(StrEnum):
 
     PROVISIONAL = "provisional"
     """One more run is needed before the change is a fact."""
-    RANGE = "range"
+    COMMIT_RANGE = "range"
     """Several commits could have caused it, or a commit and the configuration."""
-    SINGLE = "single"
+    SINGLE_COMMIT = "single"
     """Only one commit could have caused the change."""
     PROVEN = "proven"
     """The commits that caused the change were measured interleaved with their parents."""
@@ -53,4 +53,6 @@ def decide_certainty(
         return Certainty.PROVEN
     if cause in {Cause.CONFIG, Cause.UNKNOWN}:
         return Certainty.CONFIRMED
-    return Certainty.SINGLE if cause is Cause.COMMIT and all_known and n_candidates == 1 else Certainty.RANGE
+    return (
+        Certainty.SINGLE_COMMIT if cause is Cause.COMMIT and all_known and n_candidates == 1 else Certainty.COMMIT_RANGE
+    )

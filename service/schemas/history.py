@@ -318,7 +318,7 @@ class Drift(View):
             certain=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        is_single = certainty_ is Certainty.SINGLE
+        is_single = certainty_ is Certainty.SINGLE_COMMIT
         title_and_author = {name: _get_value(candidates[0], name) if is_single else "" for name in ("title", "author")}
         evidence = values["evidence"]
         n_pairs = evidence.get("pairs") if isinstance(evidence, dict) else evidence.pairs
@@ -360,7 +360,7 @@ class Drift(View):
             names += f" and {n_more} more"
         words = {
             Cause.CONFIG: f"{names} changed",
-            Cause.BOTH: f"{self.blamed}, or {names}",
+            Cause.COMMIT_AND_CONFIG: f"{self.blamed}, or {names}",
             Cause.UNKNOWN: "no recorded factor changed" if is_provisional else "No recorded factor changed",
         }[self.cause]
         return prefix_provisional(words) if is_provisional else words

@@ -444,7 +444,7 @@ class EventSummary(View):
         title_and_author: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
             title_and_author = {"title": culprits[0].title, "author": culprits[0].author}
-        elif certainty_ is Certainty.SINGLE:
+        elif certainty_ is Certainty.SINGLE_COMMIT:
             title_and_author = {}  # Nothing to hide: the stored title and author belong to the only candidate.
             if values.get("pairs"):
                 certainty_ = Certainty.PROVEN

@@ -35,7 +35,7 @@ class Figures:
     drifts: int
     """Drifts without a closed event."""
     unjudged: int
-    """Series that have changed since they were judged."""
+    """Series that are waiting to be judged."""
     messages: Mapping[str, int]
     """Messages still to be sent, by receiver: channels or GitHub."""
     pending_webhooks: int

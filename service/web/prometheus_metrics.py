@@ -96,7 +96,7 @@ class ServiceMetrics:
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(
-            "faultwatch_series_unjudged", "Series that have changed since they were judged.", self.figures.unjudged
+            "faultwatch_series_unjudged", "Series that are waiting to be judged.", self.figures.unjudged
         )
 
 

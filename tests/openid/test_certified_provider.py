@@ -108,5 +108,5 @@ def test_a_person_without_a_group_is_told_so(service: RealService, provider: str
 def test_a_person_is_told_that_the_provider_is_away(service: RealService, provider_port: int, page: Page) -> None:
     page.goto(service.address)
     page.get_by_role("link", name=f"Sign in with localhost:{provider_port}").click()
-    expect(page.get_by_role("alert")).to_contain_text("cannot be reached at the moment")
+    expect(page.get_by_role("alert")).to_contain_text("does not work at the moment")
     expect(page.get_by_label("Token")).to_be_visible()

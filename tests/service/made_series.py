@@ -128,7 +128,7 @@ def drift(series_id: int, before: SeriesPoint, after: SeriesPoint, cause: Cause 
                 sentence=f"Every sample of 4 runs counted {before.value:,} and every sample of 3 runs {after.value:,}.",
                 wants_rerun=False,
             ),
-            "settings": SETTINGS if cause in {Cause.CONFIG, Cause.BOTH} else [],
+            "settings": SETTINGS if cause in {Cause.CONFIG, Cause.COMMIT_AND_CONFIG} else [],
             "run_before": before.run_id,
             "run_after": after.run_id,
             "environment_before": before.environment,

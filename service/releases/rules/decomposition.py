@@ -31,7 +31,7 @@ def is_between(drift: Drift, commits_between: Collection[str], base: str) -> boo
     base
         The first release. A configuration change that was measured at this commit counts as after it.
     """
-    if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
+    if drift.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG} and drift.candidates:
         return any(candidate.commit in commits_between for candidate in drift.candidates)
     return drift.revision in commits_between or (drift.cause is not Cause.COMMIT and drift.revision == base)
 
@@ -83,9 +83,9 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     commits: list[str] = []
     if event is not None and is_proven:
         name, commits = event.blamed, list(event.culprits)
-    elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
+    elif drift.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}:
         name = drift.blamed
-        if part_certainty in {Certainty.SINGLE, Certainty.PROVEN}:
+        if part_certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN}:
             commits = [candidate.commit for candidate in drift.candidates]
     else:
         name = ", ".join(setting.name for setting in drift.settings) or "cause unknown"

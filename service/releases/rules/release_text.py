@@ -11,8 +11,8 @@ from service.text.numbers import format_difference, format_number, format_percen
 _MAX_LISTED = 100
 _CERTAINTY_WORDS = {
     Certainty.PROVEN: "proven",
-    Certainty.SINGLE: "only candidate",
-    Certainty.RANGE: "not narrowed down",
+    Certainty.SINGLE_COMMIT: "only candidate",
+    Certainty.COMMIT_RANGE: "not narrowed down",
     Certainty.CONFIRMED: "configuration",
 }
 

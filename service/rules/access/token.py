@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 PREFIX = "fw"
 """A prefix by which scanners find tokens that leaked into repositories and logs."""
+DEFAULT_TOKEN_DAYS = 90
+"""The lifetime of a token for which no other lifetime is chosen."""
 _DIGEST_OF_NOBODY = hashlib.sha256(b"nobody").hexdigest()
 _TOKEN_TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 

@@ -341,15 +341,15 @@ class RepeatingSeries:
 
         The first value that repeats among them is the new level; the runs after it are then added again.
         """
-        n_outliers = self._count_outliers()
+        n_outliers, n_pending = self._count_outliers(), len(self._pending_values)
+        n_before = self.n_points - n_pending - self._level_start
         if n_outliers:
-            n_before = self.n_points - len(self._pending_values) - self._level_start
             reason = (
-                f"{len(self._pending_values)} successive runs differ from a level that had only {n_outliers:,} "
+                f"{n_pending} successive runs differ from a level that had {n_outliers:,} "
                 f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
             )
         else:
-            reason = "all runs on each side have exactly the same count, so any change is a drift"
+            reason = f"{n_before:,} successive runs have the same count, and none of the {n_pending} after them has it"
         change = self._make_change(self._pending_values, self._choose_rule(self._pending_values), reason)
         self.confirmed_changes.append(change)
         if change.rule == "exact":
@@ -446,7 +446,7 @@ class RepeatingSeries:
                 measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
             ):
                 reason = (
-                    f"{len(measured_runs)} measurements agree on a value other than the one that earlier runs repeat"
+                    f"none of the {len(measured_runs)} newest measurements has the value that the earlier runs repeat"
                 )
                 return [*earlier_changes, self._make_change(runs, self._choose_rule(runs), reason)]
             if runs and (

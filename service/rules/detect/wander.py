@@ -308,9 +308,9 @@ def _thin_runs(runs: Floats) -> Floats:
     If more than ``MAX_UNCUT_POINTS`` remain, the first few are left out, so that their number is a multiple of
     ``_LENGTH_STEP``.
     """
+    # What does not fit is left out at the old end both times, because the newest level may have only a few runs.
     runs_per_mean = -(-len(runs) // MAX_POINTS)  # rounded up
     means = runs
     if runs_per_mean > 1:
-        n_averaged = len(runs) - len(runs) % runs_per_mean
-        means = runs[:n_averaged].reshape(-1, runs_per_mean).mean(axis=1)
+        means = runs[len(runs) % runs_per_mean :].reshape(-1, runs_per_mean).mean(axis=1)
     return means[len(means) % _LENGTH_STEP :] if len(means) > MAX_UNCUT_POINTS else means

@@ -116,7 +116,7 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and then unmapped",
         f"{windows:,} calls to munmap, one per {format_amount(faults * facts.page_size / windows)} of touched pages on "
-        f"average; these calls and the faults take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
+        f"average; one lasting mapping would save up to {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
 
@@ -148,11 +148,11 @@ def _estimate_kept_mapping_saving(facts: Facts) -> float:
 
 
 def _describe_dropped(facts: Facts) -> tuple[str, ...]:
-    """Return the evidence: the files, the faults after madvise, and their price."""
+    """Return the evidence: the files, the faults after madvise, the calls, and what keeping the pages would save."""
     return (
         f"{_count_dropped(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} that madvise had "
         "dropped from the mapping",
-        f"{facts.count_calls('madvise'):,} calls to madvise; these calls and the faults take "
+        f"{facts.count_calls('madvise'):,} calls to madvise; keeping the pages would save up to "
         f"{_estimate_kept_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MADVISE,), (Memory.FILE_DATA,)),
     )

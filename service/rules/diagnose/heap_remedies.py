@@ -96,6 +96,8 @@ _ALLOCATOR_REMEDIES: dict[Allocator, tuple[Remedy, ...]] = {
     Allocator.TCMALLOC: (Remedy(text="let tcmalloc keep freed memory", settings={"env.TCMALLOC_RELEASE_RATE": "0"}),),
     Allocator.MIMALLOC: (Remedy(text="let mimalloc keep freed memory", settings={"env.MIMALLOC_PURGE_DELAY": "-1"}),),
     Allocator.MUSL: (
-        Remedy(text="musl's malloc unmaps each large block when it is freed: keep large buffers in the program"),
+        Remedy(
+            text="musl's malloc unmaps each large block when it is freed: reuse large buffers instead of freeing them"
+        ),
     ),
 }

@@ -65,11 +65,12 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
     before = "" if facts.before is None else f"{_count_relocated_pages(facts.before):,} → "
     files = _rank_relocated_files(facts)
     size = format_amount(relocated * facts.page_size)
+    costly_pages = "these pages" if facts.before is None else "the additional pages"
     return (
-        f"the dynamic linker touches {before}{relocated:,} data pages ({size}) of the program and its libraries, and "
-        "copies those into which it writes addresses",
+        f"the dynamic linker touches {before}{relocated:,} data pages ({size}) of the program and its libraries; each "
+        "page that it writes addresses to is copied",
         "most of them: " + ", ".join(f"{file.rpartition('/')[2]} {number:,}" for file, number in files[:3]),
-        f"touching and copying these pages takes {_estimate_start_saving(facts) or 0:.0%} of the CPU time",
+        f"touching and copying {costly_pages} takes {_estimate_start_saving(facts) or 0:.0%} of the CPU time",
     )
 
 

@@ -73,7 +73,7 @@ def _estimate_kept_pages_saving(facts: Facts) -> float:
 
 
 def _describe_returned(facts: Facts) -> tuple[str, ...]:
-    """Return the evidence: the faults on pages that had been given back, and their cost."""
+    """Return the evidence: the faults on pages that had been given back, and what keeping the pages would save."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
     # If there is a collector, the place is in its memory, not in malloc's.
@@ -82,7 +82,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
         f"{_describe_refaults(facts)}",
-        f"calls: {counts}; these calls and the faults take {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
+        f"calls: {counts}; keeping the pages would save up to {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
         *_describe_returning_line(facts, calls),
         *facts.describe_top_site("of these faults are", touches, memory),
     )
@@ -203,7 +203,9 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that keep buffers between operations: in the program, the C library, or another allocator."""
     maps_itself = not any(facts.anatomy.by_memory.get(kind) for kind in (Memory.HEAP, Memory.ARENA))
-    mapping_remedy = Remedy(text="map with MAP_POPULATE: all pages are provided at once instead of one by one")
+    mapping_remedy = Remedy(
+        text="map with MAP_POPULATE, so that all pages are faulted in at once instead of one by one"
+    )
     return (
         Remedy(text="keep the buffers between operations, or work on rows that fit into the cache"),
         *([mapping_remedy] if maps_itself else []),

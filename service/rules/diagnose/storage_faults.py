@@ -129,7 +129,7 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     )
     return (
         f"{_count_major_faults(facts):,.0f} major faults; kinds of memory: {_list_memory_kinds(facts)}",
-        f"{_count_refaults(facts):,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
+        f"{_count_refaults(facts):,.0f} pages were evicted and then needed again; memory limit: {limit}",
         wait_sentence,
     )
 
@@ -213,7 +213,7 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
-    """Return how many pages were needed again soon after they were evicted."""
+    """Return how many pages were needed again after they had been evicted, however long after."""
     return sum(facts.profile.value(name) or 0 for name in (_SWAP_REFAULTS, _FILE_REFAULTS))
 
 

@@ -51,8 +51,8 @@ def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
     return (
         f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
         "stacks that an earlier thread had used",
-        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time, in which threads start, fault "
-        "and end",
+        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time, which includes starting "
+        "threads, ending them and handling their faults",
         *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
     )
 
@@ -137,6 +137,8 @@ MORE_ARENAS = Rule(
         ),
         Remedy(text="use fewer threads: one for each processor"),
     ),
-    report="servers with many threads: what a thread has freed stays in its arena, where no other thread uses it",
+    report=(
+        "servers with many threads, where freed memory stays in its arena and threads with other arenas cannot reuse it"
+    ),
     is_comparison=True,
 )

@@ -10,7 +10,7 @@ _MAX_NAMED_AUTHORS = 2
 """At most this many authors are named; the others are only counted."""
 
 
-def find_assignees(event: EventSummary) -> str:
+def describe_assignees(event: EventSummary) -> str:
     """Return who should look into an event: the chosen assignee, otherwise the authors of its candidate commits.
 
     Until further runs confirm the change, only the chosen assignee is returned.
@@ -19,8 +19,8 @@ def find_assignees(event: EventSummary) -> str:
         return event.assignee
     if event.culprits:
         return _join_names(list(dict.fromkeys(culprit.author for culprit in event.culprits if culprit.author)))
-    if event.cause in {Cause.COMMIT, Cause.BOTH} and event.certainty is not Certainty.PROVISIONAL:
-        if event.certainty is Certainty.SINGLE and event.author:
+    if event.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG} and event.certainty is not Certainty.PROVISIONAL:
+        if event.certainty is Certainty.SINGLE_COMMIT and event.author:
             return event.author
         if event.n_candidates and len(event.authors) <= _MAX_NAMED_AUTHORS:
             return _join_names(event.authors)
@@ -49,7 +49,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
         return "Check the host"
     # Whoever acknowledges an event is assumed to know its commit.
     has_several_candidates = event.n_candidates > 1 or not event.candidates_known
-    if event.certainty is Certainty.RANGE and has_several_candidates and event.state is not State.ACKNOWLEDGED:
+    if event.certainty is Certainty.COMMIT_RANGE and has_several_candidates and event.state is not State.ACKNOWLEDGED:
         if event.candidates_known:
             return f"Find which of {event.n_candidates:,} commits caused it"
         return "Find which commit caused it"

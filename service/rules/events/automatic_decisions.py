@@ -123,6 +123,6 @@ def _build_entry(transition: Transition, units: Mapping[int | str, str]) -> LogE
 _CAUSE_CLAUSES = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a configuration change",
-    Cause.BOTH: ", at a point where both a commit and the configuration changed",
+    Cause.COMMIT_AND_CONFIG: ", at a point where both a commit and the configuration changed",
     Cause.UNKNOWN: ", and the cause is unknown",
 }

@@ -85,7 +85,11 @@ class LocatedDrift:
     @property
     def stretch(self) -> tuple[float, float]:
         """The location: from one commit to another, or from one time to another."""
-        return (self.first, self.last) if self.cause in {Cause.COMMIT, Cause.BOTH} else (self.since, self.until)
+        return (
+            (self.first, self.last)
+            if self.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}
+            else (self.since, self.until)
+        )
 
     @property
     def order(self) -> tuple[int, float, str]:
@@ -114,7 +118,7 @@ def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
 def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
     """Return whether two drifts of one series, from different detections, can be the same despite different causes."""
     # If commits are among both causes, their ranges decide; otherwise the times, unless one is caused only by a commit.
-    commits = {Cause.COMMIT, Cause.BOTH}
+    commits = {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}
     if left.cause in commits and right.cause in commits:
         return do_overlap((left.first, left.last), (right.first, right.last))
     if Cause.COMMIT in {left.cause, right.cause}:

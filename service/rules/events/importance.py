@@ -25,8 +25,8 @@ UNPRICED_SECONDS = 1e-3
 """The price of a change that has no price in faults, such as a change of a rate: that of two thousand faults."""
 _CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
     Certainty.PROVISIONAL: 0.25,
-    Certainty.RANGE: 0.75,
-    Certainty.SINGLE: 0.9,
+    Certainty.COMMIT_RANGE: 0.75,
+    Certainty.SINGLE_COMMIT: 0.9,
     Certainty.CONFIRMED: 0.9,
     Certainty.PROVEN: 1.0,
 }

@@ -43,7 +43,7 @@ def list_questions_to_order(
 
 def can_be_profiled(drift: Drift) -> bool:
     """Return whether profiles of the two commits would show the drift: they cannot show a change of configuration."""
-    return drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.revision != drift.previous_revision
+    return drift.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG} and drift.revision != drift.previous_revision
 
 
 def is_confirmed_fault_drift(drift: Drift) -> bool:

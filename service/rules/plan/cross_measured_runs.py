@@ -61,7 +61,7 @@ def list_dividing_runs(drift: Drift) -> list[tuple[str, str]]:
     If the two runs next to such a drift share the revision or the environment, one of them lies between the two changes
     and shows the effect of one without the other. But a level of its own takes more than one run.
     """
-    if drift.cause is not Cause.BOTH:
+    if drift.cause is not Cause.COMMIT_AND_CONFIG:
         return []
     before = drift.previous_revision, drift.environment_before
     after = drift.revision, drift.environment_after

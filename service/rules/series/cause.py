@@ -21,7 +21,7 @@ def find_cause(before: PathPoint, after: PathPoint) -> Cause:
     has_upgrade = has_same_bytes and "" not in system_digests and len(system_digests) > 1
     is_other_environment = before.environment != after.environment or has_upgrade
     if is_other_revision and is_other_environment:
-        return Cause.BOTH
+        return Cause.COMMIT_AND_CONFIG
     if is_other_environment:
         return Cause.CONFIG
     return Cause.COMMIT if is_other_revision else Cause.UNKNOWN

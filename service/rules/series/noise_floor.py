@@ -37,7 +37,7 @@ def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
     Only exact counts have a floor. If it was not measured, it is zero if there is a single candidate or a proof, which
     explain even a change by one fault; otherwise it is one fault.
     """
-    has_settled_cause = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
+    has_settled_cause = certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN, Certainty.CONFIRMED}
     unmeasured_floor = 0 if has_settled_cause else 1
     return all(
         drift.kind is Kind.COUNT

@@ -296,7 +296,7 @@ def _apply_proofs_to_drift(
         and proof_range not in confirming_ranges
         and not proof_range.is_elsewhere
     ] + refuting_ranges
-    if drift.cause is Cause.BOTH:
+    if drift.cause is Cause.COMMIT_AND_CONFIG:
         # Pairs in one environment show only what the commit changed. The rest is the configuration's.
         confirming_ranges = [entry for entry in confirming_ranges if _is_about_as_large(entry.proof, drift)]
         contradicting_ranges = refuting_ranges
@@ -338,7 +338,7 @@ def _apply_proofs_to_drift(
     )
     if refuting_span is None:
         yield _narrow_drift(drift, [entry for entry in refuting_ranges if entry.overlaps(drift)]), None
-    elif drift.cause is Cause.BOTH:
+    elif drift.cause is Cause.COMMIT_AND_CONFIG:
         evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs show that the commits are not the cause"
         yield replace(drift, cause=Cause.CONFIG, change=_append_evidence(drift.change, evidence_clause)), None
     elif not drift.change.wants_rerun:

@@ -16,7 +16,7 @@ from service.schemas.history import Candidate, Cause, Direction, Drift, Evidence
 
 NO_SERIES = 0
 """The series number of a drift that belongs to no series."""
-_CAUSES_BY_EXTENT = (Cause.UNKNOWN, Cause.CONFIG, Cause.COMMIT, Cause.BOTH)
+_CAUSES_BY_EXTENT = (Cause.UNKNOWN, Cause.CONFIG, Cause.COMMIT, Cause.COMMIT_AND_CONFIG)
 """The causes of the programs of one suite: a cause that some of them show outweighs the causes before it."""
 
 

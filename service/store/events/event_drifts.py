@@ -287,7 +287,7 @@ def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[histo
 
 def _find_ends(drift: history.Drift) -> tuple[str, str]:
     """Return the first and the last commit that could have caused a drift."""
-    if drift.candidates and drift.cause in {Cause.COMMIT, Cause.BOTH}:
+    if drift.candidates and drift.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}:
         return drift.candidates[0].commit, drift.candidates[-1].commit
     return drift.revision, drift.revision
 

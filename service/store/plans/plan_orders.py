@@ -100,7 +100,7 @@ def _map_dividing_revisions(
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
         .where(Subject.name == subject, Host.name == host, Case.key.in_(alike_by_key), Series.judged)
-        .where(EventDriftRow.cause == Cause.BOTH, EventDriftRow.still_detected)
+        .where(EventDriftRow.cause == Cause.COMMIT_AND_CONFIG, EventDriftRow.still_detected)
     )
     by_case: dict[str, set[str]] = defaultdict(set)
     for key, document in rows:

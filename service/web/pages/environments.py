@@ -42,7 +42,7 @@ def show(environment: str) -> Page:
         other_hash = request.args.get("against") or environments.find_environment_before(session, entry)
         other_environment = environments.find_environment(session, other_hash) if other_hash else None
         if "against" in request.args and other_environment is None:
-            abort(404, "The environment to compare with does not exist.")
+            abort(404, "No environment to compare with has this hash, or several hashes begin with it.")
         other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
     changes = list_setting_changes(other_environment.settings, entry.settings) if other_environment else []
     return Page(

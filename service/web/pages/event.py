@@ -17,7 +17,7 @@ from service.pipeline import check_bisect_form, decide_events, judging_schedule,
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
-from service.rules.events.assignee_and_next_step_text import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
 from service.rules.events.headline import choose_leading_event_drift, split_headline
 from service.rules.imported_runs import has_imported
 from service.schemas.audit import AuditAction
@@ -249,7 +249,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
     return {
         "event": event,
         "headline": split_headline(event.headline, drift.case if drift else ""),
-        "assignees": find_assignees(event),
+        "assignees": describe_assignees(event),
         "to_do": describe_next_step(event, can_be_confirmed=can_be_confirmed),
         "drift": redact_for_caller(drift),
         "picture": draw_drift(detail, drift) if drift and detail else None,

@@ -16,7 +16,7 @@ from runner.contract import CATALOGUE
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
-from service.rules.events.assignee_and_next_step_text import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
 from service.rules.events.headline import split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
@@ -339,7 +339,7 @@ def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEven
                 event,
                 drift,
                 sparkline_of_series.get(drift.series_id) if drift else None,
-                find_assignees(event),
+                describe_assignees(event),
                 describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
             )
         )

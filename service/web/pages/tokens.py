@@ -11,7 +11,7 @@ from flask import abort, make_response, redirect, render_template, request, url_
 from flask.typing import ResponseReturnValue
 
 from service.rules.access.scope import MEANINGS, Scope
-from service.rules.access.token import PresentedToken
+from service.rules.access.token import DEFAULT_TOKEN_DAYS, PresentedToken
 from service.rules.access.token_and_job_limits import TokenLimits
 from service.schemas.audit import AuditAction
 from service.schemas.history import View
@@ -24,7 +24,6 @@ from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("tokens")
 
-_DEFAULT_DAYS = 90
 _MAX_DAYS = 3650
 _LIMITS = ("hosts", "subjects", "repositories")
 _COLUMNS = ("id", "name", "scopes", "repository", *_LIMITS, "state", "created_at", "expires_at", "revoked_at")
@@ -66,7 +65,7 @@ def make() -> ResponseReturnValue:
     form: dict[str, Any] = {name: request.form.get(name, "") for name in ("name", *_LIMITS)}
     form["scopes"] = request.form.getlist("scope")
     # The default is for a form without this field. What cannot be read as a number becomes 0, which is refused below.
-    days = request.form.get("days", 0, int) if "days" in request.form else _DEFAULT_DAYS
+    days = request.form.get("days", 0, int) if "days" in request.form else DEFAULT_TOKEN_DAYS
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
         return _show_problem(form, "scope: choose at least one.")
@@ -117,7 +116,7 @@ def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None =
         "asked_for": authorization.requires_tokens(),
         "own": authorization.find_caller().token_id,
         "meanings": MEANINGS,
-        "days": _DEFAULT_DAYS,
+        "days": DEFAULT_TOKEN_DAYS,
         "most_days": _MAX_DAYS,
         "form": {},
         "problem": None,

@@ -99,6 +99,7 @@ def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
         "this measures little more than the program's start-up: without its input, `./lz4 tests/skip.bin` takes only 3 "
         "fewer faults"
     )
+    assert describe_caveat(given, 74).endswith("takes only 1 fewer fault")
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 90).endswith("takes no fewer faults")
     assert describe_caveat(given, 0) == ""

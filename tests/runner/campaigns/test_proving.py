@@ -83,7 +83,7 @@ def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Pa
         tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "--no-prove", url=service_url
     )
     assert status == 0, messages
-    assert "suspected because of 2 runs before and 2 after, which were not interleaved" in output
+    assert "suspected from 2 runs before and 2 after, not interleaved" in output
     assert "No drift" not in output
     status, _, messages = faultwatch(
         tmp_path / "home",

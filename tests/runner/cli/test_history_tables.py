@@ -105,9 +105,7 @@ def test_a_drift_between_unknown_commits_names_none() -> None:
 
 def test_a_suspicion_is_called_one() -> None:
     runs = {"n_before": 2, "n_after": 1}
-    assert "suspected because of 2 runs before and 1 after, which were not interleaved" in shown(
-        evidence={"wants_rerun": True, **runs}
-    )
+    assert "suspected from 2 runs before and 1 after, not interleaved" in shown(evidence={"wants_rerun": True, **runs})
     assert "certain by its runs" in shown(evidence={"wants_rerun": False})
     assert "proven in 20 interleaved pairs" in shown(evidence={"wants_rerun": False, "pairs": 20})
 

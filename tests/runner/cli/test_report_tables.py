@@ -96,7 +96,7 @@ def test_a_case_that_was_skipped_shows_with_its_reason(capsys: pytest.CaptureFix
 
 
 def test_what_a_measurement_leaves_to_be_said_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
-    remark = "an execution leaves dump.rdb, which the next execution would read"
+    remark = "an execution leaves dump.rdb, and the next execution would read this"
     reports = [made(allocator, 5001).model_copy(update={"remarks": (remark,)}) for allocator in ("glibc", "jemalloc")]
     assert " ".join(shown(reports, capsys).split()).count(remark) == 1
 

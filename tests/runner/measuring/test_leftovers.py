@@ -87,7 +87,7 @@ def test_a_log_that_grows_does_not_move_the_count(measure_script: Measure) -> No
     report = measure_script(LOG)
     assert spread(report) < 0.01
     assert report.remarks[0] == (
-        "an execution changes own.log in its folder; that is undone before the next one "
+        "an execution changes own.log in its folder; that is undone before the next execution "
         '([run] keep = ["own.log"] keeps it)'
     )
 
@@ -96,8 +96,8 @@ def test_a_cache_that_the_next_execution_reads_is_named(measure_script: Measure)
     report = measure_script(CACHE)
     assert spread(report) < 0.01
     assert report.remarks[0] == (
-        "an execution leaves cache in its folder, which the next execution would read; it is removed before "
-        'the next one ([run] keep = ["cache"] keeps it)'
+        "an execution leaves cache in its folder, and the next execution would read this; it is removed before "
+        'the next execution ([run] keep = ["cache"] keeps it)'
     )
     kept = measure_script(CACHE, keep=["cache"])
     assert not any("leaves" in remark for remark in kept.remarks)
@@ -127,7 +127,7 @@ def test_the_dump_of_redis_does_not_move_the_next_start(measure_script: Measure)
     assert spread(report) < 0.05, faults
     assert abs(sum(faults[5:]) - sum(faults[:5])) < 0.02 * sum(faults), faults
     assert "dump.rdb" in report.remarks[0]
-    assert "which the next execution would read" in report.remarks[0]
+    assert "and the next execution would read this" in report.remarks[0]
 
 
 def test_the_execution_that_writes_pythons_bytecode_is_not_the_one_that_is_watched(measure_script: Measure) -> None:

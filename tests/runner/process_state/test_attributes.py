@@ -124,7 +124,7 @@ def test_lists_of_processors(text: str, cpus: set[int]) -> None:
     assert parse_cpus(Affinity(frozenset(cpus)).target) == cpus
 
 
-@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "1,,2", "1 2", "0-9999999"])
+@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "0-1,3-2", "3-2,0-1", "1,,2", "1 2", "0-9999999"])
 def test_what_is_no_list_of_processors_is_refused(text: str) -> None:
     with pytest.raises(FaultwatchError):
         parse_cpus(text)

@@ -282,7 +282,7 @@ def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(BuildFailure, match="this host does not have no-such-compiler, which the build needs"):
+    with pytest.raises(BuildFailure, match=r"this host lacks a program that the build needs \(no-such-compiler\)"):
         builder.build(repository, head, workload("true", needs=["sh", "no-such-compiler"]))
     assert not builder.places.folder.exists()
     builder.build(repository, head, workload("true", needs=["sh"]))
@@ -381,7 +381,7 @@ def test_a_stranger_does_not_learn_which_programs_lie_where_the_sandbox_shows_no
         place.mkdir(exist_ok=True)
         (place / "crago").write_text("#!/bin/sh\n")
         (place / "crago").chmod(0o755)
-    assert told[0] == told[1] == f"the sandbox has no crago, {place}/crago, which the build needs"
+    assert told[0] == told[1] == f"the PATH of the sandbox lacks programs that the build needs: crago, {place}/crago"
 
 
 def test_what_is_run_does_not_decide_what_is_built(builder: Builder, commit: Run, tmp_path: Path) -> None:

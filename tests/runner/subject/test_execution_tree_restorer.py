@@ -210,7 +210,7 @@ def test_too_many_files_stay_and_the_report_says_so(tree: Path, monkeypatch: pyt
     restorer._read_states_if_changed()
     monkeypatch.setattr(tree_changes, "MAX_ENTRIES", 15)
     assert restorer.restore() == []
-    assert "more files in its folder than can be removed" in restorer.describe()
+    assert "too many files or too deeply nested folders" in restorer.describe()
 
 
 def test_what_cannot_be_removed_is_an_error(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

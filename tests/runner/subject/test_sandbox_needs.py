@@ -12,8 +12,8 @@ from runner.subject.sandbox_needs import describe_sandbox_failure, list_masked_c
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 MEASURE = (
-    "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: it builds outside the sandbox, with "
-    "network access"
+    "run `faultwatch measure WORKLOAD` on this host as this user (this builds outside the sandbox, with network "
+    "access, and so fills the folder)"
 )
 LOGS = {
     "pip": "ERROR: Could not install packages due to an OSError: Could not find a suitable TLS CA certificate bundle",

@@ -113,7 +113,7 @@ def test_a_tree_of_no_cache_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_copy_that_lost_content_in_a_power_cut_is_not_used(tree: Path) -> None:
     (tree / "folder" / "data").write_text("")
     (tree.parent / COPY_FOLDER / TREE_FOLDER / "folder" / "data").write_text("")
-    with pytest.raises(DamagedBuild, match="the kept copy of the built tree is damaged"):
+    with pytest.raises(DamagedBuild, match="the saved copy of the build tree is damaged"):
         restore_tree(tree)
 
 

@@ -68,18 +68,18 @@ def test_the_pattern_that_a_remark_names_keeps_the_file(names: list[str]) -> Non
 def test_a_remark_names_three_files_at_most() -> None:
     assert describe_changes([]) == ""
     assert describe_changes(new("dump.rdb")) == (
-        "an execution leaves dump.rdb in its folder; it is removed before the next one "
+        "an execution leaves dump.rdb in its folder; it is removed before the next execution "
         '([run] keep = ["dump.rdb"] keeps it)'
     )
     assert describe_changes(new("a", "b", "c", "d", "dump.rdb"), {"dump.rdb"}) == (
-        "an execution leaves dump.rdb, a, b and 2 more files in its folder, which the next execution would read; "
-        'they are removed before the next one ([run] keep = ["dump.rdb"] keeps that file)'
+        "an execution leaves dump.rdb, a, b and 2 more files in its folder, and the next execution would read this; "
+        'they are removed before the next execution ([run] keep = ["dump.rdb"] keeps that file)'
     )
     assert describe_changes(new("a", "b")).startswith("an execution leaves a and b in its folder; they are removed")
     changes = [Change("README", "removed", None), Change("log", "modified", STATE), *new("README.gz")]
     assert describe_changes(changes) == (
         "an execution leaves README.gz, changes log and removes README in its folder; that is undone before "
-        'the next one ([run] keep = ["README.gz"] keeps that file)'
+        'the next execution ([run] keep = ["README.gz"] keeps that file)'
     )
 
 

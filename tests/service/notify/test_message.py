@@ -38,7 +38,7 @@ def test_a_message_about_one_event() -> None:
 
 
 def test_what_came_back_says_so_and_both_does_not_guess() -> None:
-    message = write_message("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
+    message = write_message("k", [event(state=State.REOPENED, cause=Cause.COMMIT_AND_CONFIG)], BASE)
     assert message.subject.startswith("[demo] again: ")
     assert "cross-measurement follows" in message.lines[1]
 

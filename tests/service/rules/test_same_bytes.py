@@ -67,7 +67,7 @@ def test_a_commit_that_changes_no_byte_is_not_blamed(before: ProgramBytes, after
 
 def test_the_same_bytes_in_another_environment_leave_the_configuration_to_blame() -> None:
     assert causes((100, A), (105, A), environments="AB") == [Cause.CONFIG]
-    assert causes((100, A), (105, B), environments="AB") == [Cause.BOTH]
+    assert causes((100, A), (105, B), environments="AB") == [Cause.COMMIT_AND_CONFIG]
 
 
 def uncertain(least: int, most: int, own: str = "a") -> ProgramBytes:

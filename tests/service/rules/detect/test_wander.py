@@ -1,10 +1,11 @@
 """By how much a change has to explain the runs better than a host that wanders."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.detect.noise import Noise
-from service.rules.detect.wander import find_needed_margin
+from service.rules.detect.wander import MAX_POINTS, _thin_runs, find_needed_margin
 
 WHITE = Noise(sigma=10.0, rho=0.0, points=512, mode_sigma=10.0)
 SIZES = st.floats(0.1, 1000)
@@ -35,3 +36,10 @@ def test_small_steps_nearby_make_no_change_certain(size: float, steps: list[floa
 def test_a_small_step_among_small_steps_needs_a_much_larger_margin() -> None:
     alone, among = (find_needed_margin(12.0, 100, WHITE, steps) for steps in ([], [15.0, -14.0, 16.0]))
     assert among > 2 * alone
+
+
+def test_of_more_runs_than_are_judged_one_by_one_the_newest_count() -> None:
+    newest_runs = 2 * MAX_POINTS  # in means of three runs, two runs are left over
+    thinned_runs = _thin_runs(np.arange(newest_runs + 1.0))
+    assert thinned_runs[-1] == newest_runs - 1
+    assert len(thinned_runs) % 8 == 0

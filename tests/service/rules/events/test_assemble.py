@@ -108,7 +108,7 @@ def test_a_commit_of_the_same_title_is_another_while_the_first_is_still_found() 
 
 
 def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_old() -> None:
-    both = located_drift("a", 1, 6, cause=Cause.BOTH, detail="setting", since=5, until=6)
+    both = located_drift("a", 1, 6, cause=Cause.COMMIT_AND_CONFIG, detail="setting", since=5, until=6)
     parts = [located_drift("b", 1, 6, since=6, until=8), config("c", 1, 5, 8, first=5)]
     first, second = again([both], parts)
     (old,) = first

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.rules.events.assignee_and_next_step_text import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
 from service.schemas.history import Candidate, Cause, Direction
 from service.schemas.triage import State
 from tests.service.notify.made_events import event
@@ -52,7 +52,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
 )
 def test_a_row_says_who_looks_and_what_to_do(changes: dict[str, Any], who: str, what: str) -> None:
     made = event(**changes)
-    assert (find_assignees(made), describe_next_step(made)) == (who, what)
+    assert (describe_assignees(made), describe_next_step(made)) == (who, what)
 
 
 def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:

@@ -13,8 +13,8 @@ from tests.service import made_series
 
 SUREST_LAST = (
     (Certainty.PROVISIONAL,),
-    (Certainty.RANGE,),
-    (Certainty.SINGLE, Certainty.CONFIRMED),
+    (Certainty.COMMIT_RANGE,),
+    (Certainty.SINGLE_COMMIT, Certainty.CONFIRMED),
     (Certainty.PROVEN,),
 )
 terms = st.builds(
@@ -45,7 +45,7 @@ def test_an_event_that_is_as_large_as_dear_as_wide_and_as_sure_never_ranks_below
     "more", [{"size": 200.0}, {"price": 0.2}, {"n_series": 12}, {"certainty": Certainty.PROVEN}], ids=str
 )
 def test_each_term_alone_raises_an_event(more: dict[str, object]) -> None:
-    terms = EventTerms(size=20, price=0.01, n_series=3, certainty=Certainty.RANGE)
+    terms = EventTerms(size=20, price=0.01, n_series=3, certainty=Certainty.COMMIT_RANGE)
     assert compute_importance(replace(terms, **more)) > compute_importance(terms)
 
 

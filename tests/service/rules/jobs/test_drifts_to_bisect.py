@@ -32,7 +32,8 @@ def unsure() -> Drift:
 
 
 @pytest.mark.parametrize(
-    "one", [drift(1), drift(0), drift(cause=Cause.CONFIG), drift(cause=Cause.BOTH), drift(series_id=0), unsure()]
+    "one",
+    [drift(1), drift(0), drift(cause=Cause.CONFIG), drift(cause=Cause.COMMIT_AND_CONFIG), drift(series_id=0), unsure()],
 )
 def test_a_drift_that_a_bisect_would_not_explain_is_left_alone(one: Drift) -> None:
     assert chosen(one) is None

@@ -63,7 +63,7 @@ def test_another_level_at_the_same_revision_is_blamed_on_the_configuration() -> 
 
 
 def test_where_both_changed_both_are_blamed() -> None:
-    assert found_drifts("A1=100", "A2=100", "B3=150", "B4=150") == [("A2=100", "B3=150", Cause.BOTH)]
+    assert found_drifts("A1=100", "A2=100", "B3=150", "B4=150") == [("A2=100", "B3=150", Cause.COMMIT_AND_CONFIG)]
 
 
 def test_where_nothing_changed_the_cause_is_unknown() -> None:

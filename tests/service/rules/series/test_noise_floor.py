@@ -73,5 +73,5 @@ def test_what_runs_of_the_same_bytes_can_differ_by_is_below_the_floor(
 
 def test_one_drift_above_its_floor_lifts_the_event() -> None:
     small, large = drift(100, 101, floor=1), drift(100, 150, floor=1)
-    assert is_below_floor([small], Certainty.SINGLE)
-    assert not is_below_floor([small, large], Certainty.SINGLE)
+    assert is_below_floor([small], Certainty.SINGLE_COMMIT)
+    assert not is_below_floor([small, large], Certainty.SINGLE_COMMIT)

@@ -185,7 +185,7 @@ def test_pairs_that_do_not_differ_refute_all_suspicions_of_one_direction_between
 
 @pytest.mark.parametrize(
     ("before", "after", "cause", "pairs"),
-    [(1007, 1027, Cause.BOTH, None), (1000, 1027, Cause.COMMIT, 20), (1027, 1027, Cause.CONFIG, None)],
+    [(1007, 1027, Cause.COMMIT_AND_CONFIG, None), (1000, 1027, Cause.COMMIT, 20), (1027, 1027, Cause.CONFIG, None)],
 )
 def test_pairs_in_one_environment_blame_a_commit_only_for_what_they_show(
     before: int, after: int, cause: Cause, pairs: int | None
@@ -194,7 +194,7 @@ def test_pairs_in_one_environment_blame_a_commit_only_for_what_they_show(
     runs = (*(f"A{n}=1000" for n in range(13)), "B12=1007", *(f"B{n}=1027" for n in range(13, 19)))
     trend = arrange_trend(points(*runs))
     (both,) = find_drifts(trend, is_exact=True)
-    assert both.cause is Cause.BOTH
+    assert both.cause is Cause.COMMIT_AND_CONFIG
     (drift,) = apply_proofs([both], [replace(proof(12, 13, before, after), environment="B")], trend)
     assert (drift.cause, drift.pairs) == (cause, pairs)
     assert (drift.change.before, drift.change.after) == (1000, 1027)

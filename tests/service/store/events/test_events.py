@@ -50,7 +50,7 @@ def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
     assert headlines(EventOrder.SIZE) == ranked
     assert headlines(EventOrder.COMMITTED) != ranked
     assert len(headlines(direction=Direction.IMPROVEMENT)) == 1
-    assert len(headlines(host="box", certainty=Certainty.SINGLE, subject="demo", assignee="")) == 3
+    assert len(headlines(host="box", certainty=Certainty.SINGLE_COMMIT, subject="demo", assignee="")) == 3
     assert headlines(host="elsewhere") == headlines(since=datetime.now(UTC) + timedelta(days=1)) == []
 
     first, second, third = (item["id"] for item in api.get("/events", order="importance")["items"])

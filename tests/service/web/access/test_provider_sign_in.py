@@ -386,7 +386,7 @@ def test_tokens_work_while_the_provider_is_away(browser: FlaskClient, provider: 
     provider.up = False
     answer = browser.get("/sign-in/provider?to=/environments")
     assert answer.status_code == 503
-    assert "cannot be reached at the moment" in answer.text
+    assert "does not work at the moment" in answer.text
     assert 'value="/environments"' in answer.text
     assert browser.post("/sign-in", data={"token": token.text}).status_code == 302
     assert browser.post("/sign-out").headers["Location"] == "/sign-in"

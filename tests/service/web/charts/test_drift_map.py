@@ -104,7 +104,7 @@ def test_a_value_that_is_not_public_is_not_called_out() -> None:
 
 
 def test_an_event_that_names_no_setting_has_no_line() -> None:
-    drawn = draw([drift("a", 30, event="one")], [], [event("one", cause=Cause.BOTH)])
+    drawn = draw([drift("a", 30, event="one")], [], [event("one", cause=Cause.COMMIT_AND_CONFIG)])
     assert not drawn.callouts
     assert not drawn.config_lines
 

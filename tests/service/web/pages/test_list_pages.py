@@ -37,7 +37,9 @@ def test_an_environment_is_set_against_the_one_before_it(client: FlaskClient) ->
     text = read(client, f"/environments/{history.OLD.hash}?against={history.NEW.hash}")
     assert "variable.MALLOC_CONF dirty_decay_ms:0 not set" in text
     assert client.get("/environments/ffff").status_code == 404
-    assert client.get(f"/environments/{history.OLD.hash}?against=ffff").status_code == 404
+    answer = client.get(f"/environments/{history.OLD.hash}?against=ffff")
+    assert answer.status_code == 404
+    assert "No environment to compare with has this hash, or several hashes begin with it." in answer.text
 
 
 def test_workloads_lead_to_cases_and_those_to_series(client: FlaskClient) -> None:

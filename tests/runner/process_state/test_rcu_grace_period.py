@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.process_state.grace_period import expedite_grace_periods, restore_grace_period
+from runner.process_state.rcu_grace_period import expedite_grace_periods, restore_grace_period
 from runner.system.tree import Tree
 
 ROOT = Path(__file__).parents[3]
@@ -58,7 +58,7 @@ def test_two_at_once_do_not_put_back_what_the_other_has_set(switch: Path, tmp_pa
 def test_nobody_waits_for_a_process_that_is_stopped_with_the_switch(switch: Path, tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from runner.system.tree import Tree\n"
-        "from runner.process_state.grace_period import expedite_grace_periods\n"
+        "from runner.process_state.rcu_grace_period import expedite_grace_periods\n"
         "with expedite_grace_periods(Tree(Path(sys.argv[1]))): os.kill(os.getpid(), 19)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT) as stopped:
@@ -82,7 +82,7 @@ def test_a_machine_without_the_switch_does_without(tmp_path: Path) -> None:
 def test_it_is_put_back_after_a_runner_that_was_killed(switch: Path, tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from runner.system.tree import Tree\n"
-        "from runner.process_state.grace_period import expedite_grace_periods\n"
+        "from runner.process_state.rcu_grace_period import expedite_grace_periods\n"
         "with expedite_grace_periods(Tree(Path(sys.argv[1]))): os.kill(os.getpid(), 9)"
     )
     for restore in (restore_grace_period, use):
