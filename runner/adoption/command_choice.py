@@ -16,8 +16,9 @@ _MAX_EXAMPLES = 5
 """How many examples are tried, to choose the one with the most faults, which does the most work."""
 _MAX_WEAK_PROGRAMS = 3
 """How many programs without an input are tried, to propose the best of them."""
-_FIRST_WEAK_RANK = 2
-"""The best rank of a command for which the project provides no work (see :func:`_rank`)."""
+_FIRST_WEAK_RANK, _LAST_RANK_WITH_WORK = 2, 3
+"""The best rank of a command for which the project provides no or hardly any work, and the last one of a command that
+does more than start (see :func:`_rank`)."""
 _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
 _ERRATIC_RATIO = 1.5
@@ -202,21 +203,24 @@ def has_command_with_work(tried: Sequence[TriedCommand]) -> bool:
     A command with a file that its program does not read is not the best.
     """
     best = choose_best(tried)
-    return best is not None and _rank(best) <= _FIRST_WEAK_RANK
+    return best is not None and _rank(best) <= _LAST_RANK_WITH_WORK
 
 
 def _rank(tried: TriedCommand) -> int:
     """Return the rank of a command: the lower, the more promising.
 
-    The ranks: 0 a benchmark; 1 a program with an input; 2 one of these that is hard to compare, a program with a
-    stand-in, a test, or a program that computes for a long time without an input; 3 a program without an input; 4 a
-    program that did no work; 5 a program that executes nothing of the project.
+    The ranks: 0 a benchmark; 1 a program with an input; 2 a program with an input that takes no more than a start; 3
+    one of these that is hard to compare, a program with a stand-in, a test, or a program that computes for a long time
+    without an input; 4 a program without an input; 5 a program that did no work; 6 a program that executes nothing of
+    the project.
     """
     if not tried.did_work:
-        return 5 if tried.is_foreign else 4
+        return 6 if tried.is_foreign else 5
     if tried.run.is_promising and not _is_hard_to_compare(tried) and not tried.takes_only_start:
-        return 1 if tried.run.input_file else 0
-    return 3 if tried.may_only_start else _FIRST_WEAK_RANK
+        if not tried.run.input_file:
+            return 0
+        return _FIRST_WEAK_RANK if tried.is_like_start else 1
+    return 4 if tried.may_only_start else _LAST_RANK_WITH_WORK
 
 
 def _is_hard_to_compare(tried: TriedCommand) -> bool:

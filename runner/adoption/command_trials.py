@@ -47,7 +47,7 @@ from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
-from runner.adoption.tried_command import TriedCommand
+from runner.adoption.tried_command import LONG_CPU_SECONDS, TriedCommand
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.environment.needed_libraries import list_needed
@@ -330,11 +330,12 @@ class FirstMeasurement:
         if server:
             return self._try_server(proposal, server, tree)
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
-        may_be_shorter = tried.timed_out and not (run.file or run.is_test or run.is_server or is_shell_command)
+        takes_too_long = tried.timed_out or tried.seconds > MAX_SECONDS
+        may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
         return self._try_shorter(proposal, tried, tree) if may_be_shorter else tried
 
     def _try_shorter(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that took too long with an option of its help by which it computes less.
+        """Try a command that took long with an option of its help by which it computes less.
 
         Return the given result if no such command works.
         """
@@ -563,14 +564,16 @@ class FirstMeasurement:
                 # The program has started another one, and ignores the failure of that.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
+            cpu_seconds = min(report.values("task-clock"), default=0.0)
             own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
-                cpu_seconds=min(report.values("task-clock"), default=0.0),
-                prints_usage=is_usage(printed_text),
+                cpu_seconds=cpu_seconds,
+                # A program that computes for long has done more, even if it mentions its help.
+                prints_usage=is_usage(printed_text) and cpu_seconds < LONG_CPU_SECONDS,
                 own_bytes=report.files.own_bytes if report.files else "",
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
@@ -601,6 +604,9 @@ class FirstMeasurement:
 
         with_file, with_nothing = execute_variant(run), execute_variant(without_content)
         differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
+        if differ and with_file.status == with_nothing.status:
+            # An output with times or addresses differs in each execution.
+            differ = execute_variant(without_content).output == with_nothing.output
         # An error message in the output does not count if the file contains it too: the program may print its input.
         content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
         names_error_itself = any(map(reports_error, (with_nothing.output, content)))

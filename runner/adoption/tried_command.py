@@ -9,7 +9,7 @@ from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 _START_FAULTS, START_CPU_SECONDS = 100, 0.02
 """A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
 100 faults, in a few milliseconds."""
-_LONG_CPU_SECONDS, _LONG_NATIVE_CPU_SECONDS = 1.0, 0.25
+LONG_CPU_SECONDS, _LONG_NATIVE_CPU_SECONDS = 1.0, 0.25
 """More CPU time, in seconds, than nearly any program takes to start: with a language runtime, and without one."""
 _INTERPRETERS = frozenset({"node", "java", "python", "python3", "sh"})
 
@@ -73,7 +73,7 @@ class TriedCommand(Struct, frozen=True):
         """
         is_import = IMPORT_OPTION in self.run.command
         is_interpreted = PurePosixPath(self.run.command.partition(" ")[0]).name in _INTERPRETERS
-        start_seconds = _LONG_CPU_SECONDS if is_interpreted else _LONG_NATIVE_CPU_SECONDS
+        start_seconds = LONG_CPU_SECONDS if is_interpreted else _LONG_NATIVE_CPU_SECONDS
         works_long = self.cpu_seconds >= start_seconds and not is_import
         is_real_test = self.run.is_test and not self.only_imports
         return self.run.may_do_nothing and not is_real_test and not works_long

@@ -210,7 +210,7 @@ _OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"\bMeson version is \S+ but project requires >= ?(\d[\w.]*)"), "Meson", "run `pipx install meson`"),
     (re.compile(r"\bAutoconf version (\d[\w.]*) or higher is required"), "Autoconf", "install a newer release of it"),
     (
-        re.compile(r"\brequires a different Python: \S+ not in '>=(\d[\w.]*)"),
+        re.compile(r"\brequires a different Python: \S+ not in '[^'\n]{0,100}>=(\d[\w.]*)"),
         "Python",
         "install it, and put its folder first in PATH under [build.environment]",
     ),

@@ -285,3 +285,13 @@ def test_a_benchmark_that_is_hard_to_compare_gives_way_to_a_program_with_an_inpu
     slow = replace(erratic, faults=(96_759, 97_000), seconds=10.0)
     assert choose_best([slow, reading]) is reading
     assert choose_best([replace(slow, faults=(96_759, 96_759)), reading]) is not reading, "a few executions suffice"
+
+
+def test_a_program_that_only_starts_with_its_input_gives_way_to_one_that_works() -> None:
+    small = TriedCommand(RunProposal("bin/fix a.png", input_file="a.png"), (62, 62, 62), cpu_seconds=0.001)
+    works = TriedCommand(RunProposal("bin/decode a.png", input_file="a.png"), (640, 640, 640), cpu_seconds=0.001)
+    assert not has_tried_enough({"bin/fix": [small]}, "bin/decode")
+    assert choose_best([small, works]) is works
+    assert has_tried_enough({"bin/decode": [works]}, "bin/other")
+    test = TriedCommand(RunProposal("bin/test", is_test=True, may_do_nothing=True), (300, 300, 300), cpu_seconds=0.001)
+    assert choose_best([test, small]) is small, "what a user would run comes before a test"

@@ -300,14 +300,25 @@ def test_a_program_that_reads_its_standard_input_gets_each_file_there(monkeypatc
     assert tried == ["./x t/a", FROM_INPUT, OTHER_FROM_INPUT]
 
 
-@pytest.mark.parametrize(("content", "reads"), [("let error = 1", True), ("let x = 1", False)])
-def test_an_error_that_the_file_names_is_no_error_of_the_program(
-    content: str, reads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("content", "outputs", "reads"),
+    [
+        ("let error = 1", ("error in line 1", "", ""), True),
+        ("let x = 1", ("error in line 1", "", ""), False),
+        ("let x = 1", ("1", "", ""), True),
+        ("let x = 1", ("took 1.1 s", "took 1.2 s", "took 1.3 s"), False),
+    ],
+    ids=["the file contains the word error", "an error", "another output", "an output that always differs"],
+)
+def test_a_program_reads_its_standard_input_if_only_the_file_changes_its_output(
+    content: str, outputs: tuple[str, ...], reads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_text(content)
-    outputs = iter(("error in line 1", ""))
+    next_outputs = iter(outputs)
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(outputs), "", 0.1, 1.0))
+    monkeypatch.setattr(
+        FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(next_outputs), "", 0.1, 1.0)
+    )
     first = FirstMeasurement.__new__(FirstMeasurement)
     run = redirect_file_to_input(RunProposal("./x a", input_file="a"))
     assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads
@@ -416,3 +427,5 @@ def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatc
     assert tried.run.is_promising
     test = replace(bare, is_test=True)
     assert try_file_runs(outcomes, monkeypatch, test, help_text=help_text) == ["./lulesh"], "tests are numerous"
+    outcomes["./lulesh"] = TriedCommand(bare, (900, 900, 900), seconds=17.0, cpu_seconds=30.0)
+    assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"], "it is slow"

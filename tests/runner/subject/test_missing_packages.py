@@ -48,6 +48,10 @@ def test_what_cmake_does_without_is_not_missing() -> None:
             "ERROR: Package 'x' requires a different Python: 3.11.2 not in '>=3.12'\n",
             "Python 3.12 or later is missing: install it",
         ),
+        (
+            "ERROR: Package 'x' requires a different Python: 3.11.2 not in '!=3.14.1,>=3.12'\n",
+            "Python 3.12 or later is missing: install it",
+        ),
         ("configure.ac:3: error: Autoconf version 2.72 or higher is required\n", "Autoconf 2.72 or later is missing"),
         ("sh: 1: aclocal: not found\n", "aclocal is missing: apt install automake, or dnf install automake"),
         ("./x.sh: line 3: frobnicate: command not found\n", "frobnicate is missing: install the package that provides"),
