@@ -322,8 +322,9 @@ class FirstMeasurement:
         server = None
         # A benchmark that takes too long is not a server, even if it listens for the processes that it starts. Neither
         # is a program of MPI, which listens for the other processes of its computation.
-        may_serve = not (run.is_server or _BENCHMARK.search(run.command) or _uses_mpi(tree / get_program(run)))
-        if tried.timed_out and may_serve:
+        if tried.timed_out and not (
+            run.is_server or _BENCHMARK.search(run.command) or _uses_mpi(tree / get_program(run))
+        ):
             server = self._find_server(proposal, run, tree)
         elif _may_need_port(tried):
             server = self._find_server_that_needs_port(proposal, run, tree)

@@ -93,6 +93,7 @@ def choose_build_and_run(
         No build succeeds, or none of the built programs can be measured.
     """
     from runner.adoption.command_choice import has_command_with_work, list_commands_with_files
+    from runner.adoption.larger_input import count_runtime_faults
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -127,8 +128,9 @@ def choose_build_and_run(
     chosen_command = _ask_user(questions, tried, run)
     start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
     # Prefer a larger input, made from the small one, if the program does more work with it.
+    runtime_faults = count_runtime_faults(start_faults)
     for with_file in list_commands_with_files(chosen_command, tried):
-        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, start_faults)
+        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
         if larger:
             proposal, tree, chosen_command = larger
             break
@@ -195,7 +197,7 @@ def _try_larger_input(
     tree: Path,
     small: "TriedCommand",
     chosen_command: "TriedCommand",
-    start_faults: int,
+    runtime_faults: int,
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
     """Return a build that makes a larger input, its tree, and the command to measure, perhaps of another program.
 
@@ -208,13 +210,12 @@ def _try_larger_input(
         The result of the command with the small input.
     chosen_command
         The result of the command that is measured otherwise, perhaps with another input.
-    start_faults
-        The faults that the program takes without an input; 0 if unknown.
+    runtime_faults
+        The faults with which the program's runtime starts.
     """
-    from runner.adoption.larger_input import count_runtime_faults, does_enough_work, propose_larger_input, takes_more
+    from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
     from runner.subject.build import BuildFailure
 
-    runtime_faults = count_runtime_faults(start_faults)
     try:
         larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size, runtime_faults)
         if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)):
