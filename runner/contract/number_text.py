@@ -81,6 +81,11 @@ def format_percent(value: Number) -> str:
     return f"{_add_sign(value, number)}{_NARROW_SPACE}%"
 
 
+def format_share(share: float) -> str:
+    """Write a share of a whole as a percentage without digits after the point: ``62 %``."""
+    return f"{100 * share:.0f}{_NARROW_SPACE}%"
+
+
 def choose_unit(value: Number, unit: str) -> str:
     """Return the unit in the singular or the plural, as the value requires: 1 fault, 2 faults."""
     return _SINGULARS.get(unit, unit) if abs(value) == 1 else unit

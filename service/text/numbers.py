@@ -14,6 +14,7 @@ from runner.contract.number_text import (
     format_percent,
     format_quantity,
     format_range,
+    format_share,
     format_sigmas,
     format_signed,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "format_percent",
     "format_quantity",
     "format_range",
+    "format_share",
     "format_sigmas",
     "format_signed",
 ]

@@ -11,7 +11,7 @@ from service.rules.diagnose.heap_remedies import COLLECTING_RUNTIMES
 from service.rules.diagnose.process_contents import identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount, format_quantity
+from service.text.numbers import format_amount, format_quantity, format_share
 
 MIN_CALLS = 100
 """With fewer calls that change mappings, the lock is not contended: its holder was merely preempted."""
@@ -72,7 +72,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     competition = f"competing for the lock: {calls}"
     if not calls:
-        competition = f"calls that map and unmap memory take {facts.memory_call_share:.0%} of the CPU time"
+        competition = f"calls that map and unmap memory take {format_share(facts.memory_call_share)} of the CPU time"
     return (
         f"threads waited for the mmap lock {times}for {format_quantity(facts.lock_wait, 's')} in total, "
         f"and used {format_quantity(facts.cpu_seconds, 's')} of CPU time",
@@ -134,7 +134,7 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
         f"each of {facts.profile.processes} processes{processors_clause} has {facts.faults:,} faults, "
         "as many as one process alone; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
-        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults; "
+        f"{format_share(facts.fault_cost_share)} of the CPU time goes into faults; "
         f"the share of system time is {_format_system_share(facts)}",
         *facts.top_function,
     )
@@ -188,7 +188,7 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
-        f"{facts.fault_cost_share:.0%} of the CPU time goes into faults, during the work and not at start-up",
+        f"{format_share(facts.fault_cost_share)} of the CPU time goes into faults, during the work and not at start-up",
         *facts.top_function,
     )
 

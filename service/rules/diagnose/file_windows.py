@@ -10,7 +10,7 @@ from runner.contract.profile import FaultKind, Memory, Site, Touch
 from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount
+from service.text.numbers import format_amount, format_share
 
 MIN_WINDOWS = 32
 """A file is mapped in windows if munmap is called at least this often; fewer calls may be for files read once each."""
@@ -116,7 +116,8 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and then unmapped",
         f"{windows:,} calls to munmap, one per {format_amount(faults * facts.page_size / windows)} of touched pages on "
-        f"average; one lasting mapping would save up to {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
+        "average; one lasting mapping would save up to "
+        f"{format_share(_estimate_one_mapping_saving(facts))} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
 
@@ -153,7 +154,7 @@ def _describe_dropped(facts: Facts) -> tuple[str, ...]:
         f"{_count_dropped(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} that madvise had "
         "dropped from the mapping",
         f"{facts.count_calls('madvise'):,} calls to madvise; keeping the pages would save up to "
-        f"{_estimate_kept_mapping_saving(facts):.0%} of the CPU time",
+        f"{format_share(_estimate_kept_mapping_saving(facts))} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MADVISE,), (Memory.FILE_DATA,)),
     )
 

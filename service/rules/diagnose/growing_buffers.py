@@ -13,6 +13,7 @@ from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Stack, StackProfile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
+from service.text.numbers import format_share
 
 MIN_COPYING_SHARE = 0.2
 """Copying must cause at least this share of the faults; if a buffer doubles, it causes about half."""
@@ -67,7 +68,7 @@ def _describe_growth(facts: Facts) -> tuple[str, ...]:
     line = find_own_line(frames)
     return (
         f"{faults:,} of {facts.faults:,} faults come from copying a buffer into a larger one",
-        f"copying takes {_estimate_reserve_saving(facts):.0%} of the CPU time",
+        f"copying takes {format_share(_estimate_reserve_saving(facts))} of the CPU time",
         *([f"the buffer grows in {line}"] if line else []),
     )
 

@@ -7,7 +7,7 @@ import re
 from runner.contract.diagnosis import Remedy
 from service.rules.diagnose.profile_facts import HUGE_PAGE_POLICIES, OWN_MEMORY, Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount
+from service.text.numbers import format_amount, format_share
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
@@ -142,7 +142,11 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
         *([f"calls to madvise with {_ADVICE}: {advice[0]:,} → {advice[1]:,}"] if advice[0] != advice[1] else []),
-        *([f"CPU time in faults on huge pages: {shares[0]:.0%} → {shares[1]:.0%}"] if any(shares) else []),
+        *(
+            [f"CPU time in faults on huge pages: {format_share(shares[0])} → {format_share(shares[1])}"]
+            if any(shares)
+            else []
+        ),
         *(
             f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
             for name in _HUGE_PAGE_SETTINGS

@@ -22,7 +22,7 @@ from runner.contract.profile import (
     Touch,
 )
 from service.rules.diagnose.process_contents import is_allocator_frame
-from service.text.numbers import format_number, format_quantity
+from service.text.numbers import format_number, format_quantity, format_share
 
 _FAULT_FUNCTION = re.compile(
     r"(?:asm_)?exc_page_fault|_*do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort|do_dat_exception"
@@ -310,8 +310,8 @@ class Facts:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
         if self.timed:
             yield (
-                f"{self.fault_cost_share:.0%} of the CPU time goes into faults, "
-                f"{self.memory_call_share:.0%} into mapping and unmapping"
+                f"{format_share(self.fault_cost_share)} of the CPU time goes into faults, "
+                f"{format_share(self.memory_call_share)} into mapping and unmapping"
             )
         else:
             yield "too little CPU time was recorded to estimate the cost of the faults"

@@ -13,7 +13,7 @@ from service.rules.diagnose.heap_remedies import (
 from service.rules.diagnose.process_contents import Allocator, identify_allocator, identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount, format_number
+from service.text.numbers import format_amount, format_number, format_share
 
 MIN_REQUESTS_FOR_BUFFER = 1.5
 """An operation that takes memory at least this often has temporary buffers besides its result."""
@@ -80,9 +80,10 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     (memory, touches), *_ = _list_returned_kinds(facts)
     counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
-        f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
-        f"{_describe_refaults(facts)}",
-        f"calls: {counts}; keeping the pages would save up to {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
+        f"{format_share(_compute_refault_share(facts))} of the faults are on pages that {runtime or 'madvise'} had "
+        f"given back: {_describe_refaults(facts)}",
+        f"calls: {counts}; keeping the pages would save up to {format_share(_estimate_kept_pages_saving(facts))} of "
+        "the CPU time",
         *_describe_returning_line(facts, calls),
         *facts.describe_top_site("of these faults are", touches, memory),
     )
@@ -190,11 +191,11 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
             f"{faults:,.0f} faults per operation: each operation allocates and releases {amount}" if faults else ""
         )
     return (
-        f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
+        f"{format_share(_compute_remapped_share(facts))} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
         *([per_operation] if per_operation else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
-        f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
+        f"these calls and the faults take {format_share(_compute_buffer_cost(facts))} of the CPU time",
         *_describe_returning_line(facts, ("munmap", "brk", "mremap")),
         *facts.top_function,
     )

@@ -7,6 +7,7 @@ from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.process_contents import Allocator, Runtime, identify_allocator, identify_runtime
 from service.rules.diagnose.profile_facts import Facts, compute_system_share
 from service.rules.diagnose.rule import Rule
+from service.text.numbers import format_share
 
 MIN_STARTED_THREADS = 64
 """If at least this many threads are started, they are started for tasks: a program starts fewer for its processors."""
@@ -51,7 +52,7 @@ def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
     return (
         f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
         "stacks that an earlier thread had used",
-        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time, which includes starting "
+        f"{format_share(compute_system_share(facts.profile))} of the CPU time is system time, which includes starting "
         "threads, ending them and handling their faults",
         *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
     )

@@ -35,6 +35,7 @@ AGAIN = {Touch.FIRST: 100, Touch.AFTER_MADVISE: 9_900}
 UNMAPPED = {Touch.FIRST: 100, Touch.AFTER_MUNMAP: 9_900}
 NEW = {Touch.FIRST: 65_536}
 PAIRS = {"mmap": 500, "munmap": 500}
+PERCENT = "\N{NARROW NO-BREAK SPACE}%"
 GROWTH = "void std::vector<long, std::allocator<long> >::_M_realloc_insert<long>(long&&)"
 
 
@@ -56,8 +57,8 @@ def test_pages_that_madvise_took_and_the_program_needs_again() -> None:
     (finding,) = findings(profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99}))
     assert finding.rule == "returned-memory"
     assert finding.price == pytest.approx(0.495)
-    assert "99% of the faults" in finding.evidence[0]
-    assert finding.evidence[1] == "calls: 99 madvise; keeping the pages would save up to 50% of the CPU time"
+    assert f"99{PERCENT} of the faults" in finding.evidence[0]
+    assert finding.evidence[1] == f"calls: 99 madvise; keeping the pages would save up to 50{PERCENT} of the CPU time"
     assert {"allocator": "tcmalloc"} in [remedy.settings for remedy in finding.remedies]
     assert "TensorFlow" in finding.report
 
@@ -139,7 +140,7 @@ def test_pages_of_a_file_that_madvise_dropped_are_no_returned_memory() -> None:
     assert finding.rule == "dropped-file"
     assert finding.price == pytest.approx(0.3 * 0.99)
     assert "9,900 faults on pages of /srv/index.db" in finding.evidence[0]
-    assert finding.evidence[1] == "9 calls to madvise; keeping the pages would save up to 30% of the CPU time"
+    assert finding.evidence[1] == f"9 calls to madvise; keeping the pages would save up to 30{PERCENT} of the CPU time"
     assert rules(dropped("/usr/lib/libc.so.6")) == []
 
 
@@ -168,7 +169,7 @@ def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
     assert finding.price == pytest.approx(0.8 * 0.99)
     assert "9,900 faults on pages of /srv/data.db" in finding.evidence[0]
     assert "50 calls to munmap" in finding.evidence[1]
-    assert finding.evidence[1].endswith("one lasting mapping would save up to 79% of the CPU time")
+    assert finding.evidence[1].endswith(f"one lasting mapping would save up to 79{PERCENT} of the CPU time")
 
 
 def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
@@ -400,8 +401,8 @@ def test_a_policy_of_the_host_that_the_process_refuses_gives_no_huge_pages() -> 
 @pytest.mark.parametrize(
     ("memory", "touch", "file", "call", "rule", "evidence"),
     [
-        (Memory.ANONYMOUS, Touch.AFTER_MADVISE, "", "madvise", "returned-memory", "100% of the faults"),
-        (Memory.ANONYMOUS, Touch.AFTER_MUNMAP, "", "munmap", "temporary-buffers", "100% of the faults"),
+        (Memory.ANONYMOUS, Touch.AFTER_MADVISE, "", "madvise", "returned-memory", f"100{PERCENT} of the faults"),
+        (Memory.ANONYMOUS, Touch.AFTER_MUNMAP, "", "munmap", "temporary-buffers", f"100{PERCENT} of the faults"),
         (Memory.FILE_DATA, Touch.AFTER_MUNMAP, "data/table", "munmap", "file-windows", "10,000 faults on pages"),
         (Memory.FILE_DATA, Touch.AFTER_MADVISE, "data/table", "madvise", "dropped-file", "10,000 faults on pages"),
     ],
@@ -494,7 +495,7 @@ def test_advice_without_effect_loses_huge_pages_where_faults_on_them_took_time()
     after = profile(anatomy({Touch.FIRST: 16_000}), cost=0.5, frames=frames, census=advised)
     (finding,) = findings(after, before)
     assert finding.title == "Huge pages were lost"
-    assert "CPU time in faults on huge pages: 20% → 0%" in finding.evidence
+    assert f"CPU time in faults on huge pages: 20{PERCENT} → 0{PERCENT}" in finding.evidence
     assert "as one region, aligned to 2\N{NO-BREAK SPACE}MiB" in finding.remedies[0].text
     few_stacks = before.model_copy(update={"on_cpu": stacks(StackKind.ON_CPU, seconds, samples=20)})
     assert rules(after, few_stacks) == []
@@ -925,7 +926,7 @@ def test_a_start_that_writes_many_addresses(module: str) -> None:
     assert finding.price == pytest.approx(0.4)
     assert "1,000 data pages (3.91 MiB)" in finding.evidence[0]
     assert "large 1,000" in finding.evidence[1]
-    assert finding.evidence[2] == "touching and copying these pages takes 40% of the CPU time"
+    assert finding.evidence[2] == f"touching and copying these pages takes 40{PERCENT} of the CPU time"
 
 
 @pytest.mark.parametrize(("file", "remedy"), [("bin/large", "without -pie"), ("/usr/lib/libLLVM-14.so.1", "dlopen")])
@@ -938,7 +939,7 @@ def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
     (finding,) = findings(relocated(400), relocated(300))
     assert finding.price == pytest.approx(0.1)
     assert "300 → 400 data pages" in finding.evidence[0]
-    assert finding.evidence[2] == "touching and copying the additional pages takes 10% of the CPU time"
+    assert finding.evidence[2] == f"touching and copying the additional pages takes 10{PERCENT} of the CPU time"
     assert rules(relocated(1_000), relocated(950)) == []
 
 
