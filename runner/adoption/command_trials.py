@@ -26,9 +26,16 @@ from runner.adoption.command_choice import (
     may_ignore_file,
     works_on_folder,
 )
-from runner.adoption.exit_status import accept_result_status
+from runner.adoption.exit_status import accept_result_status, contains_most_words
 from runner.adoption.help_options import list_shorter_options, list_single_thread_options
 from runner.adoption.input_files import find_input_folder
+from runner.adoption.larger_folder import (
+    choose_folder,
+    make_empty_folder,
+    may_work_on_folder,
+    run_in_folder,
+    starts_in_folder,
+)
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
@@ -165,10 +172,7 @@ class FirstMeasurement:
             return _find_load_generator(name, programs)
 
         def get_size(file: str) -> int:
-            try:
-                return (tree / file).lstat().st_size
-            except OSError:
-                return 0
+            return _get_size(tree / file)
 
         names = find_known_servers(tree, self.sources.files, programs)
         known_servers = [propose_known_server(name, find_generator) for name in names]
@@ -316,7 +320,7 @@ class FirstMeasurement:
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
-        accepted_run = accept_result_status(run, tried.problem)
+        accepted_run = accept_result_status(run, tried.problem, lambda: self._prints_file(proposal, run, tree))
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
         server = None
@@ -429,6 +433,22 @@ class FirstMeasurement:
         except ExecutionFailure:
             return 0, None
 
+    def find_folder_to_copy(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> tuple[str, int] | None:
+        """Return a folder of the project, and how many copies of it give the program of a command more work.
+
+        None unless the program works on the folder in which it starts: it prints more there than in an empty folder.
+        """
+        chosen_folder = choose_folder(self.sources, lambda file: _get_size(tree / file))
+        if chosen_folder is None or not may_work_on_folder(tried):
+            return None
+        folder, _ = chosen_folder
+        with_files, without_files = (
+            self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
+            for run in (run_in_folder(tried.run, folder), make_empty_folder(tried.run))
+        )
+        prints_more = len(with_files.output.splitlines()) > len(without_files.output.splitlines())
+        return chosen_folder if prints_more and with_files.status == 0 else None
+
     def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
         """Return a command with environment variables that make its count repeat, or at least vary much less.
 
@@ -467,7 +487,7 @@ class FirstMeasurement:
             return None
         start, rest = _split_at_file(tried.run)
         # A program prints its usage for --help, or if it gets no file.
-        program = start.removeprefix(_SHELL_START)
+        program = get_program(tried.run) if starts_in_folder(tried.run) else start.removeprefix(_SHELL_START)
         for command in dict.fromkeys((f"{program} --help", program)):
             asking = replace(tried.run, command=command)
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
@@ -614,6 +634,11 @@ class FirstMeasurement:
         refuses_file = reports_error(with_file.output) and not names_error_itself
         return differ and not refuses_file
 
+    def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
+        """Return whether a program prints most of the words of its file."""
+        output = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree).output
+        return contains_most_words(output, (tree / run.file).read_text(encoding="utf-8", errors="replace"))
+
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind_case(workload, list_cases(workload)[0])
@@ -631,6 +656,14 @@ class FirstMeasurement:
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         """Return a build and a command as a workload, with a time limit in seconds."""
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def _get_size(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if there is none."""
+    try:
+        return file.lstat().st_size
+    except OSError:
+        return 0
 
 
 def _uses_mpi(program: Path) -> bool:
@@ -745,6 +778,8 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
 
 def _split_at_file(run: RunProposal) -> tuple[str, str]:
     """Return a command up to its file, where another option can be inserted, and the rest of it."""
+    if starts_in_folder(run):
+        return run.command[:-1], run.command[-1]
     redirection = " <" if is_redirected(run) else ""
     # The command may contain the larger input that was made from its file.
     for file in (run.file, name_larger_file(run.file)) if run.file else ():

@@ -1,6 +1,7 @@
 """Recognises exit codes by which a program reports a result instead of a failure."""
 
 import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -15,18 +16,37 @@ _SOLVER_KINDS = frozenset({".cnf", ".dimacs", ".gcnf", ".opb", ".qdimacs", ".qci
 _STATUS = re.compile(r"\bended with exit code (\d+)\b")
 
 
-def accept_result_status(run: RunProposal, problem: str) -> RunProposal | None:
+_WARNING_STATUS = 1
+"""The exit code with which a program that formats or checks a file reports that it found something to improve."""
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_MIN_WORDS = 20
+"""A file with fewer different words shows poorly whether a program prints it."""
+_MIN_PRINTED_SHARE = 0.8
+"""The smallest share of a file's words that a program prints if it prints the file, in another format."""
+
+
+def accept_result_status(run: RunProposal, problem: str, prints_file: Callable[[], bool]) -> RunProposal | None:
     """Return a command that succeeds if the program ends with its result as the exit code again; None if it failed.
 
     Parameters
     ----------
     problem
         Why the command could not be measured.
+    prints_file
+        Returns whether the program prints most of its file, so that it has not failed if it only reports warnings.
     """
     match = _STATUS.search(problem)
-    if not match or int(match[1]) not in _SOLVER_STATUSES or PurePosixPath(run.file).suffix not in _SOLVER_KINDS:
+    if not match or "'" in run.command:  # A quote cannot be quoted below.
         return None
-    if "'" in run.command:  # It cannot be quoted below.
+    status = int(match[1])
+    is_solution = status in _SOLVER_STATUSES and PurePosixPath(run.file).suffix in _SOLVER_KINDS
+    if not is_solution and not (status == _WARNING_STATUS and run.input_file and not run.is_folder and prints_file()):
         return None
     command = f"sh -c '{run.command}; test $? -eq {match[1]}'"
     return replace(run, command=command, program=get_program(run))
+
+
+def contains_most_words(output: str, content: str) -> bool:
+    """Return whether the output of a program contains most of the words of a file, and the file has enough of them."""
+    words = set(_WORD.findall(content))
+    return len(words) >= _MIN_WORDS and len(words & set(_WORD.findall(output))) >= _MIN_PRINTED_SHARE * len(words)

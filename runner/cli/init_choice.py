@@ -92,8 +92,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import has_command_with_work, list_commands_with_files
-    from runner.adoption.larger_input import count_runtime_faults
+    from runner.adoption.command_choice import has_command_with_work
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -124,16 +123,63 @@ def choose_build_and_run(
         error_texts = [error.text for error in build_errors]
         raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
     proposal, tree, tried = working_build
-    # Choose the command, and the variables under which its count repeats.
+    # Choose the command, an input with which it does more work, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
-    # Prefer a larger input, made from the small one, if the program does more work with it.
+    proposal, tree, chosen_command, start_faults = _choose_larger_input(
+        first_measurement, proposal, tree, chosen_command, tried, start_faults
+    )
+    stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
+    missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
+    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
+
+
+def _choose_larger_input(
+    first_measurement: "FirstMeasurement",
+    proposal: "BuildProposal",
+    tree: Path,
+    chosen_command: "TriedCommand",
+    tried: "list[TriedCommand]",
+    start_faults: int,
+) -> tuple["BuildProposal", Path, "TriedCommand", int]:
+    """Return a build that makes a larger input or folder, its tree, the command with it, and the faults of its start.
+
+    If no larger input causes more work, these are the given ones.
+
+    Parameters
+    ----------
+    tried
+        All commands of the build.
+    start_faults
+        The faults that the program takes without an input; 0 if unknown.
+    """
+    from runner.adoption.command_choice import list_commands_with_files
+    from runner.adoption.larger_input import count_runtime_faults
+
     runtime_faults = count_runtime_faults(start_faults)
     for with_file in list_commands_with_files(chosen_command, tried):
         larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
         if larger:
-            proposal, tree, chosen_command = larger
-            break
+            return (*larger, start_faults)
+    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, chosen_command)
+    return in_larger_folder or (proposal, tree, chosen_command, start_faults)
+
+
+def _make_count_repeat(
+    first_measurement: "FirstMeasurement",
+    proposal: "BuildProposal",
+    tree: Path,
+    chosen_command: "TriedCommand",
+    *,
+    may_change_options: bool,
+) -> "TriedCommand":
+    """Return the chosen command with the variables, or the option, with which its count repeats, or varies less.
+
+    Parameters
+    ----------
+    may_change_options
+        Whether the program's own option for a single thread may be added.
+    """
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
@@ -146,7 +192,7 @@ def choose_build_and_run(
             for name, value in variables.items()
         )
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
-    if not run and len(set(stable_command.faults)) > 1:  # A command that the user has passed keeps its options.
+    if may_change_options and len(set(stable_command.faults)) > 1:
         single_thread = first_measurement.find_single_thread_command(proposal, chosen_command, tree)
         if single_thread is not None:
             stable_command = single_thread
@@ -154,8 +200,7 @@ def choose_build_and_run(
                 f"  {single_thread.run.command}: {_format_range(single_thread.faults)} minor faults; the count does "
                 "not vary"
             )
-    missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
-    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
+    return stable_command
 
 
 def _count_start_faults(
@@ -220,8 +265,7 @@ def _try_larger_input(
         larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size, runtime_faults)
         if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)):
             return None
-        _, cached_build = first_measurement.build(proposal)
-        if cached_build.seconds > _MAX_REBUILD_SECONDS:
+        if _takes_long_to_build(first_measurement, proposal):
             return None
         build, run = larger
         with show_activity("building with a larger input") as show_progress:
@@ -238,6 +282,46 @@ def _try_larger_input(
         f"copies of {small.run.file}"
     )
     return build, larger_tree, tried
+
+
+def _try_larger_folder(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, chosen_command: "TriedCommand"
+) -> tuple["BuildProposal", Path, "TriedCommand", int] | None:
+    """Return a build that makes a folder with many files, its tree, and the command that starts the program there.
+
+    The last element is the number of faults that the program takes in an empty folder. None unless the program works on
+    the folder in which it starts, and does much more work there than in an empty one.
+    """
+    from runner.adoption.larger_folder import propose_larger_folder
+    from runner.adoption.larger_input import does_more_work
+    from runner.subject.build import BuildFailure
+
+    folder = first_measurement.find_folder_to_copy(proposal, chosen_command, tree)
+    if folder is None or _takes_long_to_build(first_measurement, proposal):
+        return None
+    build, *runs = propose_larger_folder(proposal, chosen_command.run, *folder)
+    try:
+        with show_activity("building with a folder of files") as show_progress:
+            larger_tree, _ = first_measurement.build(build)
+            tried, in_empty_folder = (
+                next(iter(first_measurement.try_runs(build, [run], larger_tree, show_progress))) for run in runs
+            )
+    except (BuildFailure, FaultwatchError):
+        return None
+    start_faults = min(in_empty_folder.faults, default=0)
+    if not start_faults or not does_more_work(tried, in_empty_folder, start_faults):
+        return None
+    print_message(
+        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes the folder from copies of "
+        f"{folder[0]}"
+    )
+    return build, larger_tree, tried, start_faults
+
+
+def _takes_long_to_build(first_measurement: "FirstMeasurement", proposal: "BuildProposal") -> bool:
+    """Return whether a finished build took so long that it is not repeated for a larger input."""
+    _, cached_build = first_measurement.build(proposal)
+    return cached_build.seconds > _MAX_REBUILD_SECONDS
 
 
 def _find_program_that_works_more(

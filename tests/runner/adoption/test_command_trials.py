@@ -5,6 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
+from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 from runner.execution.execute import ProgramResult
@@ -101,6 +102,7 @@ def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
             "./x --help",
             "sh -c 'exec ./x -t 1 < a.txt'",
         ),
+        (run_in_folder(RunProposal("bin/x"), "many"), "bin/x --help", "sh -c 'cd many && exec ../bin/x -t 1'"),
         (RunProposal("python3 x.py"), "python3 x.py --help", ""),
         (RunProposal("./x"), "./x --version", ""),
     ],
@@ -122,6 +124,30 @@ def test_the_programs_own_option_for_one_thread_is_found_in_its_help(
     first = FirstMeasurement.__new__(FirstMeasurement)
     result = first.find_single_thread_command(BuildProposal("Make", "make"), TriedCommand(run, (5, 6)), Path())
     assert (result.run.command if result else "") == command
+
+
+@pytest.mark.parametrize(
+    ("with_files", "without_files", "status", "is_found"),
+    [
+        ("a.c\nb.c\n", "", 0, True),
+        ("usage: x\n", "usage: x\n", 0, False),
+        ("no such pattern\nusage: x\n", "", 1, False),
+    ],
+)
+def test_a_program_works_on_its_folder_if_it_prints_more_there_than_in_an_empty_one(
+    with_files: str, without_files: str, status: int, *, is_found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(_: object, workload: str, __: Path) -> ProgramResult:
+        is_empty = "mkdir" in workload
+        return ProgramResult(0 if is_empty else status, without_files if is_empty else with_files, "", 0.1, 1.0)
+
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({f"src/{number}.c": "" for number in range(10)})
+    tried = TriedCommand(RunProposal("bin/x", may_do_nothing=True), (90, 90))
+    folder = first.find_folder_to_copy(BuildProposal("Make", "make"), tried, Path())
+    assert folder == (("src", 200) if is_found else None)
 
 
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:

@@ -45,6 +45,7 @@ class Host:
         self.counts = counts
         self.built: list[str] = []
         self.sources = listing({})
+        self.folder: tuple[str, int] | None = None
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
         self.built.append(proposal.command)
@@ -62,6 +63,9 @@ class Host:
 
     def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[dict[str, str], ...]:
         return ({"OMP_NUM_THREADS": "1"},)
+
+    def find_folder_to_copy(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> tuple[str, int] | None:
+        return self.folder
 
     def find_single_thread_command(
         self, proposal: BuildProposal, tried: TriedCommand, tree: Path
@@ -197,6 +201,24 @@ def test_a_program_that_works_more_without_an_input_is_compared_with_its_version
     monkeypatch.setattr(init_choice, "_try_commands", lambda *_: host.try_runs(builds[0], [guess, given], Path(), ""))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
     assert (choice.tried.run.command, choice.start_faults) == ("./x a.md", 300)
+
+
+@pytest.mark.parametrize(("faults", "is_larger"), [(700, True), (75, False)])
+def test_a_program_that_works_on_its_folder_gets_one_with_many_files(
+    faults: int, monkeypatch: pytest.MonkeyPatch, *, is_larger: bool
+) -> None:
+    bare = RunProposal("bin/walk", may_do_nothing=True)
+    larger = (
+        "sh -c 'make && rm -rf faultwatch-files && mkdir -p faultwatch-files/empty && for copy in $(seq 9); do cp -r "
+        "src faultwatch-files/$copy; done'"
+    )
+    in_folder = "sh -c 'cd faultwatch-files && exec ../bin/walk'"
+    in_empty_folder = "sh -c 'cd faultwatch-files/empty && exec ../../bin/walk'"
+    counts = {("make", bare.command): (72, 72), (larger, in_folder): (faults,) * 2, (larger, in_empty_folder): (70, 70)}
+    host = Host(counts)
+    host.folder = ("src", 9)
+    chosen = choose(host, monkeypatch, BuildProposal("Make", "make", runs=(bare,)))
+    assert chosen == (f"{larger}: {in_folder}" if is_larger else "make: bin/walk")
 
 
 @pytest.mark.parametrize("small_faults", [72, 600])
