@@ -54,16 +54,22 @@ class CommitPairs(Struct, frozen=True):
             decide,
             pairs=pairs,
             judging=judging,
-            build_further_trials=lambda number: self._build_further_trials(case, base, head, number),
+            build_further_trials=lambda number: self._rebuild_both(case, base, head, number),
             build_base_in_head_folder=lambda: self._build_in_folder_of(case, base, head),
             deadline=deadline,
             progress=progress,
         )
 
-    def _build_further_trials(
-        self, case: Case, base: Revision, head: Revision, number: int
-    ) -> tuple[Trial, Trial] | None:
-        """Return the trials of further builds of two commits; None if one does not build once more."""
+    def _rebuild_both(self, case: Case, base: Revision, head: Revision, number: int) -> tuple[Trial, Trial] | None:
+        """Return the trials of further builds of two commits, because counts can differ between builds of one commit.
+
+        None if one of the commits does not build once more.
+
+        Parameters
+        ----------
+        number
+            The number of the build, from 1; the first builds of the commits have the number 0.
+        """
         try:
             return self._build_trial(case, base, number), self._build_trial(case, head, number)
         except CommitNotBuiltError:

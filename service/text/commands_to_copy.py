@@ -54,10 +54,11 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
         The request of the search, which contains the full hashes of the commits; None before the search has begun.
     """
     good, bad = question.good, question.bad
-    workload = question.case.partition("[")[0]
+    workload = question.case.partition("[")[0]  # A case is named after its workload: "scan[stride=64]".
     if search is not None:
         good, bad = search.good[:12], search.bad[:12]
         workload = search.case.workload
+    # The question names a workload only if it differs from the one that the case is named after.
     words = ["faultwatch", "bisect", question.workload or workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
     words += ["--case", question.case, "--metric", question.metric]
     if question.min_difference:

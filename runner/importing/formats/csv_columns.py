@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
@@ -48,12 +49,12 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """
     name = source.name
     rows = csv.DictReader(io.StringIO(source.text, newline=""), strict=True)
-    column_names = {column: _split_column(column)[0] for column in defaults.columns.values()}
+    headers = {_parse_column(text).header for text in defaults.columns.values()}
     try:
         names = rows.fieldnames or ()
     except csv.Error as error:
         raise FaultwatchError(f"{name}: line 1: {error}") from None
-    missing_columns = sorted(set(column_names.values()) - set(names))
+    missing_columns = sorted(headers - set(names))
     if missing_columns:
         columns = ", ".join(names)
         hint = f"the first line has: {columns}"[:_MAX_HINT_CHARACTERS]
@@ -76,12 +77,15 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
 
 def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -> ImportedRun:
     """Return one row as a run; options of the command line replace missing columns."""
-    cells = {name: row[_split_column(column)[0]].strip() for name, column in defaults.columns.items()}
+    columns = {name: _parse_column(text) for name, text in defaults.columns.items()}
+    cells = {name: row[column.header].strip() for name, column in columns.items()}
     readings = {
-        name: Reading(value=_parse_value(name, cells[name], _split_column(defaults.columns[name])[1], location))
-        for name in defaults.columns
+        name: Reading(value=_parse_value(name, cells[name], column.unit, location))
+        for name, column in columns.items()
         if name in CATALOGUE and cells[name]
     }
+    # Only settings of the environment, such as kernel.release, have a dot in their names.
+    settings = {name: cell for name, cell in cells.items() if "." in name and cell}
     if not readings:
         raise FaultwatchError(f"{location}: no metric has a value")
     started_at = defaults.started_at
@@ -95,17 +99,24 @@ def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -
         case=cells.get("case") or defaults.case,
         started_at=started_at,
         samples=(Sample(readings=readings),),
-        settings={IMPORT_FORMAT: "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
+        settings={IMPORT_FORMAT: "csv"} | settings,
         subject=cells.get("subject", ""),
         host=cells.get("host", ""),
         seconds=max(float(elapsed or 0), 0.0),
     )
 
 
-def _split_column(text: str) -> tuple[str, str]:
-    """Split ``COLUMN:UNIT`` into the name of the column and its unit."""
-    column, colon, unit = text.rpartition(":")
-    return (column, unit) if colon and unit in _UNITS else (text, "")
+class _Column(NamedTuple):
+    """A column of the file: its header, and the unit of its values; empty for the usual unit of its metric."""
+
+    header: str
+    unit: str
+
+
+def _parse_column(text: str) -> _Column:
+    """Parse ``HEADER:UNIT`` or ``HEADER``."""
+    header, colon, unit = text.rpartition(":")
+    return _Column(header, unit) if colon and unit in _UNITS else _Column(text, "")
 
 
 def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
