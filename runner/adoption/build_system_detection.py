@@ -39,11 +39,13 @@ def explain_missing_build(sources: Sources) -> str:
 def _describe_missing_program(files: Sequence[str]) -> str:
     """Return which entries the build files of a project lack, as the end of a sentence."""
     verb = "names" if len(files) == 1 else "name"
-    if all(PurePosixPath(file).name == "package.json" for file in files):
-        return f"{verb} no benchmark, start script, `bin` program or `main` module"
-    if all(PurePosixPath(file).name in {"pom.xml", "build.gradle", "build.gradle.kts"} for file in files):
+    names = {PurePosixPath(file).name for file in files}
+    if names == {"package.json"}:
+        return f"{verb} no benchmark, start script, `bin` program, `main` module or known test runner"
+    if names <= {"pom.xml", "build.gradle", "build.gradle.kts"}:
         verb = "builds" if len(files) == 1 else "build"
-        return f"{verb} no class with a main method outside tests and examples"
+        no_tests = ", and no JUnit tests in src/test/java" if names == {"pom.xml"} else ""
+        return f"{verb} no class with a main method outside tests and examples{no_tests}"
     return f"{verb} no program or benchmark"
 
 

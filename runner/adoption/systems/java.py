@@ -1,4 +1,7 @@
-"""Java: built by Maven, or by javac if there is no build system; the programs are classes with a main method."""
+"""Java: built by Maven, or by javac if there is no build system; the programs are classes with a main method.
+
+A library that Maven builds is run by its tests.
+"""
 
 import re
 from pathlib import PurePosixPath
@@ -19,6 +22,17 @@ _MAX_CLASSES_WITH_FILES = 2
 """How many classes are also tried with files, which takes several starts of the JVM for each class."""
 _MAX_READ_SOURCES = 200
 """The largest number of sources that are read to find main classes."""
+_TEST = re.compile(r"@(?:Test|ParameterizedTest)\b|\bextends\s+TestCase\b")
+_TEST_FOLDER = "src/test/java/"
+_JUNIT = "junit-platform-console-standalone"
+_JUNIT_VERSION = "1.11.4"
+"""JUnit's own launcher, which also runs tests of JUnit 3 and 4. Later versions need a later Java than 8."""
+_TEST_GOALS = (
+    "test-compile dependency:copy-dependencies -DincludeScope=test "
+    f"dependency:copy -Dartifact=org.junit.platform:{_JUNIT}:{_JUNIT_VERSION}"
+)
+_MAX_TEST_CLASSES = 3
+"""How many classes of tests are programs of their own, because all tests together may take long."""
 _CLASSES_FOLDER = "faultwatch-classes"
 
 
@@ -31,10 +45,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     ]
     main_classes = _find_main_classes(sources, files)
     classes = list(main_classes)
+    if sources.has("pom.xml"):
+        return [*_propose_maven(sources, main_classes), *_propose_tests(sources)]
     if not classes:
         return []
-    if sources.has("pom.xml"):
-        return _propose_maven(sources, main_classes)
     if sources.has("build.gradle", "build.gradle.kts"):
         gradle, tools = ("./gradlew", ("java",)) if sources.has("gradlew") else ("gradle", ("gradle", "java"))
         runs = _list_run_proposals("build/classes/java/main:build/resources/main", classes)
@@ -48,15 +62,13 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[BuildProposal]:
     """Return the builds of each module with a main class, together with the modules that it needs."""
-    own_modules = {module.strip() for module in _MODULE.findall(sources.read_text("pom.xml"))}
+    modules = _list_modules(sources)
     by_module: dict[str, list[str]] = {}
     for name, file in main_classes.items():
-        module = next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in own_modules), ".")
-        by_module.setdefault(module, []).append(name)
+        by_module.setdefault(_find_module(modules, file), []).append(name)
     builds = []
     for module, classes in list(by_module.items())[:_MAX_MODULES]:
-        selection = "" if module == "." else f" -pl {module} -am"
-        target = "target" if module == "." else f"{module}/target"
+        selection, target = _select_module(module)
         runs = _list_run_proposals(f"{target}/classes:{target}/dependency/*", classes)
         builds += [
             BuildProposal(
@@ -69,6 +81,62 @@ def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[Build
             for mode in _MODES
         ]
     return builds
+
+
+def _propose_tests(sources: Sources) -> list[BuildProposal]:
+    """Propose to run the tests of the module that has the most: they execute most of the code of a library.
+
+    JUnit's own launcher runs them, because Maven starts another process for tests.
+    """
+    modules = _list_modules(sources)
+    by_module: dict[str, list[str]] = {}
+    for file in sources.find_files_by_suffix(".java"):
+        if _TEST_FOLDER in file and re.fullmatch(r"[\w./-]+", file):
+            by_module.setdefault(_find_module(modules, file), []).append(file)
+    if not by_module:
+        return []
+    module, files = max(by_module.items(), key=lambda item: (len(item[1]), item[0]))
+    texts = {file: sources.read_text(file) for file in files[:_MAX_READ_SOURCES]}
+    test_files = sorted((file for file in texts if _TEST.search(texts[file])), key=lambda file: -len(texts[file]))
+    if not test_files:
+        return []
+    selection, _ = _select_module(module)
+    path = f"target/dependency/{_JUNIT}-{_JUNIT_VERSION}.jar:target/test-classes:target/classes:target/dependency/*"
+    start = f"java -cp {path} org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=none"
+    names = [file.rpartition(_TEST_FOLDER)[2].removesuffix(".java").replace("/", ".") for file in test_files]
+    selections = ["--scan-classpath=target/test-classes"]
+    selections += [f"--select-class={name}" for name in names[:_MAX_TEST_CLASSES]]
+    # Tests look for their files in the folder of their module.
+    commands = [f"{start} {selected_tests}" for selected_tests in selections]
+    if module != ".":
+        commands = [build_shell_command(f"cd {module}", f"exec {command}") for command in commands]
+    runs = tuple(RunProposal(command, may_do_nothing=True, is_test=True, program=command) for command in commands)
+    return [
+        BuildProposal(
+            "Maven",
+            f"mvn --quiet --batch-mode{mode}{selection} {_TEST_GOALS}",
+            ("mvn", "java"),
+            runs=runs,
+            offline=bool(mode),
+            builds_tests=True,
+        )
+        for mode in _MODES
+    ]
+
+
+def _list_modules(sources: Sources) -> set[str]:
+    """Return the folders of the modules that the top ``pom.xml`` lists."""
+    return {module.strip() for module in _MODULE.findall(sources.read_text("pom.xml"))}
+
+
+def _find_module(modules: set[str], file: str) -> str:
+    """Return the folder of the module to which a file belongs; ``.`` for the top one."""
+    return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), ".")
+
+
+def _select_module(module: str) -> tuple[str, str]:
+    """Return Maven's options for a module and those that it needs, and the folder in which it is built."""
+    return ("", "target") if module == "." else (f" -pl {module} -am", f"{module}/target")
 
 
 def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary
+from runner.adoption.systems.node_tests import ONE_THREAD, find_test_run
 from runner.subject.package_managers import NPM
 
 _FILE = "package.json"
@@ -18,9 +19,6 @@ _DIRECT = re.compile(r"node( [\w./=@:-]+)+")
 """A script that is a single command of Node, which can be executed without npm."""
 _BUILD_BEFORE = re.compile(r"(?:npm|yarn|pnpm) run build\s*&&\s*")
 """The beginning of a script that builds the package first; it is left out, because the revision is built already."""
-_ONE_THREAD = "--single-threaded"
-"""The option with which Node compiles and collects garbage in the main thread: without it, the count of a program can
-vary by 86 %. Node refuses this option in ``NODE_OPTIONS``."""
 _MAX_MEMBER_RUNS = 4
 """How many programs and modules of packages in folders are tried."""
 _NAME = re.compile(r"[\w:.-]+")
@@ -29,17 +27,18 @@ _QUIET = "--no-audit --no-fund"
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to run the benchmark scripts, then the program itself; packages are installed if any are required."""
+    """Propose to run the benchmark scripts, then the program, then the tests; needed packages are installed."""
     if not sources.has(_FILE):
         return []
     package = _read_package(sources, _FILE)
     scripts = _list_script_runs(package)
     # The package at the top may only be a workspace of packages in folders.
     runs = (*scripts, *_list_program_runs(package, PurePosixPath())) or _list_member_runs(sources)
-    if not runs:
-        return []
-    runs = _add_help_runs(runs)
     has_build_script = "build" in _get_table(package, "scripts")
+    test_builds = _propose_tests(sources, package, runs_build_script=has_build_script)
+    if not runs:
+        return test_builds
+    runs = _add_help_runs(runs)
     # Only scripts and builds need development dependencies. Other programs are spared their installation, which may
     # download a lot.
     builds = [
@@ -55,7 +54,16 @@ def propose(sources: Sources) -> list[BuildProposal]:
         # The build may only be for distribution: a program that is a tracked file may work without it.
         own_programs = tuple(run for run in runs if run.program and sources.has(run.program.removeprefix("./")))
         builds += [_propose_build(sources, package, own_programs)] if own_programs else []
-    return builds
+    return builds + test_builds
+
+
+def _propose_tests(sources: Sources, package: dict[str, Any], *, runs_build_script: bool) -> list[BuildProposal]:
+    """Propose to run the tests of a package, which execute most of the code of a library."""
+    run = find_test_run(_list_scripts(package))
+    if run is None:
+        return []
+    build = _propose_build(sources, package, (run,), needs_all_packages=True, runs_build_script=runs_build_script)
+    return [replace(build, builds_tests=True)]
 
 
 def _propose_build(
@@ -128,13 +136,15 @@ def _get_table(package: dict[str, Any], name: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
+def _list_scripts(package: dict[str, Any]) -> dict[str, str]:
+    """Return the commands of the scripts by name."""
+    scripts = _get_table(package, "scripts").items()
+    return {name: text for name, text in scripts if _NAME.fullmatch(name) and isinstance(text, str)}
+
+
 def _list_script_runs(package: dict[str, Any]) -> list[RunProposal]:
     """Return the commands of the scripts: benchmarks first, then the start script, which may start a server."""
-    scripts = {
-        name: text
-        for name, text in _get_table(package, "scripts").items()
-        if _NAME.fullmatch(name) and isinstance(text, str)
-    }
+    scripts = _list_scripts(package)
     benchmarks = [name for name in scripts if name.split(":")[0] in _BENCHMARKS]
     runs = [RunProposal(_build_command(name, scripts[name])) for name in benchmarks]
     if "start" in scripts:
@@ -173,5 +183,5 @@ def _build_command(name: str, text: str) -> str:
     built = _BUILD_BEFORE.match(text)
     text = text[built.end() :] if built else text
     if _DIRECT.fullmatch(text):
-        return f"node {_ONE_THREAD}{text.removeprefix('node')}"
+        return f"node {ONE_THREAD}{text.removeprefix('node')}"
     return f"npm run --silent {name}"

@@ -133,11 +133,12 @@ def test_the_build_at_the_top_comes_before_that_of_a_folder() -> None:
 def test_a_project_that_names_nothing_to_run_is_told_what_was_found() -> None:
     assert explain_missing_build(listing({"main.zig": ""})).startswith("has no build system that init knows (CMake, ")
     assert explain_missing_build(listing({"package.json": "{}", "vendor/x/Makefile": ""})) == (
-        "has nothing that init can build and run: package.json names no benchmark, start script, `bin` program or "
-        "`main` module"
+        "has nothing that init can build and run: package.json names no benchmark, start script, `bin` program, "
+        "`main` module or known test runner"
     )
     assert explain_missing_build(listing({"pom.xml": "", "src/main/java/Parser.java": "class Parser {}"})) == (
-        "has nothing that init can build and run: pom.xml builds no class with a main method outside tests and examples"
+        "has nothing that init can build and run: pom.xml builds no class with a main method outside tests and "
+        "examples, and no JUnit tests in src/test/java"
     )
     assert explain_missing_build(listing({"package.json": "{}", "x/pom.xml": ""})) == (
         "has nothing that init can build and run: package.json, x/pom.xml name no program or benchmark"

@@ -1,0 +1,49 @@
+import json
+
+import pytest
+
+from runner.adoption.systems import node
+from runner.adoption.systems.node_tests import find_test_run
+from tests.runner.adoption.listings import listing
+
+
+@pytest.mark.parametrize(
+    ("test", "command"),
+    [
+        ("mocha", "node --single-threaded node_modules/.bin/mocha"),
+        ("eslint . && nyc --reporter=lcov mocha -R spec", "node --single-threaded node_modules/.bin/mocha -R spec"),
+        (
+            "NODE_ENV=test ./node_modules/.bin/tape 'test/**/*.js'",
+            'node --single-threaded node_modules/.bin/tape "test/**/*.js"',
+        ),
+        ("istanbul cover _mocha -- -t 5000", "node --single-threaded node_modules/.bin/_mocha -t 5000"),
+        ("jest --coverage", "node --single-threaded node_modules/.bin/jest --runInBand --coverage"),
+        ("node test/test.js --fast", "node --single-threaded test/test.js --fast"),
+        ("npm run lint && npm run unit", "node --single-threaded node_modules/.bin/uvu tests"),
+    ],
+)
+def test_the_tests_of_a_package_run_without_npm(test: str, command: str) -> None:
+    run = find_test_run({"lint": "eslint .", "unit": "uvu tests", "test": test})
+    assert run
+    assert run.command == command
+    assert run.is_test
+    assert run.may_do_nothing
+
+
+@pytest.mark.parametrize("test", ["", "vitest run", "mocha $FILES", "mocha 'a", "npm test", "echo no test"])
+def test_tests_in_unknown_forms_are_not_proposed(test: str) -> None:
+    assert find_test_run({"test": test}) is None
+
+
+def test_a_library_is_measured_by_its_tests_if_its_module_does_nothing() -> None:
+    package = {"main": "index.js", "scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10"}}
+    module, tests = node.propose(listing({"package.json": json.dumps(package)}))
+    assert (module.command, module.builds_tests) == ("", False)
+    assert tests.command == "npm install --prefer-offline --no-audit --no-fund"
+    assert [run.command for run in tests.runs] == ["node --single-threaded node_modules/.bin/mocha"]
+    assert tests.builds_tests
+
+
+def test_a_package_without_a_module_has_its_tests() -> None:
+    (tests,) = node.propose(listing({"package.json": json.dumps({"scripts": {"test": "node test.js"}})}))
+    assert [run.command for run in tests.runs] == ["node --single-threaded test.js"]
