@@ -16,6 +16,7 @@ from service.notify import notification_round
 from service.pipeline import accept_merged, detect_suite_shifts, judging_schedule
 from service.store.engine import statistics
 from service.store.engine.database import Database
+from service.web.rendering import templates
 
 _EVENTS = "events"
 _FORGES = "forges"
@@ -23,6 +24,9 @@ _JOBS = "jobs"
 _BISECTS = "bisects"
 _PROFILES = "profiles"
 _UPKEEP = "upkeep"
+_TEMPLATES = "templates"
+_SECONDS_PER_DAY = 86_400
+"""The interval of a task that has no more work after its first run."""
 
 
 def start(app: Flask, database: Database, config: Config, url: str) -> BackgroundScheduler:
@@ -62,6 +66,7 @@ def list_tasks(app: Flask, database: Database, config: Config) -> list[Task]:
         Task(_BISECTS, DriftBisector(scheduler, config.narrowing_runs, config.idle).work, interval=5, exclusive=True),
         Task(_PROFILES, DriftProfiler(scheduler, config.idle).order_profiles, interval=5, exclusive=True),
         Task(_UPKEEP, lambda: maintain_database(database), interval=600, exclusive=True, delay=60),
+        Task(_TEMPLATES, lambda: templates.compile_templates(app), interval=_SECONDS_PER_DAY, delay=10),
     ]
     if worker is not None:
         entries.append(Task(_FORGES, worker.work, interval=60))

@@ -52,6 +52,12 @@ def register(app: Flask) -> None:
     }
 
 
+def compile_templates(app: Flask) -> None:
+    """Compile all pages of an application, so that the first reader of each page does not wait for this."""
+    for name in app.jinja_env.list_templates(extensions=["html"]):
+        app.jinja_env.get_template(name)
+
+
 def _may_see(endpoint: str) -> bool:
     """Return whether the caller may open a page without being sent to the sign-in form."""
     return not authorization.is_anonymous() or may_read_anonymously(endpoint, "GET")

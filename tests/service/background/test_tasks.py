@@ -105,7 +105,7 @@ def test_a_webhook_is_acted_on_as_soon_as_it_arrives(both: tuple[on_forges.Site,
 def test_what_acts_on_everything_runs_in_one_process_at_a_time(app: Flask, database: Database, config: Config) -> None:
     entries = {task.name: task for task in tasks.list_tasks(app, database, config)}
     assert {name for name, task in entries.items() if task.exclusive} == {"events", "bisects", "profiles", "upkeep"}
-    assert set(entries) == {"events", "bisects", "profiles", "upkeep", "jobs"}, "no forge is named"
+    assert set(entries) == {"events", "bisects", "profiles", "upkeep", "jobs", "templates"}, "no forge is named"
 
 
 def test_a_process_has_a_connection_for_all_that_it_does_at_once(
