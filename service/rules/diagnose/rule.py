@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 
 from runner.contract.diagnosis import Finding, Remedy
 from service.rules.diagnose.fitting_remedies import fit_remedies
@@ -11,6 +12,8 @@ from service.rules.diagnose.profile_facts import Facts
 
 MIN_SAVING = 0.01
 """A finding's remedies must be able to save at least this share of the run time."""
+_SIGMAS = 2.0
+"""A saving that was estimated from samples must exceed :data:`MIN_SAVING` by this many standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,12 @@ class Rule:
     def evaluate(self, facts: Facts) -> Finding | None:
         """Return the finding.
 
-        None if the condition is false, or if the remedies could save less than :data:`MIN_SAVING`, or an unknown share.
+        None if the condition is false, or if the remedies may save less than :data:`MIN_SAVING`, or an unknown share.
         """
         if not self.condition(facts):
             return None
         max_saving = self.max_saving(facts)
-        if max_saving is None or not max_saving >= MIN_SAVING:  # also true if the saving is NaN
+        if max_saving is None or not _is_worthwhile(max_saving, facts):
             return None
         return Finding(
             rule=self.name,
@@ -66,3 +69,17 @@ class Rule:
             report=self.report,
             price=min(1.0, max_saving),
         )
+
+
+def _is_worthwhile(saving: float, facts: Facts) -> bool:
+    """Return whether a saving is at least :data:`MIN_SAVING`; false if it is NaN.
+
+    A state is judged by this saving alone, so it must not be due to the few samples of CPU time that chance adds. A
+    change has been counted, so its saving is only an estimate of its weight.
+    """
+    on_cpu = facts.profile.on_cpu
+    n_samples = on_cpu.samples if on_cpu and facts.before is None else 0
+    share = min(1.0, max(0.0, saving))
+    # The standard deviation of a share of n samples: that of a binomial distribution.
+    error = _SIGMAS * sqrt(share * (1 - share) / n_samples) if n_samples else 0.0
+    return saving - error >= MIN_SAVING
