@@ -94,6 +94,8 @@ _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
 _MAX_FAILURE_SECONDS = 30.0
 """After failures with at least two files that took longer than this in total, in seconds, a program gets no other."""
+_MAX_TIMEOUTS = 3
+"""After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _PLACEHOLDER_RUN = RunProposal("true")
@@ -294,6 +296,7 @@ class FirstMeasurement:
             results = programs.get(program, [])
             file_runs = [result.run for result in results if result.run.file]
             is_refused = bool(file_runs) and not any(result.did_work and result.run.file for result in results)
+            is_refused = is_refused and not _fails_slowly(run, results)
             if not run.only_describes_itself or program in asked_programs:
                 yield run
                 continue
@@ -685,11 +688,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # A known server is tried only with its load.
     if any(result.run.is_server for result in earlier_results):
         return True
-    # A program that takes long to fail will probably fail with other files too.
-    failures = [result for result in earlier_results if not result.faults]
-    failed_files = {result.run.file for result in failures if result.run.file}
-    always_fails = len(failures) == len(earlier_results) and len(failed_files) > 1
-    if run.file and always_fails and sum(result.seconds for result in failures) > _MAX_FAILURE_SECONDS:
+    if _fails_slowly(run, earlier_results):
         return True
     # One command without a file that works is enough.
     arguments = run.command.split()[1:]
@@ -710,6 +709,18 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
+
+
+def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
+    """Return whether a program has failed for so long that it will probably fail with another command, too."""
+    if any(result.faults for result in earlier_results):
+        return False
+    # A program that never ends in time ignores its arguments.
+    if sum(result.timed_out for result in earlier_results) >= _MAX_TIMEOUTS:
+        return True
+    failed_files = {result.run.file for result in earlier_results if result.run.file}
+    seconds = sum(result.seconds for result in earlier_results)
+    return bool(run.file) and len(failed_files) > 1 and seconds > _MAX_FAILURE_SECONDS
 
 
 def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -14,6 +14,10 @@ from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 BENCHMARK_ROUNDS = 10
 _MAX_PROGRAMS = 8
 """The largest number of programs of a module that are built; those nearest to its top are chosen."""
+_DEVELOPMENT_FOLDERS = frozenset(
+    {"internal", "hack", "script", "scripts", "ci", "example", "gen", "generate", "generator"}
+)
+"""Folders with programs that are not for users, in addition to the auxiliary ones."""
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
 _CONSTRAINT = re.compile(r"^//go:build ([\w. &,()]+)$", re.MULTILINE)
@@ -80,12 +84,17 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     path_to_top = "/".join([".."] * len(module_path.parts)) or "."
     enter_steps = [] if module == "." else [f"cd {module}"]
     output = target if module == "." else f"{path_to_top}/{target}"
-    proposals = []
-    if programs:
-        program_folders = sorted(programs, key=lambda path: path.count("/"))[:_MAX_PROGRAMS]
-        folders = " ".join(f"./{folder}" for folder in program_folders)
-        build = build_shell_command(*enter_steps, f"go build -o {output}/ {folders}")
-        proposals.append(BuildProposal("Go", build, ("go",), environment, min_versions=min_versions))
+
+    def propose_programs(folders: Iterable[str]) -> list[BuildProposal]:
+        """Return the build of the programs in the given folders; empty if there are none."""
+        chosen_folders = sorted(folders, key=lambda path: path.count("/"))[:_MAX_PROGRAMS]
+        packages_to_build = " ".join(f"./{folder}" for folder in chosen_folders)
+        build = build_shell_command(*enter_steps, f"go build -o {output}/ {packages_to_build}")
+        build_proposal = BuildProposal("Go", build, ("go",), environment, min_versions=min_versions)
+        return [build_proposal] if chosen_folders else []
+
+    development_programs = [folder for folder in programs if _helps_development(str(module_path / folder))]
+    proposals = propose_programs(folder for folder in programs if folder not in development_programs)
     if benchmarks:
         folder = _choose_main_package(benchmarks)
         build = build_shell_command(*enter_steps, f"go test -c -o {output}/benchmarks ./{folder}")
@@ -97,16 +106,20 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
             for rounds in (BENCHMARK_ROUNDS, 1)
         )
         proposals.append(BuildProposal("Go", build, ("go",), environment, runs, min_versions=min_versions))
-    if proposals:
-        return proposals
     # A library without benchmarks is used by its tests.
-    tests = _count_matches_by_folder(sources, module_path, test_files, _TEST)
-    if not tests:
-        return []
-    folder = _choose_main_package(tests)
-    build = build_shell_command(*enter_steps, f"go test -c -o {output}/tests ./{folder}")
-    run = _run_in_package(str(module_path / folder), f"{target}/tests", _TEST_OPTIONS, is_test=True)
-    return [BuildProposal("Go", build, ("go",), environment, (run,), min_versions=min_versions)]
+    tests = _count_matches_by_folder(sources, module_path, test_files, _TEST) if not proposals else Counter[str]()
+    if tests:
+        folder = _choose_main_package(tests)
+        build = build_shell_command(*enter_steps, f"go test -c -o {output}/tests ./{folder}")
+        run = _run_in_package(str(module_path / folder), f"{target}/tests", _TEST_OPTIONS, is_test=True)
+        proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), min_versions=min_versions))
+    return proposals + propose_programs(development_programs)
+
+
+def _helps_development(folder: str) -> bool:
+    """Return whether the programs in a folder help to develop the project: they generate its code, or are examples."""
+    parts = {part.lower() for part in PurePosixPath(folder).parts}
+    return is_auxiliary(f"{folder}/x") or not parts.isdisjoint(_DEVELOPMENT_FOLDERS)
 
 
 def _choose_main_package(matches: Counter[str]) -> str:

@@ -168,6 +168,28 @@ def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.Mon
     return list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
 
 
+def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
+    )
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_try_shorter", lambda _, __, tried, ___: tried)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("bin/gen", may_do_nothing=True),
+        RunProposal("bin/gen a.md", input_file="a.md"),
+        RunProposal("bin/gen --version", may_do_nothing=True),
+        RunProposal("bin/other", may_do_nothing=True),
+    ]
+    tried = list(first.try_runs(BuildProposal("Go", "go build"), runs, Path(), lambda _: None))
+    assert [result.run.command for result in tried] == [
+        "bin/gen",
+        "bin/gen a.md",
+        "sh -c 'exec bin/gen < a.md'",
+        "bin/other",
+    ]
+
+
 def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
     monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)

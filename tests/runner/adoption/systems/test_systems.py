@@ -264,6 +264,21 @@ def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     assert proposal.command == "go build -o bin/ ./. ./cmd/tool ./cmd/web"
 
 
+def test_go_programs_that_generate_code_or_are_examples_come_after_the_benchmarks() -> None:
+    main = "package main\n\nfunc main() {}\n"
+    files = {
+        "go.mod": "module m",
+        "vm/internal/tables/main.go": main,
+        "test/gen/gen.go": main,
+        "x_test.go": "package x\n\nfunc BenchmarkScan(b *testing.B) {}\n",
+    }
+    benchmarks, programs = go.propose(listing(files))
+    assert benchmarks.command == "go test -c -o bin/benchmarks ./."
+    assert programs.command == "go build -o bin/ ./test/gen ./vm/internal/tables"
+    first, *_ = go.propose(listing(files | {"cmd/tool/main.go": main}))
+    assert first.command == "go build -o bin/ ./cmd/tool"
+
+
 def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
     test = "package deep\n\nfunc BenchmarkScan(b *testing.B) {}\n"
     (proposal,) = go.propose(listing({"go.mod": "module m", "a/deep/x_test.go": test, "go.sum": ""}))
