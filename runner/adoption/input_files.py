@@ -42,7 +42,9 @@ _ABOUT_PROJECT = re.compile(
 )
 _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
 """Inputs that a program is expected to refuse."""
-_DOCUMENTS = frozenset({"md", "txt", "rst"})
+_DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
+_RENDERED_KINDS = frozenset({"html", "xml", "tex"})
+"""Suffixes of files that a program may make from documents."""
 _BUILD_KINDS = frozenset(
     {
         *("ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc"),
@@ -115,6 +117,8 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         return [file for file in files if file not in sources.changed_files] or files
 
     candidates = [file for file in sources.files if _may_be_input(file)]
+    sources_of_pages, pages = _pair_documents_with_pages(candidates)
+    candidates = [file for file in candidates if file not in pages]
     # Files of the kind that the program is named after.
     name = PurePosixPath(program).name.lower()
     files_of_kind = [
@@ -125,7 +129,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
     # Data of any kind, the most frequent kind first.
     data_files = choose_unchanged(
-        [file for file in candidates if _is_data(file)]
+        [file for file in candidates if _is_data(file) or file in sources_of_pages]
         + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
     )
     frequency = Counter(_get_kind(file) for file in data_files)
@@ -159,6 +163,21 @@ def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
         if len(files) == 2:
             return files[0], files[1]
     return None
+
+
+def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return documents in input folders, and the files with the same names that a program is expected to make of them.
+
+    Such pairs are the tests of a program that converts documents: the first is its input, the second its output.
+    """
+    documents = {
+        str(PurePosixPath(file).with_suffix("")): file
+        for file in files
+        if _get_kind(file) in _DOCUMENTS and _is_in_input_folder(file)
+    }
+    rendered = {str(PurePosixPath(file).with_suffix("")): file for file in files if _get_kind(file) in _RENDERED_KINDS}
+    common_stems = documents.keys() & rendered.keys()
+    return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
 
 
 def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[str], int]) -> list[tuple[int, str]]:

@@ -120,6 +120,12 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
+        missing_part = next((error.missing_part for error in build_errors if error.missing_part), "")
+        if missing_part and all(build.runs_loose_scripts for build, _ in finished_builds):
+            # The scripts only help to develop the programs that were not built.
+            raise FaultwatchError(
+                f"{first_measurement.repository.name} was not built", f"{missing_part}; then start init again"
+            )
         error_texts = [error.text for error in build_errors]
         raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
     proposal, tree, tried = working_build

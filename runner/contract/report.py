@@ -182,7 +182,7 @@ _BANNER = re.compile(
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 """The last line of a program that Node.js ends because of an error. The error is above the stack."""
 _NODE_ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*")
-_TERMINAL_CODE = re.compile(
+TERMINAL_CODE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
 """Control sequences of interactive programs, which move the cursor, query its position or choose colours."""
@@ -206,7 +206,7 @@ class Failure(Strict):
         if self.stage is not Stage.RUN:
             return self.message
         # A log of both streams begins with standard error, which usually says why. If it is empty, read the other one.
-        for stream in _TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
+        for stream in TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
             lines = _list_text_lines(stream)
             if lines:
                 reason = _find_reason_line(lines)[:_MAX_REASON_CHARACTERS]

@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.report import Build, Stage, hash_document
+from runner.contract.report import TERMINAL_CODE, Build, Stage, hash_document
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.environment.program_identity import read_build_settings, read_library_settings
@@ -485,21 +485,22 @@ def run_build_command(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
             advice or "install it, or correct the command",
         ) from None
+    output = TERMINAL_CODE.sub("", result.output)  # Maven colours its messages even if no terminal shows them.
     log_step("the build took %.1f s%s", result.seconds, f" and {result.problem}" if result.problem else "")
     build = Build(
         command=command,
         seconds=result.seconds,
         cpu_seconds=_read_children_cpu_seconds() - cpu_seconds_before,
-        log=hide_secrets(result.output, os.environ)[-MAX_LOG_CHARACTERS:],
+        log=hide_secrets(output, os.environ)[-MAX_LOG_CHARACTERS:],
     )
     if not result.problem:
         return "", build
     if sandbox and not reveals_host:
-        hint = get_hidden_network_hint(result.output)
+        hint = get_hidden_network_hint(output)
     else:
-        hint = _find_hint(command, environment, sandbox, tree, result.output)
+        hint = _find_hint(command, environment, sandbox, tree, output)
     # Outside of a sandbox, the build's own message about a missing network explains the failure, but is not a hint.
-    explanation = hint if hint or sandbox else _quote_network_error(result.output)
+    explanation = hint if hint or sandbox else _quote_network_error(output)
     if not (explanation or result.timed_out):  # a build that exceeds its time limit has no error of its own
         explanation = find_first_error(build.log)
     failure = f"`{command_text}` {result.problem}{f': {explanation}' if explanation else ''}"

@@ -216,6 +216,10 @@ _OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     ),
 )
 """What build tools print if a project requires a newer version of a tool, the tool, and how to get that version."""
+_UNSTARTED_PROGRAM = re.compile(
+    r"^FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]{1,60})'$", re.MULTILINE
+)
+"""What Python prints about a file that does not exist, which may be a program that a script starts."""
 _ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}
 """Words in an error that are not names of packages, although they look like some."""
 _COMPILER = re.compile(
@@ -272,7 +276,8 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
         is_foreign = packages or f"<{header}>" in log
         is_missing = is_foreign and PurePosixPath(header).name not in own_names
         return MissingPart(header, packages) if is_missing else None
-    if tool := describe_missing_tool("\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])):
+    last_lines = "\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])
+    if tool := describe_missing_tool(last_lines) or _find_unstarted_tool(log):
         return name_missing_tool(tool)
     if match := _COMPILER.search(log):
         compiler = next(filter(None, match.groups()))
@@ -286,6 +291,11 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
             if packages and len(word) >= _MIN_NAME_CHARACTERS and word not in _ORDINARY_WORDS:
                 return MissingPart(word, packages)
     return None
+
+
+def _find_unstarted_tool(log: str) -> str:
+    """Return the first known tool that a Python script of a build could not start; empty if there is none."""
+    return next((name for name in _UNSTARTED_PROGRAM.findall(log) if name in _TOOLS), "")
 
 
 def name_missing_tool(tool: str) -> MissingPart:

@@ -55,7 +55,7 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
     examples = []
     if sources.has_folder("examples") or "example" in manifest:
         examples = [BuildProposal("Cargo", f"cargo build --release --examples{locked}", tools, CARGO_HOME)]
-    tests = _propose_tests(sources, manifest, locked)
+    tests = _propose_tests(sources, manifest, locked) or _propose_member_tests(sources, locked)
     if _has_programs(sources, manifest):
         return [programs, *benchmarks, *examples, *tests]
     return [*benchmarks, *examples, programs, *tests]
@@ -131,12 +131,40 @@ def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
     ][:_MAX_MEMBER_BENCHMARKS]
 
 
-def _propose_tests(sources: Sources, manifest: dict[str, Any], lock_option: str) -> list[BuildProposal]:
-    """Return the build of a library's tests, which also copies their programs to stable paths."""
+def _propose_member_tests(sources: Sources, lock_option: str) -> list[BuildProposal]:
+    """Return the build of the tests of one package in a folder: the one with the project's name, or with most tests."""
+    folders = [
+        PurePosixPath(file).parent
+        for file in sources.find_files_by_suffix(".toml")
+        if PurePosixPath(file).name == _FILE and 0 < file.count("/") <= MAX_DEPTH and not is_auxiliary(file)
+    ]
+
+    def rank(folder: PurePosixPath) -> tuple[bool, int, str]:
+        n_tests = sum(file.startswith(f"{folder}/tests/") for file in sources.files)
+        return folder.name.lower() != sources.name.lower(), -n_tests, str(folder)
+
+    builds = (
+        _propose_tests(sources, _read_manifest(sources, str(folder / _FILE)), lock_option, str(folder))
+        for folder in sorted(filter(lambda folder: is_plain_path(str(folder)), folders), key=rank)
+    )
+    return next(filter(None, builds), [])
+
+
+def _propose_tests(
+    sources: Sources, manifest: dict[str, Any], lock_option: str, folder: str = ""
+) -> list[BuildProposal]:
+    """Return the build of a library's tests, which also copies their programs to stable paths.
+
+    Parameters
+    ----------
+    folder
+        The folder of the package, in which the tests are executed; empty if it is the top.
+    """
     crate = _get_crate_name(manifest)
-    if not crate or not sources.has("src/lib.rs"):
+    prefix = f"{folder}/" if folder else ""
+    if not crate or not sources.has(f"{prefix}src/lib.rs"):
         return []
-    files = [PurePosixPath(file) for file in sources.files]
+    files = [PurePosixPath(file.removeprefix(prefix)) for file in sources.files if file.startswith(prefix)]
     # In Cargo's folder, the program of a test could not be told from a program with the same name.
     bins = manifest.get("bin")
     entries = [entry for entry in bins if isinstance(entry, dict)] if isinstance(bins, list) else []
@@ -150,18 +178,24 @@ def _propose_tests(sources: Sources, manifest: dict[str, Any], lock_option: str)
         and _NAME.fullmatch(file.stem)
         and file.stem.replace("-", "_") not in {name.replace("-", "_") for name in taken_names}
     ][:_MAX_TESTS]
-    has_tests = any("#[test]" in sources.read_text(str(file)) for file in files if file.match("src/*.rs"))
+    has_tests = any("#[test]" in sources.read_text(f"{prefix}{file}") for file in files if file.match("src/*.rs"))
     programs = {name: f"target/release/test-{name}" for name in [*tests, *([crate] if has_tests else [])]}
+    package_options = f" --manifest-path {prefix}{_FILE} --target-dir target" if folder else ""
+    start = f"cargo test --release{package_options} --no-run"
     steps = []
     if has_tests:  # Copied before the tests are built, with which Cargo also builds the package's programs.
-        steps += [f"cargo test --release --no-run --lib{lock_option}", _copy_program(crate, programs[crate])]
+        steps += [f"{start} --lib{lock_option}", _copy_program(crate, programs[crate])]
     if tests:
         options = " ".join(f"--test {name}" for name in tests)
-        steps.append(f"cargo test --release --no-run {options}{lock_option}")
+        steps.append(f"{start} {options}{lock_option}")
         steps += [_copy_program(name, programs[name]) for name in tests]
     build = build_shell_command(*steps)
+    commands = {
+        program: build_command_in_folder(folder, f"{program} --test-threads=1") for program in programs.values()
+    }
     runs = tuple(
-        RunProposal(f"{program} --test-threads=1", may_do_nothing=True, is_test=True) for program in programs.values()
+        RunProposal(command, may_do_nothing=True, is_test=True, program=program if folder else "")
+        for program, command in commands.items()
     )
     return [BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, runs)] if runs else []
 

@@ -104,6 +104,11 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     ]
 
 
+def list_variables(sources: Sources) -> list[tuple[str, str]]:
+    """Return the variables that the makefiles nearest to the top set, with their values, in the order of the files."""
+    return [variable for file in _list_makefiles(sources) for variable in _VARIABLE.findall(sources.read_text(file))]
+
+
 def list_made_folders(sources: Sources, folder: str) -> list[str]:
     """Return the folders that the recipes of a folder's makefile make in that folder, such as those of its tests."""
     prefix = f"{folder}/" if folder else ""

@@ -29,6 +29,11 @@ _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
 _MAX_TEST_FILES, _MAX_READ_TESTS = 3, 100
 """How many files of tests are tried, and how many are read to find the largest."""
 _TEST = re.compile(r"(?:^|/)tests?/test_[\w-]+\.py$")
+_TEST_REQUIREMENTS = (
+    *("requirements-test.txt", "requirements-tests.txt", "requirements_test.txt", "test-requirements.txt"),
+    *("test_requirements.txt", "requirements/test.txt", "requirements/tests.txt", "tests/requirements.txt"),
+)
+"""Usual names of the file that lists the packages of the tests."""
 _TEST_GROUPS = ("test", "tests", "testing")
 """Names of the dependency groups that tests require."""
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
@@ -98,14 +103,14 @@ def _propose_tests(
     largest = sorted(filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file)))
     parts = [replace(whole, command=f"{command} {file}", program=file) for file in largest[:_MAX_TEST_FILES]]
     runs = (whole, *(parts if len(files) > 1 else ()))
-    required = ["pytest", *_list_test_requirements(project)]
+    required = ["pytest", *_list_test_requirements(sources, project)]
     builds = _propose_environments("", f"{editable}. {' '.join(required)}", runs, [*packages, *required])
     build_with_downloads = builds[-1]
     return [replace(build_with_downloads, builds_tests=True)]
 
 
-def _list_test_requirements(project: dict[str, Any]) -> list[str]:
-    """Return the packages that the tests of a project require, each quoted for a shell."""
+def _list_test_requirements(sources: Sources, project: dict[str, Any]) -> list[str]:
+    """Return the packages that the tests of a project require, each quoted for a shell, or a file that lists them."""
     table = project.get("project")
     optional_dependencies = table.get("optional-dependencies") if isinstance(table, dict) else None
     for groups in (optional_dependencies, project.get("dependency-groups")):
@@ -114,7 +119,7 @@ def _list_test_requirements(project: dict[str, Any]) -> list[str]:
         for name in _TEST_GROUPS:
             if isinstance(groups.get(name), list):
                 return _quote_requirements(groups[name])
-    return []
+    return [f"-r {file}" for file in _TEST_REQUIREMENTS if sources.has(file)][:1]
 
 
 def _needs_git(sources: Sources) -> bool:

@@ -135,3 +135,10 @@ def test_inputs_that_the_newest_commits_changed_are_chosen_only_if_there_are_no_
     assert list_inputs(listing(documents, "markdown", changed=["docs/news.md"]), "markdown") == ["docs/syntax.md"]
     sources = dict.fromkeys(("a.py", "b.py"), "")
     assert find_source(listing(sources, changed=["b.py"]), ".py", lambda _: 1) == "a.py"
+
+
+def test_the_document_of_a_pair_is_the_input_and_the_page_the_expected_output() -> None:
+    pairs = [f"test/Tests/{name}.{kind}" for name in ("Tabs", "Links") for kind in ("text", "html")]
+    sources = listing(dict.fromkeys([*pairs, "test/other.html"], ""))
+    assert list_inputs(sources, "hoedown")[:2] == ["test/Tests/Links.text", "test/Tests/Tabs.text"]
+    assert not {file for file in pairs if file.endswith("html")} & set(list_inputs(sources, "hoedown"))

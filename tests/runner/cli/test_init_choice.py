@@ -115,6 +115,24 @@ def test_scripts_that_help_to_develop_a_program_are_not_installed_for_it(monkeyp
     assert choose(host, monkeypatch, BuildProposal("Make", "make"), *scripts) == "online: python train.py"
 
 
+def test_a_missing_tool_is_named_even_if_helper_scripts_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LackingHost(Host):
+        """Lacks a tool of the first build."""
+
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if proposal.system != "CMake":
+                return super().build(proposal)
+            log = "FileNotFoundError: [Errno 2] No such file or directory: 'protoc'\n"
+            raise BuildFailure("cmake ended with exit code 2", Build(log=log))
+
+    script = BuildProposal("Python", "install", runs=(RunProposal("python conanfile.py"),), runs_loose_scripts=True)
+    with pytest.raises(FaultwatchError) as raised:
+        choose(LackingHost({}), monkeypatch, BuildProposal("CMake", "cmake"), script)
+    assert raised.value.remedy == (
+        "protoc is missing: apt install protobuf-compiler, or dnf install protobuf-compiler; then start init again"
+    )
+
+
 def test_a_build_without_a_program_is_not_repeated_with_fewer_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     builds = [
         BuildProposal("CMake", "usual"),

@@ -200,6 +200,17 @@ def test_the_message_of_a_failing_build_ends_with_the_first_error_of_its_log(
         builder.build(repository, head, workload(f"sh -c 'echo \"{log}\"; exit 2'"))
 
 
+def test_what_a_build_said_has_no_colours(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure) as raised:
+        builder.build(
+            repository, head, workload("sh -c 'printf \"\\033[1;31merror: no such class\\033[0m\\n\"; exit 1'")
+        )
+    assert raised.value.message.endswith("ended with exit code 1: error: no such class")
+    assert raised.value.build.log == "error: no such class\n"
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [

@@ -96,6 +96,11 @@ def test_what_cmake_does_without_is_not_missing() -> None:
             "make: mpicc: No such file or directory\n",
             "mpicc is missing: apt install libopenmpi-dev openmpi-bin, or dnf install openmpi-devel",
         ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: 'protoc'\ngmake[1]: *** [all] Error 2\n"
+            + "x\n" * 20,
+            "protoc is missing: apt install protobuf-compiler, or dnf install protobuf-compiler",
+        ),
         ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
         ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),
         (
@@ -112,6 +117,7 @@ def test_the_missing_part_is_named_with_its_packages(log: str, sentence: str) ->
     "log",
     [
         "x.c:3: error: expected ';' before '}' token\nmake: *** [Makefile:3: x.o] Error 1\n",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data.json'\n",
         "configure: error: make sure that all is found, as is required\n",
         "".join(["sh: 1: git: not found\n", *("cc -c x.c\n" for _ in range(20)), "x.c:3: error: no type\n"]),
     ],

@@ -253,6 +253,35 @@ def test_the_programs_of_a_python_package_may_do_nothing_without_a_file() -> Non
     ]
 
 
+def test_the_tests_of_the_main_package_of_a_workspace_run_in_its_folder() -> None:
+    manifest = '[package]\nname = "{0}"\n'
+    files = {
+        "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n',
+        "crates/graph/Cargo.toml": manifest.format("graph"),
+        "crates/graph/src/lib.rs": "",
+        "crates/graph/tests/walk.rs": "",
+        "crates/core/Cargo.toml": manifest.format("graph-core"),
+        "crates/core/src/lib.rs": "",
+        "crates/core/tests/a.rs": "",
+        "crates/core/tests/b.rs": "",
+    }
+    *_, tests = cargo.propose(listing(files, name="graph"))
+    assert "--manifest-path crates/graph/Cargo.toml --target-dir target --no-run --test walk" in tests.command
+    (run,) = tests.runs
+    assert run.command == "sh -c 'cd crates/graph && exec ../../target/release/test-walk --test-threads=1'"
+    *_, tests = cargo.propose(listing(files, name="other"))
+    assert "crates/core/" in tests.command, "it has more tests"
+
+
+def test_the_tests_of_a_python_package_get_the_packages_of_their_requirements_file() -> None:
+    files = {"pyproject.toml": '[project]\nname = "p"\n', "p/__init__.py": "", "tests/test_p.py": ""}
+    *_, tests = python.propose(listing({**files, "requirements-test.txt": "pytest-expect"}))
+    assert "-e . pytest -r requirements-test.txt" in tests.command
+    grouped = {**files, "pyproject.toml": '[project]\nname = "p"\n[dependency-groups]\ntest = ["hypothesis"]\n'}
+    *_, tests = python.propose(listing({**grouped, "requirements-test.txt": "pytest-expect"}))
+    assert '-e . pytest "hypothesis"' in tests.command
+
+
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}

@@ -1,0 +1,45 @@
+"""Builds a project with this host's compiler if its makefile names one that this host lacks."""
+
+import re
+import shutil
+from pathlib import PurePosixPath
+
+from msgspec.structs import replace
+
+from runner.adoption.proposal import BuildProposal
+from runner.adoption.sources import Sources
+from runner.adoption.systems.make import list_variables
+from runner.execution.process_variables import PROCESS_VARIABLES
+
+_MISSING_PROGRAM = re.compile(
+    r"^(?:g?make(?:\[\d+\])?|(?:/bin/)?(?:ba|da)?sh): (?:line )?(?:\d+: )?(\S{1,200}): "
+    r"(?:(?:command )?not found|No such file or directory)$",
+    re.MULTILINE,
+)
+"""What make and shells print about a program that does not exist."""
+_MAKE = re.compile(r"\bmake(?=[ ']|$)")
+_COMPILERS: dict[str, re.Pattern[str]] = {
+    "mpicxx": re.compile(r"mpi\w*(?:\+\+|cxx|CC|icpc|icpx)(?:-[\d.]+)?"),
+    "mpifort": re.compile(r"mpi\w*(?:f77|f90|fort|ifx)(?:-[\d.]+)?"),
+    "mpicc": re.compile(r"mpi\w*(?:cc|icx|clang)(?:-[\d.]+)?"),
+    "c++": re.compile(r"(?:g|c|clang|pgc|nvc|armclang)\+\+(?:-[\d.]+)?|ic?pc|icpx|xlC(?:_r)?|CC"),
+    "gfortran": re.compile(r"gfortran(?:-[\d.]+)?|f77|f90|ifort|ifx|pgf?90|pgfortran|nvfortran|xlf(?:90)?(?:_r)?|ftn"),
+    "cc": re.compile(r"(?:gcc|clang|cc|c99)(?:-[\d.]+)?|icc|icx|pgcc|nvc|xlc(?:_r)?|armclang"),
+}
+"""The usual name of each kind of compiler, and the names by which makefiles call other versions or products."""
+
+
+def replace_missing_compiler(proposal: BuildProposal, sources: Sources, log: str) -> BuildProposal | None:
+    """Return a build in which the variables of a missing compiler name this host's; None if no compiler is missing."""
+    match = _MISSING_PROGRAM.search(log)
+    if proposal.system != "Make" or match is None:
+        return None
+    name = PurePosixPath(match[1]).name
+    compiler = next((usual for usual, names in _COMPILERS.items() if names.fullmatch(name)), None)
+    if compiler is None or shutil.which(compiler, path=PROCESS_VARIABLES["PATH"]) is None:
+        return None
+    variables = [variable for variable, value in list_variables(sources) if value.split()[:1] == [match[1]]]
+    assignments = [f"{variable}={compiler}" for variable in dict.fromkeys(variables)]
+    if not assignments or assignments[0] in proposal.command:
+        return None
+    return replace(proposal, command=_MAKE.sub(f"make {' '.join(assignments)}", proposal.command, count=1))
