@@ -140,5 +140,5 @@ def test_a_project_that_names_nothing_to_run_is_told_what_was_found() -> None:
         "has nothing that init can build and run: pom.xml builds no class with a main method outside tests and examples"
     )
     assert explain_missing_build(listing({"package.json": "{}", "x/pom.xml": ""})) == (
-        "has nothing that init can build and run: package.json, x/pom.xml name no program or benchmark"
+        "has nothing that init can build and run: package.json and x/pom.xml name no program or benchmark"
     )
