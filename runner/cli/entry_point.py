@@ -219,7 +219,7 @@ def _raise_interrupt(number: int, _frame: FrameType | None) -> NoReturn:
 
 def _exit_after_interrupt() -> NoReturn:
     """Exit with the code with which a shell reports that a signal has ended the program."""
-    click.echo("faultwatch: stopped; completed measurements are kept", err=True)
+    click.echo("faultwatch: stopped; stored runs are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
