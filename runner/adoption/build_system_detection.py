@@ -10,6 +10,7 @@ from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
+from runner.word_list import join_words
 
 KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python and Fortran"
 
@@ -29,11 +30,11 @@ def explain_missing_build(sources: Sources) -> str:
     found = [file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)]
     if not found and has_no_code(sources):
         names = [file for file in sources.files if "/" not in file][:_MAX_NAMED_FILES]
-        return f"contains no source code, only files such as {', '.join(names)}" if names else "contains no files"
+        return f"contains no source code, only files such as {join_words(names)}" if names else "contains no files"
     if not found:
         return f"has no build system that init knows ({KNOWN_BUILD_SYSTEMS})"
     nearest = sorted(found, key=lambda file: (file.count("/"), file))[:_MAX_NAMED_FILES]
-    return f"has nothing that init can build and run: {', '.join(nearest)} {_describe_missing_program(nearest)}"
+    return f"has nothing that init can build and run: {join_words(nearest)} {_describe_missing_program(nearest)}"
 
 
 def _describe_missing_program(files: Sequence[str]) -> str:

@@ -59,6 +59,12 @@ def assess_exactness(
             exact=True,
             sentence=f"{low:,} minor faults in each of {len(counts)} {executions}, so even one more fault is a drift.",
         )
+    if len(counts) == 1:
+        return Exactness(
+            exact=False,
+            sentence=f"{low:,} minor faults in one {executions.removesuffix('s')}: `faultwatch measure --samples 10` "
+            "shows whether the count varies.",
+        )
     majority = find_majority(counts)
     if majority and majority[1] >= _MIN_AGREEING:
         count, n_agreeing = majority

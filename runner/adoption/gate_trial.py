@@ -28,12 +28,15 @@ class GateTrial(Struct, frozen=True):
         Why the build failed, in one line; empty if it succeeded.
     log
         The last lines of the build's output.
+    is_untried
+        Whether nothing was built because this host cannot run a sandbox. ``problem`` then says why.
     """
 
     readable: tuple[str, ...] = ()
     seconds: float = 0.0
     problem: str = ""
     log: str = ""
+    is_untried: bool = False
 
 
 def try_gate_build(
@@ -51,6 +54,9 @@ def try_gate_build(
         return GateTrial()
     try:
         builder = make_builder()
+    except FaultwatchError as error:
+        return GateTrial(problem=_describe_error(error), is_untried=True)
+    try:
         assert builder.sandbox
         environment = get_build_variables(workload)
         hidden = list_hidden_needs(list_needs(workload.build.needs, environment), builder.sandbox)
@@ -65,8 +71,12 @@ def try_gate_build(
             readable = (*readable, *map(_make_portable, unfilled_folders))
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
     except FaultwatchError as error:
-        return GateTrial(problem=f"{error.what}" + (f" ({error.remedy})" if error.remedy else ""))
+        return GateTrial(problem=_describe_error(error))
     return GateTrial(readable, build.seconds)
+
+
+def _describe_error(error: FaultwatchError) -> str:
+    return f"{error.what} ({error.remedy})" if error.remedy else error.what
 
 
 def _make_portable(folder: Path) -> str:

@@ -36,7 +36,9 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
         temporary_file.chmod(0o755 if executable else 0o644)
         rename_durably(temporary_file, file)
     except OSError as error:
-        raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "check the permissions") from None
+        raise FaultwatchError(
+            f"{file} cannot be written: {error.strerror}", "make its folder writable, or free some space"
+        ) from None
     finally:
         with suppress(OSError):  # usually it is gone, because it was renamed
             temporary_file.unlink()

@@ -43,7 +43,9 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
     """
     owner = read_owner(tree, process.pid)
     if owner is None:
-        raise FaultwatchError(f"process {process.pid} has ended, or is hidden from this user", "run it with sudo")
+        raise FaultwatchError(
+            f"process {process.pid} has ended, or is hidden from this user", "run the command with sudo"
+        )
     if owner != observer.uid and not (observer.may_record and observer.may_inspect):
         raise FaultwatchError(
             f"process {process.pid} belongs to {get_user_name(owner)}, and this user is not allowed to observe it",

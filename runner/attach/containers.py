@@ -4,7 +4,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from runner.attach.process_choice import ProcessChoice, choose_by_container_id, choose_by_pid
+from runner.attach.process_choice import (
+    ProcessChoice,
+    choose_by_container_id,
+    choose_by_pid,
+    list_container_ids,
+)
 from runner.attach.process_table import LiveProcess
 from runner.errors import FaultwatchError
 
@@ -18,7 +23,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
     Raises
     ------
     FaultwatchError
-        There is no such container, or nothing knows its name.
+        There is no such container, nothing knows its name, or the ids of several containers begin with it.
     """
     choice = choose_by_container_id(table, name)
     if choice is not None:
@@ -28,6 +33,11 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
         pid = _ask_for_process(engine, name)
         if pid is not None and pid in table:
             return choose_by_pid(table, pid)
+    ids = list_container_ids(table, name)
+    if len(ids) > 1:
+        raise FaultwatchError(
+            f"the ids of {len(ids)} containers begin with {name!r}", "pass more digits of the id of one of them"
+        )
     remedy = "pass the id of a process in the container"
     if not engines:
         raise FaultwatchError(
@@ -36,7 +46,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
             remedy,
         )
     raise FaultwatchError(
-        f"no running container is named {name!r}; asked: {', '.join(engines)}",
+        f"found no running container named {name!r}; asked: {', '.join(engines)}",
         f"list the containers with `{engines[0]} ps`, as the user who started them; or {remedy}",
     )
 

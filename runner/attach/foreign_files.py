@@ -40,14 +40,16 @@ class FileView(Struct, frozen=True):
         The options of ``perf script`` that name the folder of the files.
     find_lines
         Finds the source lines at offsets of a file, given the file's path as the program sees it.
-    are_files_missing
-        Whether the tools cannot read the program's files.
     """
 
     sandbox_prefix: list[str]
     find_lines: FindLines
     options: tuple[str, ...] = ()
-    are_files_missing: bool = False
+
+
+def can_read_files(program: LiveProgram) -> bool:
+    """Return whether this user can read the files of a program, even if it sees other files than this host's."""
+    return not program.has_own_files or (os.geteuid() == 0 and Path(program.root).exists())
 
 
 def make_file_view(program: LiveProgram) -> FileView:
@@ -55,13 +57,12 @@ def make_file_view(program: LiveProgram) -> FileView:
     sandbox_prefix = build_reader_prefix(sandbox=None)
     if not program.has_own_files:
         return FileView(sandbox_prefix, partial(SourceLineCache().find, sandbox_prefix=sandbox_prefix))
-    if os.geteuid() != 0 or not Path(program.root).exists():
+    if not can_read_files(program):
         # This host's files with the same paths would give wrong names, so perf gets a folder that does not exist.
         return FileView(
             sandbox_prefix,
             find_lines=lambda _module, _offsets: {},
             options=("--symfs", "/nonexistent", *_KERNEL_NAMES),
-            are_files_missing=True,
         )
     # The words after the root are the files to copy into the folder; those after "--" are the command to run then.
     copy_command = (

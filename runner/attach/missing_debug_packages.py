@@ -1,9 +1,11 @@
 """Says which functions of a live program have no names in its profile, and how to get their names."""
 
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from runner.attach.foreign_files import can_read_files
 from runner.attach.live_program import LiveProgram
 from runner.contract.profile import COMPILED_MODULE, DELETED_SUFFIX, UNKNOWN_FUNCTION, Profile
 
@@ -38,7 +40,10 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         Returns how to install the names of a file's functions; empty if no package contains the file.
     """
     if program.is_replaced:
-        yield f"{program.file} was replaced or removed since the process started, so its functions have no names"
+        yield (
+            f"{program.file} was replaced or removed since the process started, so its functions have no names: "
+            "restart the process"
+        )
         return
     shares = compute_unknown_shares(profile)
     files = [module for module in sorted(shares, key=lambda module: -shares[module]) if shares[module] >= _MIN_SHARE]
@@ -56,6 +61,10 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
                 f"{start}functions without names, because {module.removesuffix(DELETED_SUFFIX)} was replaced or "
                 "removed since the process started: restart the process"
             )
+            continue
+        if not can_read_files(program):
+            remedy = "run the command with sudo" if os.geteuid() else "end the observation before the process ends"
+            yield f"{start}functions without names, because the container's {module} cannot be read: {remedy}"
             continue
         path = module if module.startswith("/") else program.file
         remedy = "" if program.has_own_files else find_package(path)

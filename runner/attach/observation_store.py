@@ -17,6 +17,7 @@ from runner.system.regular_file import read_regular
 FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 _FILE = "observation.json"
 _MAX_BYTES = 256 << 20
+_MAX_LISTED = 5
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 
 
@@ -59,7 +60,8 @@ def store_observation(folder: Path, stored_observation: StoredObservation) -> St
         (observation_folder / _FILE).write_text(stored_observation.model_dump_json(), encoding="utf-8")
     except OSError as error:
         raise FaultwatchError(
-            f"{observation_folder} cannot be written: {error.strerror}", "set FAULTWATCH_HOME"
+            f"{observation_folder} cannot be written: {error.strerror}",
+            "set FAULTWATCH_HOME to a folder that you can write to",
         ) from None
     return stored_observation
 
@@ -88,9 +90,15 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         matching = [name]
     elif _ID.fullmatch(name):
         matching = [stored_name for stored_name in names if stored_name.startswith(name)]
-    if len(matching) != 1:
-        newest = ", ".join(names[-5:]) or "none yet"
-        raise FaultwatchError(f"{len(matching) or 'no'} observations match {name!r}", f"the newest: {newest}")
+    if not matching:
+        newest = ", ".join(names[-_MAX_LISTED:])
+        remedy = f"pass one of them; the newest are: {newest}" if names else "observe a process first"
+        raise FaultwatchError(f"there is no stored observation {name!r}", remedy)
+    if len(matching) > 1:
+        newest = ", ".join(matching[-_MAX_LISTED:])
+        raise FaultwatchError(
+            f"the ids of {len(matching)} observations begin with {name!r}", f"pass a whole id; the newest are: {newest}"
+        )
     file = folder / matching[0] / _FILE
     try:
         return StoredObservation.model_validate_json(read_regular(file, _MAX_BYTES))

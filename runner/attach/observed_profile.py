@@ -353,14 +353,15 @@ def _build_census(calls: Iterable[Traced]) -> Census:
 
 def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
     """Return how many faults the tables are based on, and whether faults are missing because perf missed threads."""
-    recorded = f"{anatomy.recorded:,}"
+    recorded = f"{anatomy.recorded:,} fault" if anatomy.recorded == 1 else f"{anatomy.recorded:,} faults"
+    verb = "was" if anatomy.recorded == 1 else "were"
     missing_clause = ""
     # All faults should be recorded. If they are fewer than half of those that the kernel counted, threads are missing.
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
-        recorded += f" of {timed_recording.used_figures.faults:,}"
+        recorded, verb = f"{anatomy.recorded:,} of {timed_recording.used_figures.faults:,} faults", "were"
         missing_clause = ", not including those of threads that perf could not attach to"
     return (
-        f"{recorded} faults were recorded with their addresses in {timed_recording.seconds:.1f} s{missing_clause}; the "
+        f"{recorded} {verb} recorded with their addresses in {timed_recording.seconds:.1f} s{missing_clause}; the "
         f"tables by memory, touch and place are scaled to the {interval.used_figures.faults:,} faults of the whole "
         "observation"
     )

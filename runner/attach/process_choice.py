@@ -46,7 +46,10 @@ def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
             "`pgrep -a NAME` lists processes; for a thread, pass the id of its process",
         )
     if process.is_of_kernel:
-        raise FaultwatchError(f"{pid} is a kernel thread, [{process.name}], and kernel threads have no page faults")
+        raise FaultwatchError(
+            f"process {pid} is a kernel thread, [{process.name}], and kernel threads have no page faults",
+            "pass the id of a program's process",
+        )
     return ProcessChoice(process, find_descendants(table, pid))
 
 
@@ -67,7 +70,9 @@ def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0
     matching = {pid for pid, process in table.items() if pid not in excluded and _has_name(process, name)}
     roots = [pid for pid in sorted(matching) if matching.isdisjoint(_list_ancestors(table, table[pid].parent))]
     if not roots:
-        raise FaultwatchError(f"no process is named {name!r}", "`ps -e` lists the names; or pass a process id")
+        raise FaultwatchError(
+            f"no process is named {name!r}", "pass a name that `ps -e` lists, or the id of the process"
+        )
     if len(roots) > 1:
         raise FaultwatchError(
             f"{len(roots)} separate processes are named {name!r}: {_list_processes(table[pid] for pid in roots)}",
@@ -116,22 +121,28 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
         )
     if not groups:
         raise FaultwatchError(
-            f"no process belongs to the unit {name}", "`systemctl status NAME` shows whether it is running"
+            f"no process belongs to the unit {name}", f"`systemctl status {name}` shows whether it is running"
         )
     return choose_by_group(table, groups.pop())
 
 
-def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
-    """Choose all processes of the container whose id begins with a prefix; None unless exactly one id does."""
+def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[str]:
+    """Return the ids of the containers with processes that begin with a prefix, in order; none for an empty prefix."""
     ids = {
         identity
         for process in table.values()
         for identity in _CONTAINER_ID.findall(process.group)
-        if identity.startswith(prefix)
+        if prefix and identity.startswith(prefix)
     }
-    if len(ids) != 1 or not prefix:
+    return sorted(ids)
+
+
+def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
+    """Choose all processes of the container whose id begins with a prefix; None unless exactly one id does."""
+    ids = list_container_ids(table, prefix)
+    if len(ids) != 1:
         return None
-    identity = ids.pop()
+    identity = ids[0]
     return _choose_members(table, [pid for pid, process in table.items() if identity in process.group], prefix)
 
 

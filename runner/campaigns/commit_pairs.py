@@ -16,7 +16,7 @@ from runner.workload import Workload
 
 
 class CommitNotBuiltError(FaultwatchError):
-    """A commit that was built before cannot be built now."""
+    """A commit of a comparison cannot be built."""
 
 
 class CommitPairs(Struct, frozen=True):
@@ -76,13 +76,13 @@ class CommitPairs(Struct, frozen=True):
             return None  # The measurements of the first builds are still valid.
 
     def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
-        """Build a commit that was built before; return its trial."""
+        """Build a commit, unless its build is in the cache; return its trial."""
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:
             raise CommitNotBuiltError(
-                f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
-                "start the command again; it continues where it left off",
+                f"{revision.commit[:10]} cannot be built: {failure.message}",
+                "start the command again: it continues where it stopped",
             ) from None
         return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
 

@@ -109,13 +109,13 @@ def explain_regression(
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started_at,
-            remark=f"the two sides cannot be profiled: {error}"[:_MAX_REMARK_CHARACTERS],
+            remark=f"the regression could not be explained: {error}"[:_MAX_REMARK_CHARACTERS],
         )
     # Measure the remedies of the findings, the most expensive finding first.
     best_remedy, remark = None, ""
     for remedy in _list_applicable_remedies(diagnosis.findings):
         if time.monotonic() >= deadline:
-            remark = "there was not enough time to measure every remedy"
+            remark = "there was not enough time to measure all remedies"
             break
         progress(f"measuring a remedy: {remedy.text}")
         measured_remedy = _measure_remedy(regressed_case, remedy, judge.compare, deadline)

@@ -255,7 +255,7 @@ class Prover(Struct):
                     self.store_request(request)
                 decision = self.service.prove(request)
         except CommitNotBuiltError as error:
-            self.observer.on_failed_proof(base, head, str(error))
+            self.observer.on_failed_proof(base, head, error.what)  # To start the command again may not help here.
             return None
         except RequestRefused as refusal:  # the next nomination may be accepted, so continue with it
             self.observer.on_failed_proof(base, head, str(refusal))

@@ -45,7 +45,7 @@ def build_remedy_trials(
     try:
         tree, build = builder.build(repository, resolved_revision.commit, workload)
     except BuildFailure as failure:
-        raise FaultwatchError(f"{resolved_revision.commit[:10]} does not build: {failure.message}") from None
+        raise FaultwatchError(f"{resolved_revision.commit[:10]} cannot be built: {failure.message}") from None
     trials = []
     for description, configured in (("as it is", present_case), ("with the remedy", remedied_case)):
         trial = Trial(
@@ -80,8 +80,6 @@ def _apply_settings(present_case: ConfiguredCase, settings: Mapping[str, str | N
         elif value is not None:
             workload_settings[name.removeprefix(PARAMETER_PREFIX)] = value
         else:
-            raise FaultwatchError(
-                f"{name} cannot be removed", f"only settings of the form {VARIABLE_PREFIX}NAME can be removed"
-            )
+            raise FaultwatchError(f"{name} cannot be removed", "give it another value; only variables can be removed")
     workload = apply_remedy(present_case.workload, workload_settings)
     return ConfiguredCase(workload, present_case.case, present_case.bench).apply_settings(run_settings)

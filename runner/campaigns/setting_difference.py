@@ -24,7 +24,8 @@ class Difference(Struct, frozen=True):
     common_variables: Mapping[str, str]
     """The variables with the same value in both environments."""
     fixed_settings: tuple[SettingChange, ...]
-    """The settings that only an administrator can change, or that the runner fixes. They keep this host's values."""
+    """The settings that a single run cannot change: only an administrator can, or the runner fixes them, or nobody can,
+    such as the model of the processor. They keep this host's values."""
 
     @property
     def unsearched_remark(self) -> str:
@@ -35,7 +36,7 @@ class Difference(Struct, frozen=True):
         )
         if not settings:
             return ""
-        return f"left out of the search, because only the host's administrator can set them: {settings}"
+        return f"left out of the search, because a single run cannot change them: {settings}"
 
 
 def find_differences(

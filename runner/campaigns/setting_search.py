@@ -112,7 +112,8 @@ class ConfiguredCase(Struct, frozen=True):
                 )
         if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in actual.get("allocator", ""):
             raise FaultwatchError(
-                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {actual['allocator']}"
+                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {actual['allocator']}",
+                "install it, or exclude the setting with --without",
             )
 
 

@@ -133,6 +133,8 @@ def parse_target(words: Sequence[str], *, may_be_commit: bool = False) -> Target
             return Target(workload, commit_range=None)
         case [(workload, False), (commit_range, has_two_ends)] if has_two_ends or may_be_commit:
             return Target(workload, commit_range)
+        case [(first_range, True), (second_range, True)]:
+            raise FaultwatchError(f"{first_range!r} and {second_range!r} are both ranges", "pass only one RANGE")
         case [(commit_range, True), (workload, _)]:
             raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {commit_range}")
     raise FaultwatchError(f"{words[1]!r} is not a commit range", _NOT_A_RANGE.format(words[1]))

@@ -263,7 +263,7 @@ def _build_profile(tree: "Tree", outcome: "Outcome", permissions: "RecordingPerm
         if not has_recordings and outcome.reason:
             raise FaultwatchError(
                 f"{outcome.reason} before anything was recorded",
-                "observe the process for longer: perf takes a second or two to attach",
+                "perf takes a second or two to attach, so the observation must last longer than that",
             )
         if not has_recordings and recordings.problems:
             raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")

@@ -92,7 +92,8 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
         parts.append(f"each fault with its address, for {recordings.addresses.seconds:.1f} of {seconds:.0f} s")
     if recordings.sampled_recording and budget:
         parts.append(
-            f"one fault in {budget.sampled_period:,} with its address, for {recordings.sampled_recording.seconds:.1f} s"
+            f"{_describe_period(recordings.sampled_recording.period)} with its address, for "
+            f"{recordings.sampled_recording.seconds:.1f} s"
         )
     if recordings.stacks and budget:
         parts.append(

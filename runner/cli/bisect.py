@@ -291,8 +291,8 @@ def _search_settings(
         print_warning(difference.unsearched_remark)
     if not difference.settings:
         raise FaultwatchError(
-            "none of the settings that differ can be changed for a single run",
-            "pass one with --change NAME=BEFORE..AFTER",
+            "the two sides differ in no setting that this search may change",
+            "pass a setting with --change NAME=BEFORE..AFTER",
         )
 
     def show_run(state: SettingSearch, report: Report) -> None:

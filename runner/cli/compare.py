@@ -123,12 +123,15 @@ def _store_comparisons(service: Service, results: Sequence[ComparisonResult], wo
 
     Only interleaved pairs are proofs. After an error, no more results are sent; they are shown nevertheless.
     """
-    for result in results:
+    for number, result in enumerate(results, 1):
         if result.comparison is not None and not result.base_stored:
             try:
                 service.prove(result.build_request(workload.metrics.judging, len(results)))
             except FaultwatchError as error:
-                print_message(f"the service could not store this comparison: {error.what}")
+                later_text = ", nor those of later cases" if number < len(results) else ""
+                print_message(
+                    f"the comparison of {result.head.case.name} could not be stored{later_text}: {error.what}"
+                )
                 return
 
 

@@ -17,6 +17,7 @@ from runner.contract.level import Number
 from runner.contract.metric_verdict_text import describe_clear_moves, describe_verdict, is_prominent, lacks_side
 from runner.contract.metrics import metric
 from runner.measuring.comparison import ComparisonResult
+from runner.word_list import join_words
 
 LOG_LINES = 20
 """How many last lines of the log of a failed side are shown: compilers and programs report the fatal error last."""
@@ -57,7 +58,7 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{reason}", highlight=False)
     if comparison.settings:
         console.print(
-            f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
+            f"[yellow]the environments differ in {escape(join_words(comparison.settings))}[/]", highlight=False
         )
     # Print the table of the metrics; those that are zero on both sides share one line.
     metrics_shown = [

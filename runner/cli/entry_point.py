@@ -145,7 +145,7 @@ def cli() -> None:
     """Measure page faults, system time and throughput of native programs, and report which change moved them."""
 
 
-_WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
+_WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
 """Errors of the kernel if a file cannot be written. Any other error is a bug, and is shown in full."""
 
 
@@ -219,7 +219,7 @@ def _raise_interrupt(number: int, _frame: FrameType | None) -> NoReturn:
 
 def _exit_after_interrupt() -> NoReturn:
     """Exit with the code with which a shell reports that a signal has ended the program."""
-    click.echo("faultwatch: stopped; completed measurements are kept", err=True)
+    click.echo("faultwatch: stopped; stored runs are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
@@ -258,8 +258,10 @@ def _find_remedy(error: OSError) -> str:
     if error.errno == errno.ENAMETOOLONG:
         return "shorten the path or the name that was given"
     # An error on an open file contains no name. Without a name, only a full disk is certainly not a bug.
-    if error.errno in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
-        return "set FAULTWATCH_HOME to a writable folder with free space"
+    if error.errno in _DISK_FULL_ERRORS:
+        return "free some space, or set FAULTWATCH_HOME to a folder on another disk"
+    if error.errno in _WRITE_ERRORS and error.filename:
+        return "make this path accessible, or set FAULTWATCH_HOME to a folder that you can write to"
     return ""
 
 

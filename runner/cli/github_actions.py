@@ -34,4 +34,7 @@ def _append_to_file(variable: str, text: str) -> None:
             with Path(file).open("a", encoding="utf-8") as stream:
                 stream.write(text)
         except OSError as error:
-            raise FaultwatchError(f"{variable}={file}: {error.strerror}") from None
+            raise FaultwatchError(
+                f"{file}, which {variable} names, cannot be written: {error.strerror}",
+                f"unset {variable} outside of GitHub Actions",
+            ) from None

@@ -152,7 +152,8 @@ class ProgressBar:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # A log shows the remaining time after two runs, when a first estimate is possible, and after half of the runs,
         # when the estimate is better.
-        if not self._console.is_terminal and self._finished_runs in {2, self._planned_runs // 2}:
+        is_halfway = self._finished_runs in {2, self._planned_runs // 2}
+        if is_halfway and not self._console.is_terminal and not self._rerunning:
             time_left = self._format_time_left()
             if time_left:
                 self._console.print(

@@ -64,8 +64,9 @@ def show_history(
         )
     # Print how many reports the service has refused or not received.
     if summary.refusals:
+        first_text = ", the first for this reason" if len(summary.refusals) > 1 else ""
         console.print(
-            f"[yellow]The service refused {format_count(len(summary.refusals), 'report')}: "
+            f"[yellow]The service refused {format_count(len(summary.refusals), 'report')}{first_text}: "
             f"{escape_text(summary.refusals[0])}[/]\nRefused reports are set aside; see `faultwatch spool`.",
             soft_wrap=True,
         )
@@ -74,7 +75,7 @@ def show_history(
         count = format_count(summary.waiting_before, "report")
         verb = "is" if summary.waiting_before == 1 else "are"
         console.print(
-            f"{count} of earlier commands {verb} still waiting on disk{error_text}; see `faultwatch spool`.",
+            f"{count} from earlier commands {verb} still waiting on disk{error_text}; see `faultwatch spool`.",
             soft_wrap=True,
         )
     if summary.n_waiting:
@@ -96,7 +97,8 @@ def show_history(
     for url in charts:
         console.print(f"Chart: {escape_text(url)}", highlight=False, soft_wrap=True)
     if charts and not served:
-        console.print("  → to see the chart, start a service: `faultwatch-service serve`", highlight=False)
+        chart_text = "the chart" if len(charts) == 1 else "the charts"
+        console.print(f"  → to see {chart_text}, start a service: `faultwatch-service serve`", highlight=False)
     above_floor = [drift for drift in drifts if not drift.get("below_floor")]
     for line in draw_drift_map(above_floor, commits, console.width):
         console.print(escape_text(line), highlight=False, soft_wrap=True)
@@ -134,8 +136,10 @@ def show_drifts(
     for nomination in suspected_drifts[:_MAX_SUSPECTED]:
         _show_suspected(console, nomination, target)
     if len(suspected_drifts) > _MAX_SUSPECTED:
-        count = format_count(len(suspected_drifts) - _MAX_SUSPECTED, "more drift")
-        console.print(f"{count} suspected.", highlight=False)
+        n_more = len(suspected_drifts) - _MAX_SUSPECTED
+        console.print(
+            f"{format_count(n_more, 'more drift')} {'is' if n_more == 1 else 'are'} suspected.", highlight=False
+        )
     for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         standing_text = "  within its budget" if drift.get("within_budget") else ""
@@ -212,7 +216,7 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
         console.print(
             f"[yellow]{format_count(len(proofs.open_nominations), 'likely change')} "
             f"{'was' if len(proofs.open_nominations) == 1 else 'were'} neither proven nor refuted: "
-            "--prove-for 30m gives the proofs more time.[/]",
+            "use --prove-for to give the proofs more time.[/]",
             highlight=False,
             soft_wrap=True,
         )

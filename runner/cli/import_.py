@@ -126,20 +126,27 @@ def command(
     if as_json:
         print_json({**document, "left_out": omission_reasons, "not_judged": unjudged_metrics})
         return
+    from runner.cli.formatting import format_count
+
+    n_runs, n_records = len(reports), len(imported_runs)
     click.echo(
-        f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
+        f"{format_count(n_runs, 'run')} from {format_count(n_records, 'record')}: {document['created']} stored, "
         f"{document['already_stored']} already stored, in {document['seconds']:.1f} s"
     )
-    if document["conflicting"]:
+    n_conflicting = document["conflicting"]
+    if n_conflicting:
         click.echo(
-            f"{document['conflicting']} were not stored, because different results for the same runs are already stored"
+            f"{n_conflicting} {'was' if n_conflicting == 1 else 'were'} not stored, because different results for the "
+            f"same {'run' if n_conflicting == 1 else 'runs'} are already stored"
         )
     if omission_reasons:
-        click.echo(f"files skipped because their format is unknown: {_join_names(omission_reasons)}")
+        click.echo(
+            f"files skipped because they are unreadable or in no accepted format: {_join_names(omission_reasons)}"
+        )
     if unjudged_metrics:
         click.echo(
             "stored, but not judged, because nothing says which direction is an improvement: "
-            f"{_join_names(unjudged_metrics)}; pass --better METRIC=lower or METRIC=higher"
+            f"{_join_names(unjudged_metrics)}; pass --better METRIC=lower or --better METRIC=higher"
         )
 
 

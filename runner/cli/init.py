@@ -83,10 +83,11 @@ _FIXED_PORT_REMARK = (
     "of workload.toml"
 )
 _GATE_READS_REMARK = (
-    "The gate builds in a sandbox that has no network and must expose {0}: {1}. On the gate's host these folders must "
-    "contain the same tools and packages; the first `faultwatch measure` there downloads the packages"
+    "The gate builds in a sandbox that has no network and must expose {0}: {1}. The gate's host must have the same "
+    "tools and packages there; the first `faultwatch measure` on that host downloads the packages"
 )
 _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the build fails there: {}"
+_GATE_UNTRIED_REMARK = "The gate builds in a sandbox without a network, and this host could not try such a build: {}"
 
 
 @click.command(name="init")
@@ -303,7 +304,7 @@ def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload
             return first_measurement.measure(workload, progress=activity)
     except BuildFailure as failure:
         commit = first_measurement.revision.commit[:10]
-        message = f"{workload.path} does not build at {commit}: {describe_build_failure(failure)}"
+        message = f"{workload.path} cannot be built at {commit}: {describe_build_failure(failure)}"
         remedy = "correct the file, or remove it and pass the commands with --build and --run"
         raise FaultwatchError(message, remedy if workload.path.exists() else "correct the commands") from None
 
@@ -436,7 +437,7 @@ def _describe_weakness(tried: "TriedCommand") -> str:
     if tried.is_foreign:
         return _FOREIGN_REMARK.format(run.command)
     if not tried.did_work:
-        printed_text = "its usage" if tried.prints_usage else "what it is"
+        printed_text = "its usage" if tried.prints_usage else "its name or version"
         return _ONLY_USAGE_REMARK.format(
             run.command, printed_text, run.command.removesuffix(" --version").removesuffix(" --help")
         )
@@ -485,7 +486,10 @@ def _try_gate(
     with show_activity("building in the gate's sandbox"):
         trial = try_gate_build(repository, revision, workload, make_builder)
     if trial.problem:
-        print_message(f"the workload does not build in the gate's sandbox: {trial.problem}")
+        if trial.is_untried:
+            print_message(f"the build in the gate's sandbox could not be tried: {trial.problem}")
+        else:
+            print_message(f"the workload does not build in the gate's sandbox: {trial.problem}")
         for line in trial.log.splitlines()[-_MAX_LOG_LINES:]:
             print_message(f"    {line[:_MAX_LOG_LINE_CHARACTERS]}")
     elif trial.seconds:
@@ -506,7 +510,8 @@ def _list_gate_remarks(gate: "GateTrial", ci_file: "CiFile | None", download_com
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
-        remarks = [_GATE_FAILS_REMARK.format(gate.problem)]
+        remark = _GATE_UNTRIED_REMARK if gate.is_untried else _GATE_FAILS_REMARK
+        remarks = [remark.format(gate.problem)]
         if download_command and NO_NETWORK in gate.problem:
             remarks.append(f"This command downloads the packages that pip installs: `{download_command}`")
         return remarks

@@ -624,7 +624,7 @@ def _explain_failure(
     Parameters
     ----------
     build_errors
-        The errors of earlier builds that failed. The programs may lack what these builds would have made.
+        The errors of other builds, which failed. The programs may lack what these builds would have made.
     finished_builds
         The builds whose commands failed, with their results.
     """
@@ -664,9 +664,9 @@ def _explain_failure(
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
-    earlier = f"; an earlier build failed: {network_error or build_errors[0]}" if build_errors else ""
+    other_error = f"; another build failed: {network_error or build_errors[0]}" if build_errors else ""
     return FaultwatchError(
-        f"no program could be measured; {failure.run.command}, for example: {failure.problem}{earlier}", tip
+        f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
     )
 
 

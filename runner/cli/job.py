@@ -109,7 +109,7 @@ def list_jobs(include_ended: bool, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(jobs.model_dump(mode="json"))
     else:
-        show_jobs(jobs.items)
+        show_jobs(jobs.items, "There are no jobs." if include_ended else "There are no open jobs.")
 
 
 @command.command(name="show")
@@ -172,10 +172,10 @@ def _send_decision(job_id: int, verb: str, reason: str) -> None:
         show_jobs([service.decide_job(job_id, verb, decision)])
 
 
-def show_jobs(jobs: "Sequence[Job]") -> None:
-    """Print jobs as lines."""
+def show_jobs(jobs: "Sequence[Job]", empty_text: str = "") -> None:
+    """Print jobs as lines, or a text if there are none."""
     if not jobs:
-        click.echo("There are no jobs.")
+        click.echo(empty_text)
     for job in jobs:
         question = job.question
         runs_left = f"about {job.runs_left} to go" if job.runs_left is not None else ""

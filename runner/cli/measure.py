@@ -183,16 +183,19 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.refused:
-        raise FaultwatchError(next(iter(outbox.refused.values())), "the report is set aside; see `faultwatch spool`")
+        reason = next(iter(outbox.refused.values()))
+        raise FaultwatchError(reason, "a refused report is set aside; see `faultwatch spool`")
     if outbox.error and any(spool.get_file(report).exists() for report in reports):
-        raise FaultwatchError(f"{outbox.error.what}; the reports are waiting on disk", "run `faultwatch spool --flush`")
+        raise FaultwatchError(
+            f"{outbox.error.what}; what was not sent is waiting on disk", "run `faultwatch spool --flush` to send it"
+        )
 
 
 def _require_single_case(case_count: int) -> None:
     """Refuse several cases, before any is measured, because a suite file contains only one."""
     if case_count != 1:
         raise FaultwatchError(
-            f"--suite accepts only one case, but {case_count} were chosen", "choose one with --set or --case"
+            f"--suite accepts only one case, but {case_count} were chosen", "choose one case with --set or --case"
         )
 
 

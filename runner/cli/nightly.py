@@ -128,7 +128,10 @@ def _run_cells(
     workbenches: dict[bool, Workbench] = {}
     planned_cells = list_host_cells(matrix, settings.host)
     if not planned_cells:
-        raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
+        raise FaultwatchError(
+            f"{matrix.path}: no cell is planned for this host, {settings.host}",
+            "add the host to `hosts` of an entry in [[workloads]]",
+        )
     for cell, entry in planned_cells:
         # The default arguments bind the cell of this iteration instead of the last one.
         def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:

@@ -37,12 +37,19 @@ env_option = click.option(
     metavar="NAME=VALUE",
     help="Add a variable to the environment of the measured process. Repeatable.",
 )
-samples_option = click.option(
-    "--samples",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="Number of executions or pairs to measure. Default: as many as it takes to be certain.",
-)
+
+
+def make_samples_option(default: str) -> Callable[[Any], Any]:
+    """Return the option that sets the number of samples; ``default`` says in its help what decides without it."""
+    return click.option(
+        "--samples",
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help=f"Number of executions or pairs to measure. Default: {default}.",
+    )
+
+
+samples_option = make_samples_option("as many as it takes to be certain, up to max_samples")
 again_option = click.option(
     "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped earlier."
 )

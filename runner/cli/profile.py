@@ -198,7 +198,7 @@ class _Steps:
 def _raise_if_refused(reasons: list[str]) -> None:
     """Raise with the first reason if the service refused a profile."""
     if reasons:
-        raise FaultwatchError(reasons[0], "the profile is set aside; see `faultwatch spool`")
+        raise FaultwatchError(reasons[0], "a refused profile is set aside; see `faultwatch spool`")
 
 
 def _parse_commits(commit_range: str | None, revision: str) -> tuple[str | None, str]:
@@ -206,7 +206,7 @@ def _parse_commits(commit_range: str | None, revision: str) -> tuple[str | None,
     if commit_range is None:
         return None, revision
     if revision != "HEAD":
-        raise click.UsageError("The commits are given twice: pass only a RANGE, as in v1.0..HEAD.")
+        raise click.UsageError("RANGE and --revision both name commits: pass only one of them.")
     return parse_range(commit_range) if is_range(commit_range) else (None, commit_range)
 
 
@@ -236,4 +236,6 @@ def _write_stacks(profile: "Profile", folder: Path) -> None:
                     profile_formats.write_stacks(profile, stacks, format_name)
                 )
     except OSError as error:
-        raise FaultwatchError(f"{folder} cannot be written: {error.strerror}") from None
+        raise FaultwatchError(
+            f"{folder} cannot be written: {error.strerror}", "choose another folder with --stacks"
+        ) from None

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.console import make_console
-from runner.cli.formatting import escape_text, format_value, format_value_range, has_own_unit
+from runner.cli.formatting import escape_text, format_count, format_value, format_value_range, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status, Window
 from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_range
@@ -104,7 +104,7 @@ def _show_windows(console: Console, report: Report) -> None:
     for row in align_windows(starts):
         title = f"{row.number}, warm-up" if row.is_warm_up else str(row.number)
         table.add_row(title, *(_format_window_cell(row.windows, name) for name in names))
-    console.print(f"By window, {len(starts)} starts", style="italic", highlight=False)
+    console.print(f"By window, {format_count(len(starts), 'start')}", style="italic", highlight=False)
     console.print(table)
     sentence = describe_still_faulting_samples(report.samples)
     if sentence:

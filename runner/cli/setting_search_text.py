@@ -16,6 +16,7 @@ from runner.contract.report import Outcome, Report
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup
+from runner.word_list import join_words
 from runner.workload.bound_case import parse_size
 
 
@@ -29,13 +30,14 @@ def parse_change(text: str) -> SettingChange:
     """
     name, separator, values = text.partition("=")
     before, dots, after = values.partition("..")
-    if not separator or not dots or before == after:
+    if not separator or not dots:
         raise FaultwatchError(f"--change {text!r} does not have the form NAME=BEFORE..AFTER")
+    if before == after:
+        raise FaultwatchError(f"--change {text!r} changes nothing", "pass two different values, as NAME=BEFORE..AFTER")
     if not is_settable_per_run(name):
         raise FaultwatchError(
             f"--change {text!r}: {name} cannot be set for a single run",
-            "settings that can be set: variable.NAME, parameter.NAME, build.NAME, "
-            f"{', '.join(sorted(SETTINGS_PER_RUN))}",
+            f"choose one of these: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(SETTINGS_PER_RUN))}",
         )
     if name == MemoryGroup.setting:
         before, after = (str(parse_size(side)) if side not in {"", "none"} else "none" for side in (before, after))
@@ -57,7 +59,10 @@ def split_change(text: str) -> tuple[str, str]:
     splits = [(text[:index], text[index + 2 :]) for index in indices]
     existing_splits = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
-        raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")
+        raise FaultwatchError(
+            f"--settings {text!r} does not have the form BEFORE..AFTER",
+            "pass two files from `faultwatch env --json`, or two run ids",
+        )
     return (existing_splits or splits)[0]
 
 
@@ -67,7 +72,7 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         outcome = format_quantity(name, compute_median(report.values(name)))
-    return f"{outcome}  with {', '.join(changed_settings) or 'nothing'} changed"
+    return f"{outcome}  with {join_words(changed_settings) or 'nothing'} changed"
 
 
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:

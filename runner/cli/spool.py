@@ -18,7 +18,7 @@ def command(flush: bool, as_json: bool) -> None:
     """Show the reports that are waiting on disk, and those that the service refused, with the reasons.
 
     Every `history` also sends the waiting reports. A refused report is stored as RUN.refused; rename it to RUN.json to
-    send it again. Exit code of --flush: 0 if no report is waiting, 1 if a report is still waiting or was refused.
+    send it again. Exit code of --flush: 1 if a report is still waiting or was refused.
     """
     settings = load_settings()
     spool = Spool(settings.spool)
@@ -74,7 +74,7 @@ def _print_documents(
 
     console = make_console(highlight=False)
     console.print(
-        f"{len(waiting_documents)} waiting and {len(refused_documents)} refused reports in {escape_text(str(folder))}"
+        f"Reports in {escape_text(str(folder))}: {len(waiting_documents)} waiting, {len(refused_documents)} refused"
     )
     for entry in waiting_documents + refused_documents:
         console.print(f"  {escape_text(_format_entry(entry))}")

@@ -12,10 +12,10 @@ from runner.cli.options import (
     choice_options,
     env_option,
     make_revision_option,
+    make_samples_option,
     make_sandbox_option,
     repo_option,
     result_options,
-    samples_option,
 )
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
@@ -40,7 +40,7 @@ from runner.workload.workload_lookup import choose_single_case
     make_revision_option(),
     choice_options,
     env_option,
-    samples_option,
+    make_samples_option("24 pairs"),
     make_sandbox_option(),
     result_options,
 )

@@ -117,7 +117,7 @@ def undo_fixes(host: HostProbe) -> FixReport:
     except (OSError, ValueError, KeyError, TypeError) as error:  # The file is unreadable or damaged.
         raise FaultwatchError(f"{get_undo_file(host)} cannot be read: {error}") from None
     if not host.is_root:
-        raise FaultwatchError("only root can undo the fixes", "run it with sudo")
+        raise FaultwatchError("only root can undo the fixes", "run the command with sudo")
     fix_report = FixReport()
     before = _read_current_values(host)
     if undo_record.get("reset"):

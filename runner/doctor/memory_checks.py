@@ -70,7 +70,7 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
     if actions in {None, "none"}:
         return make_ok("the kernel does not reclaim idle memory")
     return make_warning(
-        f"DAMON applies {actions}; pages that it reclaims or splits fault again when they are used",
+        f"the kernel's DAMON acts on idle memory ({actions}); pages that it reclaims or splits fault again when used",
         "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state; "
         "echo N | sudo tee /sys/module/damon_*/parameters/enabled",
     )
@@ -95,7 +95,7 @@ def _describe_damon_actions(tree: Tree) -> str | None:
     if not actions:
         return None
     harmful_actions = sorted({*actions} - {"none", "stat"})  # "stat" only counts accesses.
-    return " ".join(harmful_actions) or "none"
+    return ", ".join(harmful_actions) or "none"
 
 
 def _list_numbered_folders(tree: Tree, folder: str) -> Iterator[str]:
@@ -111,6 +111,7 @@ def check_memory(host: HostProbe) -> CheckResult:
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
         return make_unknown("this host does not report how much memory is free")
     swapped_bytes = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
+    swapped_mib = max(1, swapped_bytes // _MIB)
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > _MAX_PRESSURE_PERCENT:
         return make_warning(
@@ -122,7 +123,7 @@ def check_memory(host: HostProbe) -> CheckResult:
         )
     if swapped_bytes > 0:
         return make_warning(
-            f"{finding}; {swapped_bytes // _MIB:,} MiB are swapped out, so reading them again causes major faults",
+            f"{finding}; {swapped_mib:,} MiB are swapped out, so reading them again causes major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
     return make_ok(f"{finding}; nothing is swapped out")
@@ -137,14 +138,20 @@ def _read_pressure(host: HostProbe) -> float:
 def check_limits(host: HostProbe) -> CheckResult:
     """Check that no control group limits memory or processors."""
     settings = cgroup.read_settings(host.tree)
-    limits = [
-        f"{name.removeprefix('cgroup.')} {value}"
+    limits = {
+        name.removeprefix("cgroup."): value
         for name, value in settings.items()
         if name.endswith((".max", ".high")) and value != "max"
-    ]
+    }
     if not limits:
         return make_ok("no control group sets a limit")
+    effects = []
+    if any(name.startswith("memory.") for name in limits):
+        effects.append("at a memory limit, pages are dropped and fault again")
+    if "cpu.max" in limits:
+        effects.append("at the CPU limit, programs have to wait, so they take longer")
+    limits_text = ", ".join(f"{name} {value}" for name, value in limits.items())
     return make_warning(
-        f"control group: {', '.join(limits)}; at the limit, pages are dropped and fault again",
-        "remove the limit, or use a dedicated host; each run records the limit",
+        f"a control group limits this process ({limits_text}): {'; '.join(effects)}",
+        "remove the limit, or use a dedicated host; each run records the limits",
     )

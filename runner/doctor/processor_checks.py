@@ -21,7 +21,7 @@ def check_governor(host: HostProbe) -> CheckResult:
     if value == "performance":
         return make_ok(value)
     return make_warning(
-        f"{value}: the frequency follows the load, so times depend on what ran before",
+        f"{value}: the frequency may follow the load, and times then depend on what ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 
@@ -83,7 +83,8 @@ def check_load(host: HostProbe) -> CheckResult:
         load = float(load_averages[0])
     except (IndexError, ValueError):
         return make_unknown("this host does not report its load")
-    finding = f"{load:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
+    processors_text = "1 processor" if cpus == 1 else f"{cpus or 'an unknown number of'} processors"
+    finding = f"{load:.2f} over the last minute, on {processors_text}"
     if cpus and load > cpus / 2:  # More than half of the processors are busy on average.
         return make_warning(f"{finding}: this distorts times and context switches", "measure when the machine is idle")
     return make_ok(finding)

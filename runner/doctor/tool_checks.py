@@ -84,10 +84,13 @@ def check_disk(host: HostProbe) -> CheckResult:
         )
     free_bytes = host.free_bytes(host.home)
     if free_bytes is None:
-        return make_problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
+        return make_problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to a folder that you can write to")
     finding = f"{free_bytes / _GIB:.1f} GiB free in {host.home}"
     if free_bytes < _MIN_FREE_BYTES:
-        return make_problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
+        return make_problem(
+            f"{finding}: too little for the build of even a small project",
+            "free some space, or set FAULTWATCH_HOME to a folder on another disk",
+        )
     if free_bytes < _SUFFICIENT_FREE_BYTES:
         return make_warning(
             f"{finding}: builds of many revisions may not fit",

@@ -340,5 +340,6 @@ def resolve_program(
     if files:
         return "", f"{program!r} is not executable"
     return "", (
-        f"the command {program!r} was not found: the build of this revision does not create it, or its name is misspelt"
+        f"the command {program!r} was not found: either the build of this revision does not create it, or it is not "
+        "installed on this host, or its name is misspelt"
     )

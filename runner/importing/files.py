@@ -77,7 +77,12 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         if len(runs) > MAX_RUNS:
             raise FaultwatchError(f"{folder} contains more than {MAX_RUNS:,} runs", "import its parts one by one")
     if not has_known_format:
-        raise FaultwatchError(f"{folder}: no file in the folder has a format that can be imported")
+        if defaults.format:
+            raise FaultwatchError(f"{folder}: no file in the folder has the format {defaults.format}", "omit --format")
+        raise FaultwatchError(
+            f"{folder}: no file in the folder has a format that can be imported",
+            "`faultwatch import -h` names the formats",
+        )
     return FolderRuns(runs, left_out)
 
 

@@ -55,7 +55,7 @@ def _check_order(guessed_locations: Mapping[str, str], unknown_revisions: Set[st
         raise FaultwatchError(
             f"{locations[0]}: neither the file nor its name says when this was measured, so the order of the "
             f"{len(locations)} revisions is unknown",
-            "pass --repo",
+            "pass the repository with --repo: its history determines the order",
         )
 
 

@@ -11,6 +11,7 @@ from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
+from runner.word_list import join_words
 
 _RUNS_PER_PROOF = 2
 """One of the culprit, and one of its parent."""
@@ -70,7 +71,7 @@ def _describe_answer(search: Search) -> str:
 
 
 def _join_names(culprits: Sequence[Culprit]) -> str:
-    return ", ".join(map(_describe_culprit, culprits))
+    return join_words([_describe_culprit(culprit) for culprit in culprits])
 
 
 def _describe_culprit(culprit: Culprit) -> str:

@@ -118,7 +118,9 @@ class Heartbeat:
                 raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.reason or 'no reason given'}")
         max_runs = self.job.max_runs
         if max_runs is not None and len(self._runs) + runs > max_runs:
-            raise FaultwatchError(f"the job's budget of {max_runs} {'run' if max_runs == 1 else 'runs'} is spent")
+            budget_text = f"the job's budget of {max_runs} {'run' if max_runs == 1 else 'runs'}"
+            state_text = "is spent" if len(self._runs) >= max_runs else f"does not suffice: it needs {runs} more"
+            raise FaultwatchError(f"{budget_text} {state_text}", "order the job again with a larger budget")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:
         """Report how the job ended.

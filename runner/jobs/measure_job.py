@@ -31,7 +31,7 @@ def run(job: ClaimedJob) -> JobResult:
         )
     )
     if all(planned.revision != revision.commit for planned in plan.runs):
-        return JobResult(f"{revision.commit[:10]} has already been measured.")
+        return JobResult(f"{revision.commit[:10]} was not measured again, because a run of it is stored.")
     # Measure it and send it.
     job.announce_runs()
     report = measure_revision(
@@ -44,7 +44,10 @@ def run(job: ClaimedJob) -> JobResult:
         sampling=Sampling.from_workload(job.workload, question.samples),
     )
     outbox.post_now(report)
-    job.report_measured(f"{revision.commit[:10]} has been measured.", runs_left=0)
+    sentence = f"{revision.commit[:10]} has been measured."
+    if report.failure:
+        sentence = f"{revision.commit[:10]} could not be measured: {report.failure.message}"
+    job.report_measured(sentence, runs_left=0)
     if report.outcome is Outcome.FAILED:
-        raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
-    return JobResult(f"{revision.commit[:10]} has been measured.", {"run_id": str(report.run_id)})
+        raise FaultwatchError(sentence)
+    return JobResult(sentence, {"run_id": str(report.run_id)})

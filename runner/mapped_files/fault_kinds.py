@@ -53,9 +53,11 @@ def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[
     if processes > 1:
         status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at the same time was watched"
     elif faults is None:
-        status, reason = Status.NOT_SUPPORTED, "no execution could be watched on this host"
+        status, reason = Status.NOT_SUPPORTED, "no execution could be watched"
     elif faults.lost:
-        reason = f"{faults.lost} records of the watched execution were lost, because there were too many of them"
+        lost_records = "1 record" if faults.lost == 1 else f"{faults.lost:,} records"
+        verb = "was" if faults.lost == 1 else "were"
+        reason = f"{lost_records} of the watched execution {verb} lost, because too many arrived at once"
     else:
         reason = f"the watched execution had {faults.total:,} faults, and no sample had the same number"
     return dict.fromkeys(FAULT_KIND_NAMES, Reading(status=status, reason=reason))

@@ -24,6 +24,7 @@ from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
+from runner.word_list import join_words
 
 _MAX_NAMED_FILES = 3
 """The largest number of files that a remark names."""
@@ -219,7 +220,12 @@ class TrialFiles:
                 "no execution could be traced, so the files that the program maps are unknown and their page-cache "
                 "state was not prepared",
             )
-        loss_message = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
+        n_lost = self.faults.lost
+        loss_message = ""
+        if n_lost:
+            loss_message = f"{n_lost:,} records of mapped files and faults were lost"
+            if n_lost == 1:
+                loss_message = "1 record of mapped files and faults was lost"
         paths_by_reason: dict[str, list[str]] = {}
         for path, preparation in sorted(self._preparations.items()):
             if preparation.cache is CacheState.UNPREPARED:
@@ -342,8 +348,8 @@ def _make_valid_text(text: str) -> str:
 
 def _list_files(paths: Sequence[str]) -> str:
     """Return the first paths, and how many more there are, as text."""
-    remainder = f" and {len(paths) - _MAX_NAMED_FILES} more" if len(paths) > _MAX_NAMED_FILES else ""
-    return f"{', '.join(paths[:_MAX_NAMED_FILES])}{remainder}"
+    n_more = len(paths) - _MAX_NAMED_FILES
+    return join_words([*paths[:_MAX_NAMED_FILES], *([f"{n_more} more"] if n_more > 0 else [])])
 
 
 def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:

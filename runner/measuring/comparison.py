@@ -217,7 +217,7 @@ def sample_interleaved(
         if side_failure.trial is base and _can_run_alone(base):
             # Base runs when head does not: head makes it fail, for example because it fills the disk.
             skipped_report = head.report_skipped(
-                f"base fails only when head runs at the same time: {side_failure.failure.message}",
+                f"base fails only when it is measured together with head: {side_failure.failure.message}",
                 temporary=True,
             )
             return make_undecided(base, head, {head: skipped_report})

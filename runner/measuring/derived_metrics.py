@@ -72,8 +72,9 @@ def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> Wor
     try:
         return read_work(text, run.output, run.pattern)
     except UnreadableWorkError as error:
-        last_line = text.strip().splitlines()[-1:] or ["nothing"]
+        lines = text.strip().splitlines()
+        last_line_clause = f"its last line is {lines[-1][:120]!r}" if lines else "it is empty"
         raise ExecutionFailure(
-            f"{origin} does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
+            f"{origin} does not report the work done: {error}; {last_line_clause}",
             text[-MAX_OUTPUT_CHARACTERS:],
         ) from None

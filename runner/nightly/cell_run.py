@@ -68,9 +68,10 @@ def run_cell(
 def _describe_problem(summary: HistorySummary) -> str:
     """Return why reports of a cell are missing in the service; empty if it has accepted all of them."""
     if summary.refusals:
-        return f"the service refused {len(summary.refusals)} of the cell's reports: {summary.refusals[0]}"[
-            :_MAX_PROBLEM_CHARACTERS
-        ]
+        count = len(summary.refusals)
+        first_text = ", the first for this reason" if count > 1 else ""
+        problem = f"the service refused {count} of the cell's reports{first_text}: {summary.refusals[0]}"
+        return problem[:_MAX_PROBLEM_CHARACTERS]
     return ""
 
 

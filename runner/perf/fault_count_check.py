@@ -26,6 +26,7 @@ lost program, every program kept its counters until it ended, and the whole diff
 faults. If it contains a lost program, or is incomplete, the execution is refused, whatever the accounts say.
 """
 
+from runner.perf.hidden_programs import describe_hidden_names
 from runner.perf.lost_programs import LostPrograms
 
 
@@ -45,11 +46,7 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
     """
     counts = f"perf counted {perf_faults:,} faults; the kernel itself counted {kernel_faults:,}"
     if lost.names:
-        return (
-            f"executes {', '.join(map(repr, lost.names[:3]))}, which the kernel hides from perf: it "
-            f"switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed to read it "
-            f"({counts})"
-        )
+        return f"{describe_hidden_names(lost.names)} ({counts})"
     if not lost.complete:
         return (
             "may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "

@@ -113,7 +113,8 @@ class Region:
                 except (AttachError, OSError) as error:
                     self._problem = str(error)
             else:
-                self._problem = f"the program wrote {line[:40]!r}; only enable and disable are valid"
+                command = line[:40].decode(errors="replace")
+                self._problem = f"the program wrote the command {command!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
         if len(self._pending) > _MAX_COMMAND_BYTES:

@@ -46,7 +46,7 @@ class Profiler(Struct, frozen=True):
                 trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short_commit}: {text}")
             )
         except BuildFailure as failure:
-            raise FaultwatchError(f"{short_commit} does not build: {failure.message}") from None
+            raise FaultwatchError(f"{short_commit} cannot be built: {failure.message}") from None
         except ExecutionFailure as failure:
             raise FaultwatchError(f"{short_commit}, {name}: {failure.message}") from None
         except EvictionError as error:

@@ -361,7 +361,8 @@ class Service:
         # Raise the error with a suitable remedy.
         if not response.ok:
             reason = _extract_problem(response, f"{method} {path}")
-            message = f"the service at {self._shown_url} refused the request: {reason}"
+            verb = "refused" if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR else "could not answer"
+            message = f"the service at {self._shown_url} {verb} the request: {reason}"
             if response.status_code in _REFUSAL_STATUSES:
                 refusal = RequestRefused(message)
                 refusal.reason = reason

@@ -104,10 +104,11 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
         if process.poll() is not None:
             break
         time.sleep(_POLL_SECONDS)
+    limit_text = f" within {START_TIMEOUT_SECONDS:.0f} s" if process.poll() is None else ""
     output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last_line = output[-1] if output else "it printed nothing"
     # If a package is not installed, the last line already says how to install it; the remedy adds an alternative.
     raise FaultwatchError(
-        f"the local service did not start: {last_line.removeprefix('faultwatch-service: ')}",
+        f"the local service did not start{limit_text}: {last_line.removeprefix('faultwatch-service: ')}",
         "or set FAULTWATCH_URL to the URL of a service that runs elsewhere" if "is not installed" in last_line else "",
     )

@@ -53,13 +53,14 @@ class BranchFiles(Struct):
         """
         if self.branch.startswith("-") or self._try_to_run("check-ref-format", self._ref) is None:
             raise FaultwatchError(
-                f"--store: {self.branch!r} is not a valid branch name", "write a name such as branch:faultwatch-data"
+                f"{self.branch!r} is not a valid branch name",
+                "write a valid name after branch:, as in branch:faultwatch-data",
             )
         tips = self._list_tips()
         if not tips and not may_be_new:
             raise FaultwatchError(
                 f"there is no branch {self.branch}",
-                f"fetch it: git fetch {_REMOTE} {self.branch}, or let `faultwatch history --store` create it",
+                f"fetch it with `git fetch {_REMOTE} {self.branch}`, or let `faultwatch history --store` create it",
             )
         work_tree = self._read_output("for-each-ref", "--format=%(worktreepath)", self._ref).strip()
         if work_tree and may_be_new:  # Only commands that may create a store write to it.

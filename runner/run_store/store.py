@@ -133,10 +133,13 @@ def open_store(
     """
     files: StoreFiles
     if not address:
-        raise FaultwatchError("--store names neither a folder nor a branch", "pass a folder, or branch:NAME")
+        raise FaultwatchError("the name of the run store is empty", "pass a folder, or branch:NAME")
     if is_branch(address):
         if repository is None:
-            raise FaultwatchError(f"{address}: not a git repository", "run this in the repository, or pass --repo")
+            raise FaultwatchError(
+                f"{address} names a branch, but the current folder is not in a git repository",
+                "run the command in the repository, or pass --repo",
+            )
         files = make_branch_files(repository, address.removeprefix(_BRANCH))
     else:
         files = FolderFiles(expand_home(address).absolute())

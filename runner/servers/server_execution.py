@@ -349,9 +349,8 @@ class ServerExecution:
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
         placeholders = list_server_placeholders(self._server)
-        return "it is not listening on " + " and ".join(
-            f"{{{name}}}" for name in ("port", "socket") if name in placeholders
-        )
+        names = [f"{{{name}}}" for name in ("port", "socket") if name in placeholders]
+        return f"it is not listening on {'both ' if len(names) > 1 else ''}{' and '.join(names)}"
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         """Repeat the ready command until it succeeds; at the deadline, kill the server and raise the failure."""
@@ -396,7 +395,7 @@ class ServerExecution:
         # A command that may end the server may also end with it.
         if result.problem and not (may_end_server and self._program.has_ended):
             log = "\n".join(
-                f"--- {title} of the load\n{text[-MAX_OUTPUT_CHARACTERS:].rstrip()}"
+                f"--- {title} of the command\n{text[-MAX_OUTPUT_CHARACTERS:].rstrip()}"
                 for title, text in (("standard error", result.error), ("standard output", result.output))
                 if text.strip()
             )
@@ -441,10 +440,10 @@ class ServerExecution:
         try:
             work = read_work(result.output, load.output, load.pattern)
         except UnreadableWorkError as error:
-            last_line = result.output.strip().splitlines()[-1:] or ["nothing"]
+            lines = result.output.strip().splitlines()
+            output_clause = f"the last line of its output is {lines[-1][:120]!r}" if lines else "it printed nothing"
             raise ExecutionFailure(
-                f"[load] command does not report the work done: {error}; the last line of its output is "
-                f"{last_line[0][:120]!r}",
+                f"[load] command does not report the work done: {error}; {output_clause}",
                 result.output[-MAX_OUTPUT_CHARACTERS:],
             ) from None
         return work.with_operations(load.operations) if work.is_rate and load.operations else work

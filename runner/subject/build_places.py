@@ -71,7 +71,10 @@ class BuildPlaces(Struct, frozen=True):
                 if _hold_lock(_get_lock_file(build_folder)):
                     return build_folder
         except OSError as error:
-            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
+            raise FaultwatchError(
+                f"builds cannot be stored in {top}: {error.strerror}",
+                "set FAULTWATCH_HOME to a folder that you can write to",
+            ) from None
         raise FaultwatchError(
             f"{_MAX_PLACES_PER_BUILD} other processes are using the build {key}", "wait until one of them ends"
         )

@@ -104,8 +104,8 @@ class BuildReuse:
         if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
             self._builder.report_repeated_build(
-                f"{commit[:10]} changes only files that its build has not read, but its build differs from the "
-                "previous one: from now on, every commit is built"
+                f"{commit[:10]} changes only files that the last build did not read, but its build differs from that "
+                "one: from now on, every commit is built"
             )
 
 

@@ -18,6 +18,7 @@ from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, build_hardened_environment, execute_git
 from runner.subject.repository import FULL_HISTORY_HINT, Repository
 from runner.system.scratch import make_scratch_folder
+from runner.word_list import join_words
 
 _CONFLICT_STATUS, _USAGE_STATUS = 1, 129
 _AUTHOR_VARIABLES = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -147,10 +148,9 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
     tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
     if result.returncode == _CONFLICT_STATUS:
         file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]  # Printable, without quotes.
-        remainder = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
-        raise FaultwatchError(
-            f"{problem}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{remainder}", manual_remedy
-        )
+        n_more = len(file_names) - _MAX_NAMED_FILES
+        named_files = [*file_names[:_MAX_NAMED_FILES], *([f"{n_more} more"] if n_more > 0 else [])]
+        raise FaultwatchError(f"{problem}, but they conflict in {join_words(named_files)}", manual_remedy)
     if result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         raise FaultwatchError(f"{problem}, but git merge-tree failed: {error_lines[-1]}", manual_remedy)

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from runner.word_list import join_words
+
 OFFLINE_VARIABLES: Mapping[str, str] = {
     "CARGO_NET_OFFLINE": "true",
     "GOPROXY": "off",
@@ -40,4 +42,4 @@ def describe_offline_remedy(log: str) -> str:
         if len(names) == 1
         else "keep the sources of each in its own folder"
     )
-    return f"CMake's FetchContent downloads {', '.join(names)}: {advice}, and add {options} to the command"
+    return f"CMake's FetchContent downloads {join_words(names)}: {advice}, and add {options} to the command"

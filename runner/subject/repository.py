@@ -159,7 +159,7 @@ class Repository(Struct, frozen=True):
         if not commits:
             raise FaultwatchError(
                 f"the range {commit_range!r} of {self.name} has no commits",
-                "put the older revision first; the range begins after it",
+                "put the older revision first: the range A..B contains the commits after A, up to B",
             )
         if dots:
             self._refuse_truncated_history(commits, start or "HEAD")

@@ -15,6 +15,7 @@ from runner.subject.package_managers import (
     PackageManager,
     find_managers,
 )
+from runner.word_list import join_words
 
 _MANAGER_BY_VARIABLE = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
@@ -164,7 +165,8 @@ def _explain_missing_packages(
             problems.append(f"it does not expose {_join_folders(hidden_needs)}")
         if unfilled_needs:
             first_unfilled = next(manager for manager, needs in needs_by_manager.items() if needs)
-            problems.append(f"{_join_folders(unfilled_needs)} is empty: {first_unfilled.describe_filling(command)}")
+            verb = "is" if len(unfilled_needs) == 1 else "are"
+            problems.append(f"{_join_folders(unfilled_needs)} {verb} empty: {first_unfilled.describe_filling(command)}")
         text = f", and {' and '.join(problems)}"
         unshown_needs = [*hidden_needs, *(need for need in unfilled_needs if not _is_shown(str(need.folder), sandbox))]
         if unshown_needs:
@@ -172,8 +174,9 @@ def _explain_missing_packages(
         return text
     # Other cases: a folder lacks a package, or nothing is known about packages.
     if used_managers:
-        places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers)
-        return f", and {places} lacks a package: {used_managers[0].describe_filling(command)}"
+        places = [f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers]
+        subject = places[0] if len(places) == 1 else f"one of {join_words(places)}"
+        return f", and {subject} lacks a package: {used_managers[0].describe_filling(command)}"
     return (
         ": commit the files that it downloads, or install them on this host and add their folder to "
         "FAULTWATCH_SANDBOX_READ"
@@ -206,7 +209,7 @@ def _find_installation(folder: Path) -> Path:
 
 
 def _join_folders(needs: Iterable[Need]) -> str:
-    return ", ".join(map(str, needs))
+    return join_words([str(need) for need in needs])
 
 
 def _suggest_setting(sandbox: Sandbox, hidden_needs: Iterable[Need]) -> str:

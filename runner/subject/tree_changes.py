@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from runner.system.tree_walk import MAX_ENTRIES, TreeTooLarge, walk_tree
+from runner.word_list import join_words
 
 _BYTECODE_FOLDER, _BYTECODE_SUFFIX = "__pycache__", ".pyc"
 """Bytecode that Python leaves for its next start. It is kept, because it belongs to a warm start."""
@@ -197,7 +198,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
         groups[named_changes[-1].kind].append(
             "one more file" if unnamed_count == 1 else f"{unnamed_count:,} more files"
         )
-    description = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
+    description = join_words([f"{_VERBS[kind]} {join_words(names)}" for kind, names in groups.items()])
     reading_clause = (
         ", and the next execution would read this" if any(change.path in missed_paths for change in changes) else ""
     )
@@ -210,13 +211,6 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     option = f'[run] keep = ["{_make_pattern(first_change.path)}"]'
     hint = f"{option} keeps {kept_object}"
     return f"an execution {description} in its folder{reading_clause}; {undo_clause} before the next execution ({hint})"
-
-
-def _join_words(words: Sequence[str]) -> str:
-    """Return words joined as in a sentence: ``a, b and c``."""
-    if len(words) == 1:
-        return words[0]
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _make_pattern(path: str) -> str:

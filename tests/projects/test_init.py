@@ -300,7 +300,7 @@ def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) ->
     (project.folder / "workload.toml").write_text(text)
     done = init(folder, "--yes")
     assert done.returncode == 2
-    assert "workload.toml does not build at " in done.stderr
+    assert "workload.toml cannot be built at " in done.stderr
     assert "`make program` ended with exit code 2" in done.stderr
     assert "false # of course" in done.stderr
     assert done.stderr.rstrip().endswith(

@@ -11,6 +11,7 @@ from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require_value
 from runner.importing.source import Source
+from runner.word_list import join_words
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -56,9 +57,9 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         raise FaultwatchError(f"{name}: line 1: {error}") from None
     missing_columns = sorted(headers - set(names))
     if missing_columns:
-        columns = ", ".join(names)
-        hint = f"the first line has: {columns}"[:_MAX_HINT_CHARACTERS]
-        raise FaultwatchError(f"{name}: no column {', '.join(missing_columns)}", hint)
+        hint = f"use the columns of the first line: {', '.join(names)}"[:_MAX_HINT_CHARACTERS]
+        noun = "column" if len(missing_columns) == 1 else "columns"
+        raise FaultwatchError(f"{name}: there is no {noun} {join_words(missing_columns)}", hint)
     return [_make_run(row, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 

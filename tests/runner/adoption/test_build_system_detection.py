@@ -141,5 +141,5 @@ def test_a_project_that_names_nothing_to_run_is_told_what_was_found() -> None:
         "examples, and no JUnit tests in src/test/java"
     )
     assert explain_missing_build(listing({"package.json": "{}", "x/pom.xml": ""})) == (
-        "has nothing that init can build and run: package.json, x/pom.xml name no program or benchmark"
+        "has nothing that init can build and run: package.json and x/pom.xml name no program or benchmark"
     )

@@ -101,3 +101,9 @@ def test_a_count_that_varies_says_what_a_comparison_can_find() -> None:
     wild = assess_exactness([5000, 9000, 12000, 7000], seconds=0.5).sentence
     assert "A rise of 2 % would not be proven within 400 interleaved pairs." in wild
     assert "pairs" not in assess_exactness([5000, 5000, 5000]).sentence
+
+
+def test_a_single_count_is_not_said_to_vary() -> None:
+    exactness = assess_exactness([5])
+    assert not exactness.exact
+    assert exactness.sentence.startswith("5 minor faults in one execution: ")

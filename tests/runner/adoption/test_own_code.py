@@ -27,8 +27,7 @@ def test_of_a_compiled_project_only_what_maps_a_file_of_the_build_is_its_own_cod
 def test_a_project_that_has_moved_has_no_code() -> None:
     moved = listing(dict.fromkeys((".gitattributes", "LICENSE", "README.md", ".github/x.yml"), ""))
     assert has_no_code(moved)
-    assert (
-        explain_missing_build(moved) == "contains no source code, only files such as .gitattributes, LICENSE, README.md"
-    )
+    reason = "contains no source code, only files such as .gitattributes, LICENSE and README.md"
+    assert explain_missing_build(moved) == reason
     assert not has_no_code(listing({"README.md": "", "run": ""}))
     assert not has_no_code(listing({"README.md": "", "x.zig": ""}))

@@ -1,5 +1,8 @@
 """Which functions have no names, and what would give them names."""
 
+import pytest
+from msgspec.structs import replace
+
 from runner.attach.live_program import LiveProgram
 from runner.attach.missing_debug_packages import describe_missing_names
 from runner.attach.process_table import LiveProcess
@@ -22,6 +25,16 @@ def test_a_stripped_library_gets_its_debug_package() -> None:
     assert remark == (
         "100 % of the stacks pass through functions without names, because /usr/lib/libx.so.1 is stripped: "
         "install /usr/lib/libx.so.1-dbg"
+    )
+
+
+def test_a_library_that_cannot_be_read_is_not_called_stripped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    contained = replace(PROGRAM, root="/proc/7/root")
+    (remark,) = describe_missing_names(unnamed_in("/usr/lib/libx.so.1"), contained, lambda path: path)
+    assert remark == (
+        "100 % of the stacks pass through functions without names, because the container's /usr/lib/libx.so.1 cannot "
+        "be read: run the command with sudo"
     )
 
 

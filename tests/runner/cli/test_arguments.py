@@ -67,6 +67,7 @@ def test_arguments_are_told_apart(words: list[str], target: Target) -> None:
     ("words", "said"),
     [
         (["a..b", "parser"], "WORKLOAD comes before RANGE"),
+        (["a..b", "c..d"], "'a..b' and 'c..d' are both ranges"),
         (["parser", "main"], "'main' is not a commit range"),
     ],
 )

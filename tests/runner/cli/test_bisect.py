@@ -219,4 +219,4 @@ def test_what_only_the_administrator_can_set_is_named_and_not_searched(blocks: P
     found = search_settings(blocks, "--settings", "a..b")
     assert found.returncode == 1
     assert "The metric does not differ between the two environments" in found.stdout
-    assert "only the host's administrator can set them: vm.swappiness (60 → 10)" in found.stdout
+    assert "because a single run cannot change them: vm.swappiness (60 → 10)" in found.stdout

@@ -66,7 +66,9 @@ OWN_WORDS = {
     ("init", "--repo"),  # where the files are written
 }
 """Options that describe what was measured elsewhere, or is not measured yet."""
-DEFAULTS = re.compile(r"(Default: (?:if|only if|always|never)[^.]*\.|Without a RANGE: |With --settings or --change: )")
+DEFAULTS = re.compile(
+    r"(Default: (?:if|only if|always|never|as many as|24 pairs)[^.]*\.|Without a RANGE: |With --settings or --change: )"
+)
 
 
 def walk(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:

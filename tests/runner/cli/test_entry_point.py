@@ -235,7 +235,7 @@ def test_a_signal_ends_a_command_with_all_that_it_started(number: signal.Signals
     finally:
         process.kill()  # the other tests would wait for its turn
     assert process.returncode == 128 + number
-    assert messages.strip().splitlines()[-1] == "faultwatch: stopped; completed measurements are kept"
+    assert messages.strip().splitlines()[-1] == "faultwatch: stopped; stored runs are kept"
     assert not Path("/proc", build.read_text().strip()).exists()
     assert not list((tmp_path / "home" / "builds").glob("*/*/tree"))
 
@@ -251,7 +251,7 @@ def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -
     done = faultwatch_from_the_start("measure", workload(tmp_path), "--repo", subject, home=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert f"faultwatch: {tmp_path}/data" in done.stderr
+    assert f"faultwatch: builds cannot be stored in {tmp_path}/data" in done.stderr
     assert "FAULTWATCH_HOME" in done.stderr
 
 

@@ -157,5 +157,5 @@ def test_a_likely_change_that_was_not_proven_is_never_no_drift(capsys: pytest.Ca
     assert "No drift is certain." in text
     assert "? suspected minor-faults 563 → 819 (+256, +45.5" in text
     assert "aaaaaaaaaa..bbbbbbbbbb" in text
-    assert "2 more drifts suspected." in text
-    assert "12 likely changes were neither proven nor refuted: --prove-for 30m" in text
+    assert "2 more drifts are suspected." in text
+    assert "12 likely changes were neither proven nor refuted: use --prove-for" in text

@@ -65,4 +65,4 @@ def test_an_interrupted_search_is_paused_and_goes_on_as_a_job(tmp_path: Path) ->
     assert "3 runs" in said(tmp_path, "job", "list", "--all")
     assert "job 1 is done" in said(tmp_path, "job", "run", "1").lower()
     assert "cannot be cancelled" in said(tmp_path, "job", "cancel", "1", status=2)
-    assert "There are no jobs." in said(tmp_path, "jobs")
+    assert "There are no open jobs." in said(tmp_path, "jobs")

@@ -32,7 +32,7 @@ def test_the_commits_that_are_profiled(commit_range: str | None, revision: str, 
 
 
 def test_commits_that_are_named_twice_are_refused() -> None:
-    with pytest.raises(click.UsageError, match="given twice"):
+    with pytest.raises(click.UsageError, match="pass only one of them"):
         _parse_commits("v1..v2", "v3")
 
 

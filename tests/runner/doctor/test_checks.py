@@ -215,6 +215,27 @@ def test_pressure_on_memory(machine: Make) -> None:
     assert "are waiting for memory" in found(made_up(laptop.root), "memory")[1]
 
 
+@pytest.mark.parametrize(
+    ("limits", "said", "unsaid"),
+    [
+        ({"cpu.max": "50000 100000"}, "at the CPU limit", "pages are dropped"),
+        ({"memory.max": "1000"}, "at a memory limit, pages are dropped", "CPU"),
+    ],
+)
+def test_a_limit_is_said_to_do_only_what_it_does(
+    limits: dict[str, str], said: str, unsaid: str, tmp_path: Path
+) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/job\n")
+    group = tmp_path / "sys/fs/cgroup/job"
+    group.mkdir(parents=True)
+    for name, value in limits.items():
+        (group / name).write_text(f"{value}\n")
+    finding = found(made_up(tmp_path), "limits")[1]
+    assert said in finding
+    assert unsaid not in finding
+
+
 def test_load(machine: Make) -> None:
     laptop = machine("debian-laptop")
     assert found(made_up(laptop.root), "load")[0] == "ok"

@@ -83,7 +83,7 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
         (("9009", "1e999"), "line 3"),
         (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
         ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
-        (("faults,clock", "pages,clock"), "no column faults"),
+        (("faults,clock", "pages,clock"), "there is no column faults"),
         (("bbb", ""), "line 3: the revision is unknown"),
         (("7,,5.4", ",,5.4"), "line 4: no metric has a value"),
     ],

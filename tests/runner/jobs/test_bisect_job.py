@@ -23,7 +23,7 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
         ([ProofState.OPEN], "0000000000 may move the metric, but no proof confirms it."),
         (
             [ProofState.STANDS, ProofState.FAILS, ProofState.OPEN],
-            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric, but no proof confirms it.",
+            "0000000000 moves the metric. 0000000000 and 0000000000 may move the metric, but no proof confirms it.",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
     assert done.comparison is None
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.head.failure
-    assert "base fails only when head runs at the same time" in done.head.failure.message
+    assert "base fails only when it is measured together with head" in done.head.failure.message
 
 
 def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:

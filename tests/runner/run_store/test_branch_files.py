@@ -118,5 +118,5 @@ def test_files_that_no_store_writes_are_not_merged(tmp_path: Path, git: Git) -> 
 
 
 def test_a_place_without_a_repository_has_no_branch() -> None:
-    with pytest.raises(FaultwatchError, match="not a git repository"):
+    with pytest.raises(FaultwatchError, match="is not in a git repository"):
         open_store("branch:data", None, print, may_be_new=True)

@@ -119,8 +119,8 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
         sizes = [(builds.build(made)[0] / "program").stat().st_size for made in commits]
     assert sizes == [5, 5, 2, 3]
     assert said == [
-        f"{commits[2][:10]} changes only files that its build has not read, but its build differs from the "
-        "previous one: from now on, every commit is built"
+        f"{commits[2][:10]} changes only files that the last build did not read, but its build differs from that "
+        "one: from now on, every commit is built"
     ]
 
 

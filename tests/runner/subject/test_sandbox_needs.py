@@ -170,7 +170,7 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     variables = {"CACHE": f"{tmp_path}/cache", "HOME": str(tree), "NONE": "/no/such", "LC_ALL": "C"}
     variables["PATH"] = f"{tool.parent}:{SYSTEM}"
     assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable_folders=("/opt",)), tree) == (
-        f"the sandbox does not expose {tmp_path} (crago), {tmp_path}/cache (CACHE): "
+        f"the sandbox does not expose {tmp_path} (crago) and {tmp_path}/cache (CACHE): "
         f"set FAULTWATCH_SANDBOX_READ=/opt:{tmp_path}:{tmp_path}/cache on this host"
     )
     assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable_folders=(str(tmp_path),)), tree) == ""
