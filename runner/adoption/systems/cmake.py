@@ -17,6 +17,8 @@ _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:EL
 
 _BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 _RELEASE_TYPE = "-DCMAKE_BUILD_TYPE=Release"
+_PROJECT = re.compile(r"^\s*project\s*\(", re.IGNORECASE | re.MULTILINE)
+_PROGRAM_FOLDERS = ("bench", "benchmark", "benchmarks", "test", "tests")
 _MISSING_INSTRUCTIONS = "target specific option mismatch"
 """What a compiler says about code that needs instructions for which no option was given."""
 
@@ -44,7 +46,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     variants = [benchmarks, [], without_extras, *([without_tests] if untested_programs else []), all_programs]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
     enlarged = [without_tests, *([all_programs] if programs else [])]
-    return [
+    builds = [
         replace(
             _propose_build(folder, sources.build_folder, options, text),
             builds_tests=options is all_programs and bool(programs),
@@ -52,6 +54,23 @@ def propose(sources: Sources) -> list[BuildProposal]:
             is_reduced=number > 0 and not any(options is variant for variant in enlarged),
         )
         for number, options in enumerate(distinct)
+    ]
+    return builds + _propose_separate_programs(sources, text)
+
+
+def _propose_separate_programs(sources: Sources, text: str) -> list[BuildProposal]:
+    """Return the builds of benchmarks and tests that are projects of their own, as those of libraries of headers are.
+
+    Parameters
+    ----------
+    text
+        The file at the top. Folders that it adds are built with it.
+    """
+    texts = {folder: sources.read_text(f"{folder}/CMakeLists.txt") for folder in _PROGRAM_FOLDERS}
+    return [
+        replace(_propose_build(folder, sources.build_folder, [], own_text), builds_tests="test" in folder)
+        for folder, own_text in texts.items()
+        if _PROJECT.search(own_text) and not re.search(rf"add_subdirectory\s*\(\s*\"?{folder}\b", text, re.IGNORECASE)
     ]
 
 

@@ -282,6 +282,19 @@ def test_the_tests_of_a_python_package_get_the_packages_of_their_requirements_fi
     assert '-e . pytest "hypothesis"' in tests.command
 
 
+def test_cmake_builds_benchmarks_and_tests_that_are_projects_of_their_own() -> None:
+    files = {
+        "CMakeLists.txt": "project(map)\nadd_library(map INTERFACE)\n",
+        "tests/CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(map_tests)\n",
+        "bench/CMakeLists.txt": "add_executable(bench main.cpp)\n",
+    }
+    *_, tests = cmake.propose(listing(files))
+    assert tests.command.startswith("sh -c 'cmake -S tests -B build ")
+    assert tests.builds_tests
+    added = cmake.propose(listing({**files, "CMakeLists.txt": "project(map)\nadd_subdirectory(tests)\n"}))
+    assert not [build for build in added if " -S tests " in build.command]
+
+
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}
