@@ -141,8 +141,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise ServiceError(
             "The service cannot listen",
             f"{host} port {port} ({reason})",
-            "Stop the program that uses the port, or choose another port with FAULTWATCH_PORT or --port (0: any free "
-            "one).",
+            "Choose another port with FAULTWATCH_PORT or --port (0: any free one), or another address with --host; if "
+            "the port is in use, you can also stop the program that uses it.",
         ) from error
 
 

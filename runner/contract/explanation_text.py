@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
-from runner.contract.number_text import format_number, format_signed
+from runner.contract.number_text import format_share, format_signed
 
 _PLAIN_WORD = re.compile(
     r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[,.)]?|"
@@ -102,8 +102,8 @@ def format_settings(settings: dict[str, str]) -> str:
 
 def _describe_remedy(remedy: MeasuredRemedy, escape_text: EscapeText) -> str:
     """Return which share of the regression a remedy wins back, as a sentence."""
-    share = min(100.0, 100 * remedy.won_back)
+    share = min(1.0, remedy.won_back)
     return (
-        f"{escape_text(format_settings(remedy.settings))} undoes {format_number(round(share))} % of the "
+        f"{escape_text(format_settings(remedy.settings))} undoes {format_share(share)} of the "
         f"change in {name_metric(remedy.metric, escape_text)}, measured in {remedy.pairs} pairs."
     )

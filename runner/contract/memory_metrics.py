@@ -85,13 +85,13 @@ MEMORY_METRICS = (
         "workingset_refault_anon",
         "Swap refaults",
         "pages",
-        "Pages that were swapped back in soon after they were swapped out. Requires cgroup v2.",
+        "How often a page that the kernel had swapped out was needed again. Requires cgroup v2.",
     ),
     _make_group_metric(
         "workingset_refault_file",
         "File refaults",
         "pages",
-        "File pages that were read again soon after they were dropped from the page cache. Requires cgroup v2.",
+        "How often a file page that the kernel had evicted from the page cache was needed again. Requires cgroup v2.",
     ),
     _make_group_metric(
         "memory-stall-some", "Some stalled", "s", "Time during which at least one task waited for memory.", Kind.TIME

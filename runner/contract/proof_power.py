@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from runner.contract.level import Number, compute_median, find_largest_side, is_repeating
+from runner.contract.number_text import format_quantity
 
 MAX_PAIRS = 400
 """The largest number of pairs, unless the workload sets another one. Counts that repeat need 20, and counts that vary
@@ -89,7 +90,7 @@ def _count_pairs(rise_share: float, fall_share: float) -> int | None:
 
 def describe_power(power: PowerEstimate) -> str:
     """Return in one sentence how many pairs would prove the rise."""
-    rise = "a rise of one in the count" if power.percent is None else f"a rise of {power.percent:g} %"
+    rise = "a rise of one in the count" if power.percent is None else f"a rise of {format_quantity(power.percent, '%')}"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} interleaved pairs."
     minutes, seconds = divmod(round(power.seconds), 60)

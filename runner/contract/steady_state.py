@@ -165,7 +165,7 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
         amount = replace_no_break_spaces(format_amount(growth))
         return (
             f"still {_format_rate(windows[-1].rate)} {rate_suffix}, because its memory is still growing by {amount} "
-            "per operation, as fast as before: its heap keeps growing and never returns memory"
+            "per operation, as fast as before: its heap keeps growing"
         )
     return ""
 

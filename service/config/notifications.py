@@ -304,9 +304,11 @@ class NotificationSettings(StrictSettings):
     @model_validator(mode="after")
     def _check_unique_names(self) -> NotificationSettings:
         """Check that no two channels have the same name."""
-        names = [channel.name for channel in self.channel]
-        if len(set(names)) < len(names):
-            raise ValueError("two channels have the same name")
+        names: set[str] = set()
+        for channel in self.channel:
+            if channel.name in names:
+                raise ValueError(f"two channels have the same name, {channel.name}: give each a name of its own")
+            names.add(channel.name)
         return self
 
 

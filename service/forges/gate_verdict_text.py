@@ -164,15 +164,19 @@ def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
     # NOTHING is the state of a gate whose cases are all unmeasured, not that of a case.
     case_state = GateState.UNMEASURED if outcome.state is GateState.NOTHING else outcome.state
     cases = [case for case in outcome.cases if case.state is case_state]
-    worst_case, others_clause = cases[0], _describe_others(len(cases) - 1, "case")
-    case_names = f"{escape(worst_case.name)}{others_clause}"
-    is_nothing_measured = outcome.state is GateState.NOTHING
-    if worst_case.first_failure is None:
-        opening = "Nothing was measured" if is_nothing_measured else "A case was not measured"
-        return f"{opening}: none of the judged metrics has a value in {case_names}."
-    continuation = _CONTINUATION_OF_STATE[outcome.state]
+    worst_case = cases[0]
     failures = describe_failures(worst_case)
-    sentence = f"{capitalize_first(failures)}{continuation}: {case_names}."
+    n_alike = sum(describe_failures(case) == failures for case in cases)
+    case_names = f"{escape(worst_case.name)}{_describe_others(n_alike - 1, 'case')}"
+    n_different = len(cases) - n_alike
+    rest = f" {format_count(n_different, 'more case')} could not be compared either." if n_different else ""
+    if worst_case.first_failure is None:
+        opening = "A case was not measured" if n_alike == 1 else f"{n_alike} cases were not measured"
+        if outcome.state is GateState.NOTHING:
+            opening = "Nothing was measured"
+        return f"{opening}: none of the judged metrics has a value in {case_names}.{rest}"
+    continuation = _CONTINUATION_OF_STATE[outcome.state]
+    sentence = f"{capitalize_first(failures)}{continuation}: {case_names}.{rest}"
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence
@@ -218,7 +222,7 @@ def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
     titles, case_names = describe_rows(described_rows, escape)
     if missing_rows:
         clauses = {_describe_side_without_value(row.metric_verdict) for row in missing_rows}
-        return f"{clauses.pop() if len(clauses) == 1 else 'one side has no value for'} {titles} in {case_names}"
+        return f"{clauses.pop() if len(clauses) == 1 else 'base or head has no value for'} {titles} in {case_names}"
     if rows_without_head_samples:
         return f"some executions of head have no value for {titles} in {case_names}"
     if all(row.metric_verdict.may_exceed for row in described_rows):

@@ -74,7 +74,7 @@ def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
         change = format_difference(culprit.branch_change, unit)
         sentence += f" The merged commits moved the metric by {change} on their own branch."
     n_others = len(culprit.candidates) - 1
-    other_commits = "the previous commit" if n_others == 1 else f"the {n_others} commits before it"
+    other_commits = "one other commit" if n_others == 1 else f"{n_others} other commits"
     doubt_sentence = (
         f" Measurements of the range cannot distinguish this commit from {other_commits}." if n_others > 0 else ""
     )

@@ -292,7 +292,7 @@ class _Cells:
                 "",
             )
         except ValidationError:
-            return None, "The name of the case or of a setting is too long for a job."
+            return None, "This cell does not fit into a job: a name is too long, or too many settings differ."
 
     def _list_metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
         """Return the metrics of a cell's run, each compared with the default."""

@@ -28,7 +28,7 @@ _CAUSES = {
     Cause.COMMIT_AND_CONFIG: (
         "commit and configuration changed together; a cross-measurement follows if the environments differ"
     ),
-    Cause.UNKNOWN: "unknown: neither commit nor configuration changed",
+    Cause.UNKNOWN: "unknown: neither a commit nor a recorded setting explains the change",
 }
 
 
@@ -146,7 +146,8 @@ def _describe_event(event: EventSummary, base_url: str, steps: Mapping[str, Next
     if event.price:
         lines.append(f"Price: {make_single_line(event.price)}")
     lines.append(f"Cause: {describe_cause(event)}")
-    lines.append(f"Where: {event.n_series} series of {make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)}")
+    series_phrase = f"{event.n_series} series of " if event.n_series else ""  # a suite shift belongs to no series
+    lines.append(f"Where: {series_phrase}{make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)}")
     if event.id in steps:
         lines.append(_offer_bisect(steps[event.id]))
     lines.append(build_link(base_url, event))

@@ -32,7 +32,7 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
     if len({entry.subject for entry in commits}) == 1:
         n_digits = max(_SHORT_HASH_DIGITS, len(text) + _FURTHER_DIGITS)
         names = ", ".join(entry.commit[:n_digits] for entry in commits)
-        return None, f"{text} matches several commits{subject_phrase}: {names}. Enter more digits."
+        return None, f"{text} matches several commits{subject_phrase}: {names}. Enter one of these hashes."
     names = ", ".join(f"{entry.commit[:_SHORT_HASH_DIGITS]} of {entry.subject}" for entry in commits)
     return None, f"{text} matches several commits: {names}. Specify the subject."
 

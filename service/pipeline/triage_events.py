@@ -52,7 +52,7 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
     if event is None:
         return "There is no such event."
     if event.merged_into is not None:
-        return f"The event was merged into event {event.merged_into}."
+        return f"The event was merged into event {event.merged_into}: decide on that event."
     decision = request.action.decision
     if decision is None:
         return _mark_event(session, event, request, now)

@@ -139,9 +139,11 @@ def _describe_price(
     change = format_difference(seconds, "s")
     uncertainty_clause = ""
     if uncertainty:
-        uncertainty_cause = "the count varies" if varies else "the cost per fault differs between profiles of a program"
+        causes = ["the count varies"] if varies else []
+        if len(set(fault_costs)) > 1 or not varies:
+            causes.append("the cost per fault differs between profiles of a program")
         change += f" ± {format_quantity(uncertainty, 's')}"
-        uncertainty_clause = f"; uncertain because {uncertainty_cause}"
+        uncertainty_clause = f"; uncertain because {' and '.join(causes)}"
     if share is None:
         cpu_time = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:

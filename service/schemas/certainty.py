@@ -13,7 +13,7 @@ class Cause(StrEnum):
     COMMIT_AND_CONFIG = "both"
     """Commit and configuration changed at once, or it is uncertain between which points the change lies."""
     UNKNOWN = "unknown"
-    """Neither commit nor configuration changed."""
+    """Neither a commit nor the configuration explains the change."""
 
 
 class Certainty(StrEnum):

@@ -354,14 +354,14 @@ class Drift(View):
             return self.blamed
         is_provisional = self.certainty is Certainty.PROVISIONAL
         settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _LEADING_SETTINGS)
-        names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the environment"
+        names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the configuration"
         n_more = len(settings) - _MAX_NAMED_SETTINGS
         if n_more > 0:
             names += f" and {n_more} more"
         words = {
             Cause.CONFIG: f"{names} changed",
             Cause.COMMIT_AND_CONFIG: f"{self.blamed}, or {names}",
-            Cause.UNKNOWN: "no recorded factor changed" if is_provisional else "No recorded factor changed",
+            Cause.UNKNOWN: "no recorded factor explains it" if is_provisional else "No recorded factor explains it",
         }[self.cause]
         return prefix_provisional(words) if is_provisional else words
 

@@ -47,7 +47,7 @@ class ServiceMetrics:
         yield _build_gauge("faultwatch_build_info", "The running version.", "version", {self.version: 1})
         yield from self._collect_measured()
         yield from self._collect_waiting()
-        yield GaugeMetricFamily("faultwatch_drifts_open", "Drifts without a decision.", self.figures.drifts)
+        yield GaugeMetricFamily("faultwatch_drifts_open", "Drifts that belong to no closed event.", self.figures.drifts)
         yield GaugeMetricFamily("faultwatch_database_size_bytes", "Size of the database.", self.figures.size)
         yield CounterMetricFamily(
             "faultwatch_requests_refused",
@@ -81,18 +81,18 @@ class ServiceMetrics:
         waited_seconds = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
             "faultwatch_jobs_oldest_queued_seconds",
-            "Age of the oldest job that no runner has started; 0 if no job is waiting.",
+            "Age of the oldest queued job; 0 if no job is queued.",
             waited_seconds,
         )
         yield _build_gauge(
             "faultwatch_notifications_waiting",
-            "Messages waiting to be sent or retried.",
+            "Messages to channels, and results to forges, that wait to be sent.",
             "to",
             self.figures.messages,
         )
         yield GaugeMetricFamily(
             "faultwatch_webhooks_waiting",
-            "Webhooks that forges have sent and the service has not handled yet.",
+            "Webhooks received from forges and not handled yet.",
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(

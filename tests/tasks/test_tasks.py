@@ -316,7 +316,7 @@ def test_7_what_needs_one_more_run_says_so(own: RunningService, opened: Opener) 
     (row,) = rows(page)
     assert "+5,000" in row["title"]
     assert "suspected" in row["meta"]
-    assert row["next"].endswith("No further run will confirm the change: decide on it, or dismiss it"), (
+    assert row["next"].endswith("No further run is expected: decide on the change, or dismiss it"), (
         "its host has not measured for a year"
     )
     page.locator("a.title").click()

@@ -44,7 +44,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     if not other_cells:
         return BestCell(None, "Choose settings to compare with the default.")
     if not compared_cells:
-        return BestCell(None, f"No cell has been compared with the default yet.{undecided_sentence}")
+        return BestCell(None, f"No comparison with the default has been decided yet.{undecided_sentence}")
     if not better_cells:
         return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided_sentence}")
     best_cell = min(better_cells, key=lambda cell: _get_metric(cell, FAULTS).high or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
-from service.schemas.certainty import Certainty
+from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
 from service.text.numbers import format_difference, format_number, format_percent
 
@@ -21,7 +21,9 @@ def write_markdown(releases: Releases) -> str:
     """Return a table with a row for each series that has drifts, largest change first, with at most a hundred rows."""
     head = f"### {make_plain(releases.subject)}: {make_plain(releases.base.name)} to {make_plain(releases.head.name)}"
     if not releases.changes:
-        return f"{head}\n\nNo judged series changed ({releases.unchanged:,} compared).\n"
+        were = "was" if releases.unchanged == 1 else "were"
+        compared = f"{releases.unchanged:,} judged series {were} compared"
+        return f"{head}\n\n{compared}, and no drift lies between the releases.\n"
     rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
     n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED)  # Series without a net change are the last.
     lines = [
@@ -60,6 +62,7 @@ def _write_parts(parts: list[ReleasePart], unit: str) -> str:
 def _write_part(part: ReleasePart, unit: str) -> str:
     """Return one part of a change as Markdown: its size, its commit and how certain it is."""
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
-    # A provisional part already says so in its name.
-    certain = f", {_CERTAINTY_WORDS[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
+    # A provisional part and a part of unknown cause already say so in their names.
+    is_named = part.certainty is Certainty.PROVISIONAL or part.cause is Cause.UNKNOWN
+    certain = "" if is_named else f", {_CERTAINTY_WORDS[part.certainty]}"
     return f"{format_difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"

@@ -179,8 +179,9 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
     """
     commits = ", ".join(culprit.commit[:10] for culprit in suspects)
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    reason = f"{commits} may move the metric, but no proof confirms it: {sentence}"
-    return reason.rstrip(".")
+    is_single = len(suspects) == 1
+    proof_clause = "no proof confirms it" if is_single else "no proof confirms any of them; the last one says"
+    return f"{commits} may move the metric, but {proof_clause}: {sentence}".rstrip(".")
 
 
 def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:

@@ -30,13 +30,11 @@ def refuse_unfit_ends(question: Question, failed_commits: Collection[str]) -> Re
 
 def refuse_equal_ends(question: Question, good: Number, bad: Number) -> Refused:
     """Refuse a search whose ends do not differ, with the levels of both."""
-    limit = (
-        f", and differences of less than {format_number(question.min_difference)} do not matter"
-        if question.min_difference
-        else ""
-    )
     levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
-    return Refused(sentence=f"The two ends of the range do not differ: {levels}{limit}.")
+    if good == bad:
+        return Refused(sentence=f"The two ends of the range do not differ: {levels}.")
+    limit = format_number(question.min_difference)
+    return Refused(sentence=f"The two ends of the range differ by less than {limit}: {levels}.")
 
 
 def refuse_small_changes(question: Question, good: Number, bad: Number) -> Refused:

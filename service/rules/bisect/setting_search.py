@@ -118,8 +118,9 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if before == after or abs(after - before) < question.min_difference:
             before_text = format_quantity(before, question.unit, after).strip()
             after_text = format_quantity(after, question.unit, before).strip()
+            difference = "does not differ" if before == after else f"differs by less than {question.min_difference:g}"
             return Refused(
-                sentence=f"The metric does not differ between the two environments: before {before_text}, after "
+                sentence=f"The metric {difference} between the two environments: before {before_text}, after "
                 f"{after_text}."
             )
 
@@ -281,9 +282,9 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # Give up if the search has used up its runs.
     if len(measurements) >= MAX_RUNS:
         return Refused(
-            sentence=f"No answer is certain, because no set of up to {MAX_NECESSARY_TOGETHER} settings explains the "
-            f"{len(measurements)} runs well. The most probable set is {', '.join(sorted(hypotheses[best]))}, with a "
-            f"probability of {format_number(float(belief.probabilities[best]))}."
+            sentence=f"No answer is certain after {len(measurements)} runs. The most probable set of up to "
+            f"{MAX_NECESSARY_TOGETHER} settings is {', '.join(sorted(hypotheses[best]))}, with a probability of "
+            f"{format_number(float(belief.probabilities[best]))}."
         )
     # If it is in doubt whether the environments differ, measure both again, or give up.
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:

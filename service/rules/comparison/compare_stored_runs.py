@@ -63,7 +63,7 @@ _MIN_RUNS_PER_SIDE = 2
 _MAX_DESCRIBED_DRIFTS = 3
 """The sentence about a metric describes at most this many drifts, and gives the number of the others."""
 _EQUAL_COUNTS = MetricDecision(
-    Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head."
+    Verdict.SAME, "trend", "The count is the same, and no drift between base and head is known."
 )
 _NO_BASE, _NO_HEAD = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"{side} has no value.") for side in ("Base", "Head")
@@ -72,8 +72,8 @@ _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
     for sentence in (
         "The metric is noisy, so only an interleaved measurement can show whether base and head differ.",
-        "The counts differ, but base and head were not measured interleaved, and counts from different sessions may "
-        "differ by that much.",
+        "Base and head were not measured interleaved, and their runs are too few, or vary too much, to show whether "
+        "the counts differ.",
     )
 )
 
@@ -280,14 +280,16 @@ def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = Map
 
 def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Sequence[DriftSummary]) -> MetricDecision:
     """Return the decision that follows from the drifts between base and head: changed, in doubt, or cancelled out."""
-    drift_words = "There is a drift" if len(drifts_between) == 1 else f"There are {len(drifts_between)} drifts"
+    is_suspected = all(drift.in_doubt for drift in drifts_between)
+    drift_words = "a drift" if len(drifts_between) == 1 else f"{len(drifts_between)} drifts"
+    verb = "may be" if is_suspected else "is" if len(drifts_between) == 1 else "are"
     n_further = len(drifts_between) - _MAX_DESCRIBED_DRIFTS
     further_words = f", and {n_further} more" if n_further > 0 else ""
     descriptions = "; ".join(drift.description for drift in drifts_between[:_MAX_DESCRIBED_DRIFTS])
-    sentence = f"{drift_words} between base and head: {descriptions}{further_words}."
-    if all(drift.in_doubt for drift in drifts_between):
+    sentence = f"There {verb} {drift_words} between base and head: {descriptions}{further_words}."
+    if is_suspected:
         pronoun = "it" if len(drifts_between) == 1 else "them"
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm {pronoun}.")
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} Further runs can confirm {pronoun}.")
     if base.level == head.level:
         reason = "Nevertheless, both sides have the same level." if len(drifts_between) == 1 else "They cancel out."
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} {reason}")

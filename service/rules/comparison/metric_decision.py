@@ -32,7 +32,7 @@ from service.rules.comparison.sign_test import (
     is_significant_majority,
 )
 from service.rules.relative_change import compute_symmetric_percent_change, convert_to_percent_of_base
-from service.text.numbers import format_number, format_percent
+from service.text.numbers import format_number, format_percent, format_quantity, format_share
 
 COUNTS = ("exact", "counts")
 """The rules for counts: one for counts that repeat, one for counts that vary."""
@@ -124,10 +124,10 @@ def decide_count(
     # A single pair does not show whether the counts repeat.
     if has_equal_levels and n > 1 and max_pairs is not None and n >= max_pairs:
         # With a probability of 0.001, a change in this share of the executions shows in none of n pairs.
-        missed_percent = 100 * (1 - 0.001 ** (1 / n))
+        missed_share = 1 - 0.001 ** (1 / n)
         sentence = (
-            f"The count is the same {agreement_clause}. The workload allows no more pairs, so a change that shows in "
-            f"fewer than {missed_percent:.0f} % of the executions may be missed."
+            f"The count is the same {agreement_clause}. No more pairs will be measured, so a change that shows in "
+            f"fewer than {format_share(missed_share)} of the executions may be missed."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if has_equal_levels:
@@ -261,9 +261,11 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
         sentence = f"{bounds_sentence}: it is not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{bounds_sentence}: a change of less than {format_number(precision)} % does not matter."
+        sentence = f"{bounds_sentence}: a change of less than {format_quantity(precision, '%')} does not matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{bounds_sentence}: more pairs are needed, because a change of {format_number(precision)} % matters."
+    sentence = (
+        f"{bounds_sentence}: more pairs are needed, because a change of {format_quantity(precision, '%')} matters."
+    )
     return MetricDecision(
         Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, remaining_pairs=remaining_pairs
     )

@@ -62,7 +62,8 @@ def _list_levels(level: Number | None, name: str, report: Report) -> list[Number
 
 
 def _list_counts(levels: list[Number]) -> str:
-    return " and ".join(format_number(level) for level in sorted(set(levels)))
+    counts = [format_number(level) for level in sorted(set(levels))]
+    return counts[0] if len(counts) == 1 else f"{', '.join(counts[:-1])} and {counts[-1]}"
 
 
 def _has_reproducible_builds(report: Report) -> bool:

@@ -125,7 +125,8 @@ class LevelChangeDetector:
         n_runs = change.high - change.low + 1
         evidence = f"{format_change(before, after)}: "
         if change.rule == "ramp":
-            evidence += f"a steady climb of {size_in_sigmas} over {n_runs:,} runs"
+            climb_or_decline = "climb" if after > before else "decline"
+            evidence += f"a steady {climb_or_decline} of {size_in_sigmas} over {n_runs:,} runs"
         else:
             evidence += f"a step of {size_in_sigmas} (sigma {format_number(sigma)})"
             if n_runs > 1:

@@ -183,7 +183,7 @@ class RepeatingSeries:
             return
         before, after = self._level, self._pending_values[0]
         evidence = (
-            f"{format_change(before, after)}: only the first run shows the previous level; more runs of its revision "
+            f"{format_change(before, after)}: only one run was measured before the change; more runs of its revision "
             "can show whether it is an outlier"
         )
         self._suspected_after_first = [LevelChange(1, before, after, 1, 1, "exact", evidence, wants_rerun=True)]
@@ -345,8 +345,8 @@ class RepeatingSeries:
         n_before = self.n_points - n_pending - self._level_start
         if n_outliers:
             reason = (
-                f"{n_pending} successive runs differ from a level that had {n_outliers:,} "
-                f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
+                f"{n_pending} successive runs are off the level; of the {n_before:,} runs before them, at least "
+                f"{n_outliers:,} had a sample off it"
             )
         else:
             reason = f"{n_before:,} successive runs have the same count, and none of the {n_pending} after them has it"
@@ -445,9 +445,7 @@ class RepeatingSeries:
             if self._level not in measurements and _is_change(
                 measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
             ):
-                reason = (
-                    f"none of the {len(measured_runs)} newest measurements has the value that the earlier runs repeat"
-                )
+                reason = f"none of the {len(measured_runs)} newest measurements has the value of the previous level"
                 return [*earlier_changes, self._make_change(runs, self._choose_rule(runs), reason)]
             if runs and (
                 not n_outliers
@@ -459,7 +457,8 @@ class RepeatingSeries:
 
     def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""
-        reason = "most earlier runs repeat one value; more runs of this revision can show whether the change lasts"
+        subject_and_verb = "the newest run is" if len(runs) == 1 else f"the newest {len(runs)} runs are"
+        reason = f"{subject_and_verb} off the previous level; further runs can show whether the change lasts"
         if self._count_outliers():
             return [self._make_change(runs, "repeat", reason, wants_rerun=True)]
         # Without outliers, each value that differs from the one before it may be a change.

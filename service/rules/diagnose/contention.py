@@ -70,7 +70,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: how long threads waited for the mmap lock, and which calls compete for it."""
     times = "" if facts.n_lock_waits is None else f"{facts.n_lock_waits:,} times, "
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
-    competition = f"competing for the lock: {calls}"
+    competition = f"calls that compete for the lock: {calls}"
     if not calls:
         competition = f"calls that map and unmap memory take {format_share(facts.memory_call_share)} of the CPU time"
     return (
@@ -129,12 +129,12 @@ def _is_fault_storm(facts: Facts) -> bool:
 def _describe_storm(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: simultaneous processes have as many faults as one alone, but take longer."""
     processors = facts.profile.environment.settings.get("cpu.allowed")
-    processors_clause = f" on {processors} processors" if processors else ""
+    processors_clause = f" on {processors} processor{'s' if processors != '1' else ''}" if processors else ""
     return (
-        f"each of {facts.profile.processes} processes{processors_clause} has {facts.faults:,} faults, "
-        "as many as one process alone; "
+        f"one of {facts.profile.processes} simultaneous processes{processors_clause} has {facts.faults:,} faults, "
+        "about as many as a process that runs alone; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
-        f"{format_share(facts.fault_cost_share)} of the CPU time goes into faults; "
+        f"{facts.format_cost(facts.fault_cost_share)} of the CPU time goes into faults; "
         f"the share of system time is {_format_system_share(facts)}",
         *facts.top_function,
     )
@@ -188,7 +188,8 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
-        f"{format_share(facts.fault_cost_share)} of the CPU time goes into faults, during the work and not at start-up",
+        f"{facts.format_cost(facts.fault_cost_share)} of the CPU time goes into faults; this does not include the "
+        "start-up",
         *facts.top_function,
     )
 
@@ -224,4 +225,4 @@ def _find_first_value(readings: Mapping[str, Reading], *names: str) -> float | N
 
 def _format_system_share(facts: Facts) -> str:
     share = facts.profile.value("sys-percent")
-    return "unknown" if share is None else f"{share:.0f} %"
+    return "unknown" if share is None else format_share(share / 100)

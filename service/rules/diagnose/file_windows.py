@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import FaultKind, Memory, Site, Touch
 from service.rules.diagnose.contention import LOCK_CONTENTION
-from service.rules.diagnose.profile_facts import Facts, is_image_file
+from service.rules.diagnose.profile_facts import Facts, is_image_file, name_files
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_share
 
@@ -104,8 +104,8 @@ def _estimate_files(facts: Facts) -> float:
 
 
 def _format_files(facts: Facts, touch: Touch) -> str:
-    """Return the names of up to three files whose pages faulted with a given touch."""
-    return ", ".join(_list_files(facts, touch)[:3]) or "mapped files"
+    """Return the names of the files whose pages faulted with a given touch."""
+    return name_files(_list_files(facts, touch)) or "mapped files"
 
 
 def _describe_windows(facts: Facts) -> tuple[str, ...]:
@@ -115,8 +115,8 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and then unmapped",
-        f"{windows:,} calls to munmap, one per {format_amount(faults * facts.page_size / windows)} of touched pages on "
-        "average; one lasting mapping would save up to "
+        f"{windows:,} calls to munmap, on average one for {format_amount(faults * facts.page_size / windows)} of pages "
+        "that faulted again; a lasting mapping of each file would save up to "
         f"{format_share(_estimate_one_mapping_saving(facts))} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )

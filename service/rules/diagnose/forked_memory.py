@@ -9,7 +9,6 @@ from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.process_contents import Runtime, identify_runtime
 from service.rules.diagnose.profile_facts import Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_share
 
 MIN_COPIED_PER_FORK = 256
 """If at least this many pages are copied per fork, data is copied: any fork copies tens of pages of stack and C
@@ -58,8 +57,8 @@ def _describe_copies(facts: Facts) -> tuple[str, ...]:
     times = "a fork" if forks == 1 else f"{forks:,} forks"
     return (
         f"{_count_copied(facts):,} pages were copied after {times}: a process wrote to them while another shared them",
-        f"copying takes {format_share(_estimate_copy_saving(facts) or 0)} of the CPU time",
-        *facts.describe_top_site("are copies", {Touch.AFTER_FORK}, frozenset(_COPIED_MEMORY)),
+        f"copying takes {facts.format_cost(_estimate_copy_saving(facts) or 0)} of the CPU time",
+        *facts.describe_top_site("of these faults are", {Touch.AFTER_FORK}, frozenset(_COPIED_MEMORY)),
     )
 
 

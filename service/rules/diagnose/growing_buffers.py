@@ -67,9 +67,9 @@ def _describe_growth(facts: Facts) -> tuple[str, ...]:
     frames: list[Frame] = [facts.profile.frames[index] for index in heaviest.frames] if heaviest else []
     line = find_own_line(frames)
     return (
-        f"{faults:,} of {facts.faults:,} faults come from copying a buffer into a larger one",
+        f"{faults:,} of {facts.faults:,} faults come from copying buffers into larger ones",
         f"copying takes {format_share(_estimate_reserve_saving(facts))} of the CPU time",
-        *([f"the buffer grows in {line}"] if line else []),
+        *([f"the stack with the most of these faults grows its buffer in {line}"] if line else []),
     )
 
 

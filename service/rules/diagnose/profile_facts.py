@@ -58,6 +58,8 @@ _ENTRY_BYTES = 8
 """The size of an entry of a page table."""
 _USUAL_PAGE_BYTES = 4096
 """The page size if the environment does not state it."""
+_MAX_NAMED_FILES = 3
+"""A sentence names at most this many files, and counts the others."""
 _MAX_NUMBER_DIGITS = 12
 """A page size, or a number of processors, with more digits is invalid, and is ignored."""
 
@@ -212,6 +214,10 @@ class Facts:
         """Return the number of faults with given touches in given kinds of memory; 0 if kinds are unknown."""
         return sum(kind.faults for kind in self.anatomy.kinds if kind.memory in memory and kind.touch in touches)
 
+    def format_cost(self, share: float) -> str:
+        """Write a share of the CPU time that faults take: ``12 %``, or ``up to 12 %`` if no stack shows the kernel."""
+        return format_share(share) if _may_show_kernel(self.profile) else f"up to {format_share(share)}"
+
     def estimate_cost(self, faults: int) -> float:
         """Return the share of the CPU time that a number of faults take, at the mean cost of a fault."""
         return self.fault_cost_share * faults / self.faults if self.faults else 0.0
@@ -310,7 +316,7 @@ class Facts:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
         if self.timed:
             yield (
-                f"{format_share(self.fault_cost_share)} of the CPU time goes into faults, "
+                f"{self.format_cost(self.fault_cost_share)} of the CPU time goes into faults, "
                 f"{format_share(self.memory_call_share)} into mapping and unmapping"
             )
         else:
@@ -330,7 +336,7 @@ class Facts:
 
     def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
-        return f" ({format_number(ratio)} each)" if ratio else ""
+        return f" ({format_number(ratio)} per page)" if ratio else ""
 
     def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
@@ -354,6 +360,13 @@ class Facts:
             place_clause = f", called in {own_line}"
         innermost_functions = [shorten_name(frame.function) for frame in reversed(frames[-4:])]
         return f"{place_clause} ({' ← '.join(innermost_functions)})"
+
+
+def name_files(files: Sequence[str]) -> str:
+    """Return the names of up to three files, and the number of the others: ``a, b, c and 2 other files``."""
+    n_others = len(files) - _MAX_NAMED_FILES
+    others_clause = f" and {n_others:,} other file{'s' if n_others != 1 else ''}" if n_others > 0 else ""
+    return ", ".join(files[:_MAX_NAMED_FILES]) + others_clause
 
 
 def _may_show_kernel(profile: Profile) -> bool:

@@ -9,7 +9,7 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory
 from service.rules.diagnose.profile_facts import Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount, format_share
+from service.text.numbers import format_amount
 
 MIN_RELOCATED_PAGES = 512
 """Relocations are a cause if the dynamic linker touches at least this many data pages of one file: 2 MiB."""
@@ -70,7 +70,8 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
         f"the dynamic linker touches {before}{relocated:,} data pages ({size}) of the program and its libraries; each "
         "page that it writes addresses to is copied",
         "most of them: " + ", ".join(f"{file.rpartition('/')[2]} {number:,}" for file, number in files[:3]),
-        f"touching and copying {costly_pages} takes {format_share(_estimate_start_saving(facts) or 0)} of the CPU time",
+        f"touching and copying {costly_pages} takes {facts.format_cost(_estimate_start_saving(facts) or 0)} of the CPU "
+        "time",
     )
 
 

@@ -78,12 +78,11 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     calls = _list_returning_calls(facts)
     # If there is a collector, the place is in its memory, not in malloc's.
     (memory, touches), *_ = _list_returned_kinds(facts)
-    counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
         f"{format_share(_compute_refault_share(facts))} of the faults are on pages that {runtime or 'madvise'} had "
         f"given back: {_describe_refaults(facts)}",
-        f"calls: {counts}; keeping the pages would save up to {format_share(_estimate_kept_pages_saving(facts))} of "
-        "the CPU time",
+        f"calls: {_list_call_counts(facts, calls)}; keeping the pages would save up to "
+        f"{format_share(_estimate_kept_pages_saving(facts))} of the CPU time",
         *_describe_returning_line(facts, calls),
         *facts.describe_top_site("of these faults are", touches, memory),
     )
@@ -117,13 +116,17 @@ def _compute_remapped_share(facts: Facts) -> float:
     return facts.sum_shares(memory, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
-def _compute_buffer_cost(facts: Facts) -> float:
-    """Return the share of the CPU time that remapping buffers takes: their faults, and the calls that map and unmap.
+def _list_buffer_calls(facts: Facts) -> tuple[str, ...]:
+    """Return the system calls that map and unmap buffers.
 
     If there is a collector, only the calls of brk are malloc's; the collector makes the others.
     """
-    calls = ("brk",) if _is_heap_collected(facts) else _MAPPING_CALLS
-    return _compute_remapped_share(facts) * facts.fault_cost_share + facts.sum_costs(*calls)
+    return ("brk",) if _is_heap_collected(facts) else _MAPPING_CALLS
+
+
+def _compute_buffer_cost(facts: Facts) -> float:
+    """Return the share of the CPU time that remapping buffers takes: their faults, and the calls that map and unmap."""
+    return _compute_remapped_share(facts) * facts.fault_cost_share + facts.sum_costs(*_list_buffer_calls(facts))
 
 
 def _has_temporary_buffers(facts: Facts) -> bool:
@@ -187,15 +190,13 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     if facts.operations:
         faults = facts.faults / facts.operations
         amount = format_amount(faults * facts.page_size)
-        per_operation = (
-            f"{faults:,.0f} faults per operation: each operation allocates and releases {amount}" if faults else ""
-        )
+        per_operation = f"{faults:,.0f} faults per operation on average: {amount} of pages" if faults else ""
     return (
         f"{format_share(_compute_remapped_share(facts))} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
         *([per_operation] if per_operation else []),
-        f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
-        f"these calls and the faults take {format_share(_compute_buffer_cost(facts))} of the CPU time",
+        f"calls: {_list_call_counts(facts, _list_buffer_calls(facts))}; these calls and the faults on unmapped pages "
+        f"take {facts.format_cost(_compute_buffer_cost(facts))} of the CPU time",
         *_describe_returning_line(facts, ("munmap", "brk", "mremap")),
         *facts.top_function,
     )
@@ -226,13 +227,19 @@ TEMPORARY_BUFFERS = Rule(
 )
 
 
+def _list_call_counts(facts: Facts, calls: tuple[str, ...]) -> str:
+    """Return how often each of the given calls was made; calls that were not made are left out."""
+    return ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
+
+
 def _describe_refaults(facts: Facts) -> str:
+    """Return how often the pages of the program faulted, on average over all of them, in words."""
     ratio = facts.anatomy.refault_ratio
-    times = f"{format_number(ratio)} times each" if ratio else "each several times"
-    return f"{facts.anatomy.pages:,} pages faulted {times}"
+    times = f" {format_number(ratio)} times on average" if ratio else ""
+    return f"{facts.anatomy.pages:,} pages faulted{times}"
 
 
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
     """Return as evidence the line of the program from which the given calls give memory back; empty if unknown."""
     line = facts.find_returning_line(*calls)
-    return (f"most of the time spent in these calls comes from {line}",) if line else ()
+    return (f"at least half of the CPU time in calls that give memory back comes from {line}",) if line else ()

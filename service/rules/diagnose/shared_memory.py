@@ -6,7 +6,6 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_share
 
 MIN_MAPPED_AGAIN = 1024
 """Shared memory is large if at least this many faults are on pages that another process had touched."""
@@ -44,7 +43,7 @@ def _describe_shared(facts: Facts) -> tuple[str, ...]:
         f"{faults:,} first touches of shared memory on {pages:,} pages: the memory already exists, but each "
         "process must map it into its own page table",
         f"first touches of pages that another process had already touched take "
-        f"{format_share(_estimate_one_map_saving(facts))} of the CPU time",
+        f"{facts.format_cost(_estimate_one_map_saving(facts))} of the CPU time",
         *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory
-from service.rules.diagnose.profile_facts import Facts, is_image_file
+from service.rules.diagnose.profile_facts import Facts, is_image_file, name_files
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_quantity
 
@@ -100,14 +100,8 @@ def _is_memory_short(facts: Facts) -> bool:
 
 
 def _count_evicted(facts: Facts) -> float:
-    """Return how many pages were swapped in, or were needed again after they had been evicted for lack of memory.
-
-    The files of a cold case are evicted before it starts, so its refaults of files say nothing. Those of the execution
-    with the files in memory count instead.
-    """
+    """Return how many pages were swapped in, or were needed again after they had been evicted for lack of memory."""
     swapped_in = sum(facts.anatomy.major_by_memory.get(kind, 0) for kind in _SWAPPED_MEMORY)
-    if "warm" in facts.profile.references:
-        return swapped_in + (facts.profile.value(_SWAP_REFAULTS) or 0) + (_read_warm(facts, _FILE_REFAULTS) or 0)
     return swapped_in + _count_refaults(facts)
 
 
@@ -127,9 +121,11 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
         if stall_seconds is None
         else f"tasks stalled for {format_quantity(stall_seconds, 's')} waiting for memory"
     )
+    evicted = _count_refaults(facts)  # zero if the kernel did not count these pages
     return (
         f"{_count_major_faults(facts):,.0f} major faults; kinds of memory: {_list_memory_kinds(facts)}",
-        f"{_count_refaults(facts):,.0f} pages were evicted and then needed again; memory limit: {limit}",
+        *([f"pages that had been evicted were needed again {evicted:,.0f} times"] if evicted else []),
+        f"memory limit: {limit}",
         wait_sentence,
     )
 
@@ -167,12 +163,18 @@ def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the major faults before and after, the advice, and the line that reads."""
     major = _count_major_file_faults(facts, is_image=False)
     before = "" if facts.before is None else f"{_count_major_file_faults(facts.before, is_image=False):,} → "
-    files = sorted({site.file for site in facts.anatomy.major_sites if site.file})[:3]
+    files = sorted(
+        {
+            site.file
+            for site in facts.anatomy.major_sites
+            if site.file and not is_image_file(facts.profile, site.memory, site.file)
+        }
+    )
     advice = facts.count_advice(_ADVICE)
     return (
-        f"{before}{major:,} major faults in {', '.join(files)}",
-        *([f"{advice:,} calls to madvise with MADV_RANDOM, which switches read-ahead off"] if advice else []),
-        f"faults waited {format_quantity(facts.fault_storage_wait, 's')} for storage",
+        f"{before}{major:,} major faults in {name_files(files)}",
+        *([f"calls to madvise with MADV_RANDOM, which switches read-ahead off: {advice:,}"] if advice else []),
+        f"faults made threads wait {format_quantity(facts.fault_storage_wait, 's')} for storage",
         *facts.describe_top_major_site(),
     )
 
@@ -213,8 +215,14 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
-    """Return how many pages were needed again after they had been evicted, however long after."""
-    return sum(facts.profile.value(name) or 0 for name in (_SWAP_REFAULTS, _FILE_REFAULTS))
+    """Return how many pages were needed again after they had been evicted, however long after.
+
+    The files of a cold case are evicted before it starts, so its refaults of files say nothing. Those of the execution
+    with the files in memory count instead.
+    """
+    is_cold = "warm" in facts.profile.references
+    file_refaults = _read_warm(facts, _FILE_REFAULTS) if is_cold else facts.profile.value(_FILE_REFAULTS)
+    return (facts.profile.value(_SWAP_REFAULTS) or 0) + (file_refaults or 0)
 
 
 def _list_memory_kinds(facts: Facts) -> str:

@@ -50,10 +50,10 @@ def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the number of threads, the faults on their stacks, and which code touches most."""
     threads, refaults = facts.anatomy.threads, _count_stack_refaults(facts)
     return (
-        f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
-        "stacks that an earlier thread had used",
-        f"{format_share(compute_system_share(facts.profile))} of the CPU time is system time, which includes starting "
-        "threads, ending them and handling their faults",
+        f"{threads:,} threads were started; {refaults:,} faults (about {refaults / threads:,.0f} for each thread) are "
+        "on pages of stacks that had been given back to the kernel",
+        f"{format_share(compute_system_share(facts.profile))} of the CPU time is system time, which includes the time "
+        "to start and end threads and to handle their faults",
         *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
     )
 
@@ -127,7 +127,7 @@ def _describe_arenas(facts: Facts) -> tuple[str, ...]:
 
 MORE_ARENAS = Rule(
     name="malloc-arenas",
-    title="More threads run, each with its own malloc arena",
+    title="More threads are started, and malloc uses more arenas",
     condition=_has_more_arenas,
     max_saving=_estimate_arena_saving,
     evidence=_describe_arenas,
@@ -136,10 +136,10 @@ MORE_ARENAS = Rule(
             text="let threads share arenas, so that one thread can reuse what another freed",
             settings={"env.MALLOC_ARENA_MAX": "2"},
         ),
-        Remedy(text="use fewer threads: one for each processor"),
+        Remedy(text="use fewer threads, for example one for each processor"),
     ),
     report=(
-        "servers with many threads, where freed memory stays in its arena and threads with other arenas cannot reuse it"
+        "servers with many threads: freed memory stays in its arena, and threads that use other arenas cannot reuse it"
     ),
     is_comparison=True,
 )

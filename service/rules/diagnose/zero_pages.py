@@ -6,7 +6,6 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_share
 
 MIN_PAGES = 256
 """Smallest number of pages that is worth a finding: 1 MiB."""
@@ -33,9 +32,9 @@ def _describe_second_faults(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the number of pages that faulted twice, the price, and which code writes to them."""
     pages = _count_second_faults(facts)
     return (
-        f"{pages:,} pages of new memory were read before they were written: the read maps the shared page of "
+        f"{pages:,} pages of new memory were read before they were written: the read maps the kernel's page of "
         "zeros, and the write faults again",
-        f"the second faults take {format_share(_estimate_one_fault_saving(facts))} of the CPU time",
+        f"the second faults take {facts.format_cost(_estimate_one_fault_saving(facts))} of the CPU time",
         *facts.describe_top_site("of the second faults are", {Touch.AFTER_READ}, _MEMORY),
     )
 

@@ -42,7 +42,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
     if event.certainty is Certainty.PROVISIONAL:
         if can_be_confirmed:
             return "Wait: further runs will decide"
-        return "No further run will confirm the change: decide on it, or dismiss it"
+        return "No further run is expected: decide on the change, or dismiss it"
     if event.only_builds is not None:
         return "Nothing to do: builds of the same commit differ just as much"
     if event.cause is Cause.UNKNOWN:
@@ -56,7 +56,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
     if event.direction is Direction.IMPROVEMENT:
         return "Accept the new level"
     if event.cause is Cause.CONFIG:
-        return "Revert the setting, or accept the change"
+        return "Revert the configuration, or accept the change"
     return "Fix the regression, or accept the new level"
 
 

@@ -88,7 +88,9 @@ def explain_why_settled(event: EventSummary | None) -> tuple[str, bool]:
     """Return why the event of a drift needs no bisect any more (empty if it does), and whether no run shows it now."""
     if event is None:
         return "The drift no longer exists.", False
-    if not event.open or event.merged_into is not None:
+    if event.merged_into is not None:
+        return f"The event was merged into event {event.merged_into}.", False
+    if not event.open:
         return f"The event is {event.state.value.replace('_', ' ')}, so its commit no longer needs to be found.", False
     reason = "Another bisect has narrowed down the event." if event.culprits else ""
     return reason, not event.still_detected

@@ -51,7 +51,7 @@ def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
         yield DueAction(Action.FAIL, "The deadline has passed.")
     # If the job used exactly the allowed number of runs, they may have been enough, which only the runner knows.
     if job.max_runs is not None and job.runs > job.max_runs:
-        yield DueAction(Action.FAIL, f"The job measured more than the allowed {job.max_runs} runs.")
+        yield DueAction(Action.FAIL, f"The job measured more runs than allowed ({job.max_runs}).")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
         yield DueAction(Action.LOSE, "The runner stopped sending heartbeats.")
     claim_timeout = CLAIM_TIMEOUTS.get(job.backend)

@@ -20,6 +20,7 @@ from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Number
+from service.text.cause_text import SHORT_HASH_DIGITS
 
 _SAME_SIZE_DIVISOR = 20
 """Two changes that differ by no more than this part of the change count as equally large."""
@@ -339,10 +340,10 @@ def _apply_proofs_to_drift(
     if refuting_span is None:
         yield _narrow_drift(drift, [entry for entry in refuting_ranges if entry.overlaps(drift)]), None
     elif drift.cause is Cause.COMMIT_AND_CONFIG:
-        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs show that the commits are not the cause"
+        evidence_clause = f"; {_describe_pair_count(refuting_span.proof)} do not show the change"
         yield replace(drift, cause=Cause.CONFIG, change=_append_evidence(drift.change, evidence_clause)), None
     elif not drift.change.wants_rerun:
-        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show the change"
+        evidence_clause = f"; {_describe_pair_count(refuting_span.proof)} do not show the change"
         yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, evidence_clause)), None
 
 
@@ -374,7 +375,11 @@ def _confirm_drift(drift: SeriesDrift, proof_range: _ProofRange) -> SeriesDrift:
 
 def _describe_pairs(proof: Proof) -> str:
     change = format_change(proof.before, proof.after)
-    return f"{proof.pairs} interleaved pairs of the two commits show the change {change}"
+    return f"{_describe_pair_count(proof)} show the change {change}"
+
+
+def _describe_pair_count(proof: Proof) -> str:
+    return f"{proof.pairs} interleaved pairs of {proof.base[:SHORT_HASH_DIGITS]} and {proof.head[:SHORT_HASH_DIGITS]}"
 
 
 def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, *, is_whole: bool) -> SeriesDrift:

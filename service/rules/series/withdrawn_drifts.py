@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from uuid import UUID
 
 from runner.contract import Kind
 from runner.contract.level import compute_median
@@ -99,9 +100,9 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
     # Reason 1: a run at the edge of the drift is no longer judged.
     environment_of_run = {point.run_id: point.environment for point in points}
-    if drift.run_before not in environment_of_run or drift.run_after not in environment_of_run:
-        side = "before" if drift.run_before not in environment_of_run else "after"
-        return f"The run {side} the change is no longer judged, because it was deleted or put in quarantine."
+    missing_runs = _describe_missing_runs(drift, environment_of_run)
+    if missing_runs:
+        return f"{missing_runs} deleted or put in quarantine."
     # Reason 2: a new drift of about the same size lies at another commit.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
@@ -129,9 +130,19 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
         levels = _format_range(runs_between)
         return f"Later runs contradict the drift: {_list_runs(runs_between)} between its two sides, at {levels}."
     return (
-        f"With {len(points):,} runs, the series varies too much to show the change: "
-        f"{_format_range(old_points)} before it, {_format_range(new_points)} after it."
+        f"With the {len(points):,} runs that are judged now, the change is no longer certain: the runs before it have "
+        f"{_format_range(old_points)}, those after it {_format_range(new_points)}."
     )
+
+
+def _describe_missing_runs(drift: Drift, judged_runs: Container[UUID]) -> str:
+    """Return the beginning of the sentence on the runs around a drift that are not judged; empty if both are."""
+    is_before_missing, is_after_missing = (run not in judged_runs for run in (drift.run_before, drift.run_after))
+    if is_before_missing and is_after_missing:
+        return "The runs before and after the change are no longer judged: they were"
+    if is_before_missing or is_after_missing:
+        return f"The run {'before' if is_before_missing else 'after'} the change is no longer judged: it was"
+    return ""
 
 
 def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None:

@@ -92,7 +92,7 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
         raise ServiceError(
             "The database was created by a newer version of Faultwatch",
             f"{database.name} has schema {schema}; this version knows {find_newest_schema()}",
-            "Install that version, or set FAULTWATCH_HOME to another folder.",
+            "Install that version, or set FAULTWATCH_HOME or DATABASE_URL to another database.",
         )
     if schema != find_newest_schema():
         _run_alembic(connection)
@@ -133,7 +133,9 @@ def require_data(database: Database) -> None:
 def make_foreign_error(where: str) -> ServiceError:
     """Return the error that a database is not Faultwatch's."""
     return ServiceError(
-        "The database belongs to another program", where, "Set DATABASE_URL to an empty or a new database."
+        "The database belongs to another program",
+        where,
+        "Set DATABASE_URL to an empty or a new database, or FAULTWATCH_HOME to another folder.",
     )
 
 

@@ -131,8 +131,9 @@ def _verify_backup(file: Path) -> None:
                 raise sqlite3.DatabaseError(problem)
             (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone() or ("none",)
             if schema not in list_known_schemas():
-                what = "The backup was created by a newer version of Faultwatch"
-                raise ServiceError(what, f"{file} has schema {schema}", "Install that version.")
+                what = "This version of Faultwatch does not know the schema of the backup"
+                remedy = "Install the version that wrote the backup, or a newer one."
+                raise ServiceError(what, f"{file} has schema {schema}", remedy)
             connection.execute("SELECT count(*) FROM run")  # Fails if there is no such table.
     except sqlite3.Error as error:
         raise ServiceError("The file is not a valid backup", f"{file} ({error})", "Choose another backup.") from error

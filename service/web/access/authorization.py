@@ -73,7 +73,8 @@ def _check_request() -> AnyResponse | None:
     is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)
     if is_page and request.accept_mimetypes.accept_html:
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
-    token_problem = "The token is unknown, expired or revoked. " if "Authorization" in request.headers else ""
+    has_header = "Authorization" in request.headers
+    token_problem = "The token is malformed, unknown, expired or revoked. " if has_header else ""
     raise ProblemError(
         HTTPStatus.UNAUTHORIZED,
         f"{token_problem}Send a token with the scope {scope}: Authorization: Bearer {PREFIX}_…",

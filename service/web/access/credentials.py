@@ -100,6 +100,6 @@ def _require_no_wait(seconds: int) -> None:
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
-            f"Too many sign-ins have failed. Try again in {seconds} seconds.",
+            f"Too many sign-ins have failed. Try again in {seconds} second{'s' if seconds != 1 else ''}.",
             headers={"Retry-After": str(seconds)},
         )

@@ -130,5 +130,8 @@ def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnVal
 
 def _render_unavailable(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
     log.warning("%s is not available for sign-ins: %s", provider.host, error)
-    message = f"Signing in with {provider.host} does not work at the moment. Try again later, or sign in with a token."
+    message = (
+        f"Signing in with {provider.host} does not work at the moment. Try again later, or sign in with a token. This "
+        "service's log says why."
+    )
     return render_sign_in_page(destination, message, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"})

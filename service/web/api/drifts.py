@@ -27,7 +27,7 @@ class DriftQuery(PageQuery):
     case: str | None = None
     host: str | None = None
     definition: str | None = Field(default=None, description="Hash of the workload's definition.")
-    judged: bool = Field(default=False, description="Answer only when all stored runs have been judged.")
+    judged: bool = Field(default=False, description="Answer only when all runs of the requested series are judged.")
 
 
 @bp.get("/drifts")

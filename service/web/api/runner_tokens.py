@@ -58,8 +58,8 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     except CALL_ERRORS as error:
         message = getattr(error, "message", "") or type(error).__name__
         detail = (
-            f"GitHub did not create a token: {message}. The App needs the permission `administration: write` for "
-            f"{json_data.repository}."
+            f"GitHub did not create a token: {message}. If GitHub refused, check that the App has the permission "
+            f"`administration: write` for {json_data.repository}."
         )
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
     with get_database().writing() as session:

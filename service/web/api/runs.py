@@ -102,7 +102,7 @@ def pyperf(run_id: UUID) -> Response:
     suite = build_suite(_find_report(run_id))
     if suite is None:
         raise make_not_found(
-            f"pyperf suite of run {run_id}: pyperf needs a value above zero in every sample, which no metric has"
+            f"pyperf suite of run {run_id}: no metric has a value above zero in every sample, as pyperf requires"
         )
     text = StringIO()
     suite.dump(text)

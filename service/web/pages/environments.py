@@ -13,6 +13,8 @@ from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("environments")
 
+_HASH_ADVICE = "no hash begins with these digits, or several do. Use a whole hash from the list of environments."
+
 
 @page(bp, "/environments")
 def index() -> Page:
@@ -38,11 +40,11 @@ def show(environment: str) -> Page:
     with get_database().reading() as session:
         entry = environments.find_environment(session, environment)
         if entry is None:
-            abort(404, "No environment has this hash, or several hashes begin with it.")
+            abort(404, f"This address names no single environment: {_HASH_ADVICE}")
         other_hash = request.args.get("against") or environments.find_environment_before(session, entry)
         other_environment = environments.find_environment(session, other_hash) if other_hash else None
-        if "against" in request.args and other_environment is None:
-            abort(404, "No environment to compare with has this hash, or several hashes begin with it.")
+        if request.args.get("against") and other_environment is None:
+            abort(404, f"The parameter “against” names no single environment: {_HASH_ADVICE}")
         other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
     changes = list_setting_changes(other_environment.settings, entry.settings) if other_environment else []
     return Page(

@@ -195,7 +195,7 @@ def decide(event_id: str) -> ResponseReturnValue:
     except decide_events.DecisionNotAllowedError as error:
         state = error.state.replace("_", " ")
         return _show_problem(
-            event_id, form, f"Somebody else decided first: the event is {state} now.", HTTPStatus.CONFLICT
+            event_id, form, f"The state of the event has changed in the meantime: it is {state}.", HTTPStatus.CONFLICT
         )
     judging_schedule.judge_or_defer_series(get_database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)

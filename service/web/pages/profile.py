@@ -88,7 +88,7 @@ def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileVi
     try:
         return read_pair(session, UUID(before), after)
     except ValueError:
-        abort(404, "The parameter “before” is not the id of a profile.")
+        abort(404, "The parameter “before” must be the id of a profile, which is a UUID.")
 
 
 def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
@@ -96,7 +96,7 @@ def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
     before_document = profiles.find_zipped_profile(session, before)
     after_document = profiles.find_zipped_profile(session, after)
     if before_document is None or after_document is None:
-        abort(404, "One of the two profiles is not stored.")
+        abort(404, "At least one of the two profiles is not stored.")
     return _build_cached_view(before_document, after_document)
 
 

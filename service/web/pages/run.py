@@ -20,6 +20,7 @@ from service.store.runs.runs import RunFilter
 from service.store.series import series
 from service.store.series.series import SeriesFilter
 from service.text import commands_to_copy
+from service.text.numbers import format_quantity
 from service.web.access import authorization
 from service.web.app_resources import get_database
 from service.web.charts.window_picture import draw_windows
@@ -132,5 +133,5 @@ def _describe_readings(readings: Iterable[Reading]) -> Iterable[str]:
         if word is None:
             continue
         if reading.running_percent is not None:
-            word += f", an estimate from {reading.running_percent:g} % of the run"
+            word += f", an estimate from {format_quantity(reading.running_percent, '%')} of the run"
         yield f"{word}: {reading.reason}" if reading.reason else word

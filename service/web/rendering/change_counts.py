@@ -48,6 +48,8 @@ class ChangeCounts:
     @property
     def sentence(self) -> str:
         """The counts in words, as in "34 of 100 cases are worse, 12 better, 54 the same"."""
+        if not self.total:
+            return "Nothing was compared."
         if not self.worse and not self.better and not self.undecided:
             return f"Nothing changed in {self._format_count(self.total)}."
         parts = [f"{self.worse:,} of {self._format_count(self.total)} {'is' if self.worse == 1 else 'are'} worse"]

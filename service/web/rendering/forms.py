@@ -32,7 +32,7 @@ _ERROR_PHRASES = {
     "enum": "must be one of: {expected}",
     "literal_error": "must be one of: {expected}",
     "float_parsing": "must be a number",
-    "int_parsing": "must be a number",
+    "int_parsing": "must be a whole number",
     "finite_number": "must be a finite number",
     "greater_than_equal": "must be {ge:g} or more",
     "less_than_equal": "must be {le:g} or less",

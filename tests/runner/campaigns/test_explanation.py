@@ -142,7 +142,8 @@ def test_a_remedy_states_the_share_of_the_regression_that_it_takes_back() -> Non
     )
     assert remedy.won_back == pytest.approx(0.97)
     text = describe_explanation(Explanation(remedy=remedy), lambda word: f"<{word}>")
-    assert text == "<X=1> undoes 97 % of the change in minor faults, measured in 6 pairs."
+    share = "97\N{NARROW NO-BREAK SPACE}%"
+    assert text == f"<X=1> undoes {share} of the change in minor faults, measured in 6 pairs."
 
 
 @pytest.mark.parametrize(

@@ -356,7 +356,8 @@ def test_the_first_line_says_why_and_what_takes_it_back() -> None:
     outcome = judge_gate(explained("sum at sums.c:10"))
     first, _, _ = comment_text.build_comment(outcome, LINKS, MARKER).partition("\n")
     assert f"{format_code('sum at sums.c:10')} touches more pages that had been unmapped: +100 faults." in first
-    assert f"{format_code('KEEP=1')} undoes 97 % of the change in minor faults, measured in 6 pairs." in first
+    share = "97\N{NARROW NO-BREAK SPACE}%"
+    assert f"{format_code('KEEP=1')} undoes {share} of the change in minor faults, measured in 6 pairs." in first
     # The title of a check run has the verdict, so its text begins with the reason.
     assert comment_text.build_summary(outcome, LINKS, 10_000).startswith(format_code("sum at sums.c:10"))
 

@@ -141,7 +141,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
     assert (event["state"], event["still_detected"]) == ("false_alarm", False)
     log = api.get(f"/events/{event['id']}/decisions")["items"]
     assert [entry["action"] for entry in log] == ["dismiss", "withdraw"]
-    assert "because it was deleted or put in quarantine" in log[-1]["reason"]
+    assert "it was deleted or put in quarantine" in log[-1]["reason"]
 
 
 def test_nobody_but_the_service_withdraws(api: Api) -> None:

@@ -59,7 +59,7 @@ def test_cells_that_are_missing_or_undecided_are_counted() -> None:
     found = choose_best_cell([cell("a", [400] * 24), empty, unsure])
     assert found.key == "a"
     assert found.sentence.endswith("Of 3 other cells, 1 has not been measured and 1 is undecided.")
-    assert choose_best_cell([empty]).sentence.startswith("No cell has been compared with the default yet.")
+    assert choose_best_cell([empty]).sentence.startswith("No comparison with the default has been decided yet.")
 
 
 def test_it_minds_a_parameter_that_changes_the_work() -> None:

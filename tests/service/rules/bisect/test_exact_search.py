@@ -298,3 +298,10 @@ def test_smaller_changes_that_add_up_are_refused_with_the_numbers():
         "The two ends of the range differ (good 100, bad 112), but no commit was found that moves the metric by 10 or "
         "more, the smallest difference that matters: smaller changes may add up to the difference."
     )
+
+
+def test_ends_that_differ_by_less_than_matters_are_refused_with_the_limit():
+    question = Question(good="c0", bad="c1", commits=line(1), min_difference=10)
+    answer, _ = lead(search_exact, question, {"c0": 100, "c1": 106})
+    assert isinstance(answer, Refused)
+    assert answer.sentence == "The two ends of the range differ by less than 10: good 100, bad 106."

@@ -62,7 +62,7 @@ def test_too_few_samples_are_the_same_only_where_the_workload_allows_no_more() -
     assert decide_count(pairs, ERROR, max_pairs=6).verdict is Verdict.NEEDS_MORE_RUNS
     decision = decide_count(pairs, ERROR, max_pairs=5)
     assert decision.verdict is Verdict.SAME
-    assert "fewer than 75 % of the executions" in decision.sentence
+    assert "fewer than 75\N{NARROW NO-BREAK SPACE}% of the executions" in decision.sentence
     assert decide_count([(7, 8)] * 5, ERROR, max_pairs=5).verdict is Verdict.NEEDS_MORE_RUNS
     assert decide_count([(7, 7)], ERROR, max_pairs=1).verdict is Verdict.NEEDS_MORE_RUNS
 

@@ -35,7 +35,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
             "Di",
             "Wait: further runs will decide",
         ),
-        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the setting, or accept the change"),
+        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the configuration, or accept the change"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
             {"n_candidates": 1, "certainty": "single", "direction": Direction.IMPROVEMENT},
@@ -59,5 +59,5 @@ def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
     assert (
         describe_next_step(made, can_be_confirmed=False)
-        == "No further run will confirm the change: decide on it, or dismiss it"
+        == "No further run is expected: decide on the change, or dismiss it"
     )

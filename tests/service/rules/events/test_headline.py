@@ -79,8 +79,8 @@ def test_a_drift_in_doubt_names_no_author_and_says_so_before_its_cause() -> None
     assert setting.cause_words == "variable.MALLOC_CONF, variable.LD_PRELOAD changed"
     assert in_doubt(setting).cause_words == "suspected: variable.MALLOC_CONF, variable.LD_PRELOAD changed"
     unknown = made_series.drift(1, before, after, Cause.UNKNOWN)
-    assert unknown.cause_words == "No recorded factor changed"
-    assert in_doubt(unknown).cause_words == "suspected: no recorded factor changed"
+    assert unknown.cause_words == "No recorded factor explains it"
+    assert in_doubt(unknown).cause_words == "suspected: no recorded factor explains it"
 
 
 def test_a_kernel_is_named_before_what_follows_from_it() -> None:

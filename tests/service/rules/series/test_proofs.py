@@ -166,7 +166,7 @@ def test_a_step_of_the_runs_that_pairs_do_not_show_is_no_commits() -> None:
     trend = arrange_trend(points(*(f"A{n}={1000 if n < 12 else 1100}" for n in range(24))))
     (drift,) = apply_proofs(find_drifts(trend, is_exact=True), [proof(11, 12, 1000, 1000)], trend)
     assert drift.cause is Cause.UNKNOWN
-    assert "20 interleaved pairs of the two commits do not show the change" in drift.change.evidence
+    assert "20 interleaved pairs of r11 and r12 do not show the change" in drift.change.evidence
 
 
 def test_pairs_that_do_not_differ_refute_all_suspicions_of_one_direction_between_them() -> None:

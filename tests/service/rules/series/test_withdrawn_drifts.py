@@ -67,15 +67,17 @@ def why(current: list[Drift], judged_points: list[PathPoint]) -> str:
 def test_each_reason_is_named() -> None:
     step = points(7, 7, 7, 7, 7, 9, 9, 9)
     assert why([doubtful(6)], step) == "The drift is in doubt again: 7 → 9: one more run decides."
-    because = "because it was deleted or put in quarantine"
-    assert why([], step[:5]) == f"The run after the change is no longer judged, {because}."
+    because = "it was deleted or put in quarantine"
+    assert why([], step[:5]) == f"The run after the change is no longer judged: {because}."
+    assert why([], step[:2]).startswith("The runs before and after the change are no longer judged: they were deleted")
     assert why([drift(8, id="new")], step).endswith("the change lies at commit r8 instead.")
     later = points(7, 7, 7, 7, 7, 9, 9, 9, 7, 7, 7)
     assert why([], later) == "Later runs contradict the drift: 3 runs after it, at 7. The level before the drift was 7."
     between = [*step, point(5, 8, run=90), point(5, 9, run=91)]
     assert why([], between) == "Later runs contradict the drift: 2 runs between its two sides, at 8 … 9."
     assert why([], points(7, 9, 8, 9, 7, 9, 7, 9)) == (
-        "With 8 runs, the series varies too much to show the change: 7 … 9 before it, 7 … 9 after it."
+        "With the 8 runs that are judged now, the change is no longer certain: the runs before it have 7 … 9, those "
+        "after it 7 … 9."
     )
     assert explain_withdrawals([drift(6)], [], step, is_judged=False) == {
         "d6": "The workload no longer judges this metric."

@@ -238,7 +238,7 @@ def test_a_wrong_token_is_refused_as_ever(public: APIFlask) -> None:
     assert client.get("/api/v1/drifts").status_code == 200
     refused = client.get("/api/v1/drifts", headers={"Authorization": "Bearer fw_nothing"})
     assert refused.status_code == 401
-    assert refused.json["detail"].startswith("The token is unknown, expired or revoked. Send a token")
+    assert refused.json["detail"].startswith("The token is malformed, unknown, expired or revoked. Send a token")
 
 
 def test_by_default_nothing_is_public(closed: FlaskClient) -> None:

@@ -110,7 +110,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
         + history.commit(HOSTILE)[:10]
         in text
     )
-    assert "proven Measured again, interleaved with its parent" in text
+    assert "proven The commit was measured again, interleaved with its parent" in text
     assert f"6 commits, {2 + len(runner.measured)} runs, 2 of them stored before" in text
     assert "build failed: make ended with status 2" in text, "a commit that does not build is told with the reason"
     assert f"faultwatch bisect copy_service {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ." in text

@@ -26,8 +26,8 @@ def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
     ]
     assert places == sorted(places)
     assert "Improvement: −75.8 %" in text
-    assert "No further run will confirm the change: decide on it, or dismiss it" in text
-    assert "Revert the setting, or accept the change" in text
+    assert "No further run is expected: decide on the change, or dismiss it" in text
+    assert "Revert the configuration, or accept the change" in text
     assert history.CASE.name in text
     assert "configuration" in read(extremes, "/")
 
