@@ -192,6 +192,22 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
     return of_program[:_MAX_LARGER_INPUTS]
 
 
+def find_bare_command(chosen_command: TriedCommand, tried: Iterable[TriedCommand]) -> TriedCommand | None:
+    """Return the command without a file that takes more faults than the chosen command with a stand-in; None if none.
+
+    Both are of the same program.
+    """
+    if not chosen_command.run.stand_in_file:
+        return None
+    program = _get_program_or_script(chosen_command.run)
+    bare_commands = (
+        other
+        for other in tried
+        if not other.run.file and other.did_work and min(other.faults) > max(chosen_command.faults)
+    )
+    return next((other for other in bare_commands if _get_program_or_script(other.run) == program), None)
+
+
 def is_given_work(tried: TriedCommand) -> bool:
     """Return whether a command does work that the project provides: it is a benchmark, or a program with an input."""
     return _rank(tried) < _FIRST_WEAK_RANK

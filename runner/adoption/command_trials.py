@@ -50,6 +50,7 @@ from runner.adoption.server_proposals import (
     propose_listening_server,
     replace_file_by_folder,
 )
+from runner.adoption.size_arguments import find_size_arguments
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
@@ -185,7 +186,10 @@ class FirstMeasurement:
             for run in list_service_runs(self.sources, [program.name for program in programs])
             if run.program not in server_programs
         ]
-        other_proposals = list_commands(programs, self.sources, get_size)
+        # The programs of tests and benchmarks, which a build copies to stable paths, are tried only as it proposes.
+        proposed_programs = {get_program(run) for run in proposal.runs}
+        other_programs = [program for program in programs if program.name not in proposed_programs]
+        other_proposals = list_commands(other_programs, self.sources, get_size)
         named_proposals = add_file_runs(proposal.runs, self.sources, get_size)
         runs = [*server_proposals, *service_proposals, *named_proposals, *other_proposals]
         # Java classes, for example, or a service may be started only by a script of the project.
@@ -337,10 +341,26 @@ class FirstMeasurement:
             server = self._find_server_that_needs_port(proposal, run, tree)
         if server:
             return self._try_server(proposal, server, tree)
+        if _may_need_port(tried):
+            tried = self._try_with_sizes(proposal, tried, tree)
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
         takes_too_long = tried.timed_out or tried.seconds > MAX_SECONDS
         may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
         return self._try_shorter(proposal, tried, tree) if may_be_shorter else tried
+
+    def _try_with_sizes(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that did no work with the sizes that its usage asks for.
+
+        Return the given result if the usage asks for other arguments, or if the command does not work with them.
+        """
+        run = tried.run
+        answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
+        arguments = find_size_arguments(answer.output)
+        if not arguments:
+            return tried
+        sized_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
+        with_sizes = self._try_run(proposal, sized_run, tree)
+        return with_sizes if with_sizes.faults and not with_sizes.prints_usage else tried
 
     def _try_shorter(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.

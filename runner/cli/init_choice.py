@@ -159,7 +159,7 @@ def _choose_larger_input(
     start_faults
         The faults that the program takes without an input; 0 if unknown.
     """
-    from runner.adoption.command_choice import list_commands_with_files
+    from runner.adoption.command_choice import find_bare_command, list_commands_with_files
     from runner.adoption.larger_input import count_runtime_faults
 
     runtime_faults = count_runtime_faults(start_faults)
@@ -167,7 +167,9 @@ def _choose_larger_input(
         larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
         if larger:
             return (*larger, start_faults)
-    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, chosen_command)
+    # A program that is only given a stand-in, with which it does less than without, may also work on its folder.
+    bare = find_bare_command(chosen_command, tried)
+    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, bare or chosen_command)
     return in_larger_folder or (proposal, tree, chosen_command, start_faults)
 
 

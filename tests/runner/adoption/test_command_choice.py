@@ -4,6 +4,7 @@ from msgspec.structs import replace
 from runner.adoption.command_choice import (
     choose_best,
     count_start_faults,
+    find_bare_command,
     has_command_with_work,
     has_tried_enough,
     list_commands_with_files,
@@ -295,3 +296,13 @@ def test_a_program_that_only_starts_with_its_input_gives_way_to_one_that_works()
     assert has_tried_enough({"bin/decode": [works]}, "bin/other")
     test = TriedCommand(RunProposal("bin/test", is_test=True, may_do_nothing=True), (300, 300, 300), cpu_seconds=0.001)
     assert choose_best([test, small]) is small, "what a user would run comes before a test"
+
+
+def test_a_program_that_does_less_with_a_stand_in_may_work_on_its_folder() -> None:
+    bare = TriedCommand(RunProposal("bin/du", may_do_nothing=True), (280, 280))
+    with_license = TriedCommand(RunProposal("bin/du LICENSE", stand_in_file="LICENSE"), (189, 190))
+    other = TriedCommand(RunProposal("bin/other", may_do_nothing=True), (900, 900))
+    assert find_bare_command(with_license, [other, bare, with_license]) is bare
+    assert find_bare_command(with_license, [other, replace(bare, faults=(150, 150)), with_license]) is None
+    with_input = replace(with_license, run=RunProposal("bin/du a.csv", input_file="a.csv"))
+    assert find_bare_command(with_input, [bare]) is None

@@ -150,6 +150,27 @@ def test_a_program_works_on_its_folder_if_it_prints_more_there_than_in_an_empty_
     assert folder == (("src", 200) if is_found else None)
 
 
+@pytest.mark.parametrize(("faults", "command"), [((9_000, 9_000), "./solve 64 64 64"), ((), "./solve")])
+def test_a_program_that_asks_for_sizes_gets_some(
+    faults: tuple[int, ...], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_execute_command",
+        lambda *_: ProgramResult(1, "Usage: ./solve nx ny nz\n", "", 0.1, 1.0),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: TriedCommand(run, faults if "64" in run.command else (), "it asks for arguments"),
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    run = RunProposal("./solve", may_do_nothing=True)
+    (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
+    assert (tried.run.command, tried.faults) == (command, faults)
+
+
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(
