@@ -341,7 +341,7 @@ class FirstMeasurement:
             server = self._find_server_that_needs_port(proposal, run, tree)
         if server:
             return self._try_server(proposal, server, tree)
-        if _may_need_port(tried):
+        if _lacks_arguments(tried) and " " not in run.command:
             tried = self._try_with_sizes(proposal, tried, tree)
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
         takes_too_long = tried.timed_out or tried.seconds > MAX_SECONDS
@@ -694,13 +694,18 @@ def _uses_mpi(program: Path) -> bool:
     return any(library.startswith("libmpi") for library in list_needed(program))
 
 
+def _lacks_arguments(tried: TriedCommand) -> bool:
+    """Return whether a program did no work without arguments, so that its usage may say which ones it needs."""
+    run = tried.run
+    has_arguments = bool(run.file) or run.only_describes_itself or run.is_server
+    return not has_arguments and (tried.prints_usage or not (tried.faults or tried.timed_out))
+
+
 def _may_need_port(tried: TriedCommand) -> bool:
-    """Return whether a command may be a server that asks for its port: a program that did no work without arguments."""
+    """Return whether a command may be a server that asks for its port: neither a test nor a benchmark."""
     run = tried.run
     may_start = run.may_do_nothing or run.command.startswith((*_PYTHON_STARTS, "node "))
-    is_bare = may_start and not run.file and not run.only_describes_itself
-    did_nothing = tried.prints_usage or not (tried.faults or tried.timed_out)
-    return is_bare and did_nothing and not run.is_test and not run.is_server and not _BENCHMARK.search(run.command)
+    return _lacks_arguments(tried) and may_start and not run.is_test and not _BENCHMARK.search(run.command)
 
 
 def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:

@@ -269,6 +269,7 @@ def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     monkeypatch.setattr(
         FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (7, 7, 7) if run.file else faults)
     )
+    monkeypatch.setattr(FirstMeasurement, "_try_with_sizes", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./speed"), RunProposal("./speed t/a", input_file="t/a")]
     assert len(list(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None))) == n_tried
