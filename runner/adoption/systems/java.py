@@ -23,6 +23,7 @@ _MAX_CLASSES_WITH_FILES = 2
 _MAX_READ_SOURCES = 200
 """The largest number of sources that are read to find main classes."""
 _TEST = re.compile(r"@(?:Test|ParameterizedTest)\b|\bextends\s+TestCase\b")
+_SOURCE_FOLDER = "/src/main/java/"
 _TEST_FOLDER = "src/test/java/"
 _JUNIT = "junit-platform-console-standalone"
 _JUNIT_VERSION = "1.11.4"
@@ -43,7 +44,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
         for file in sources.find_files_by_suffix(".java")
         if re.fullmatch(r"[\w./-]+", file) and not is_auxiliary(file)
     ]
-    main_classes = _find_main_classes(sources, files)
+    # Maven and Gradle compile only these folders, unless a project configures others.
+    compiled_files = [file for file in files if _SOURCE_FOLDER in f"/{file}"]
+    has_build_system = sources.has("pom.xml", "build.gradle", "build.gradle.kts")
+    main_classes = _find_main_classes(sources, compiled_files if has_build_system and compiled_files else files)
     classes = list(main_classes)
     if sources.has("pom.xml"):
         return [*_propose_maven(sources, main_classes), *_propose_tests(sources)]

@@ -24,6 +24,15 @@ def test_a_library_is_run_by_its_tests_the_largest_files_also_alone() -> None:
     assert all(run.is_test for run in online.runs)
 
 
+def test_a_main_class_that_maven_does_not_compile_is_not_run() -> None:
+    main = "class Example { public static void main(String[] args) {} }"
+    files = {"pom.xml": "<project/>", "Example.java": main, "src/main/java/a/Reader.java": "package a; class Reader {}"}
+    assert java.propose(listing(files)) == []
+    compiled = {**files, "src/main/java/a/App.java": f"package a;\n{main}"}
+    offline, _ = java.propose(listing(compiled))
+    assert {run.program for run in offline.runs} == {"java -cp target/classes:target/dependency/* a.App"}
+
+
 def test_tests_of_a_module_run_in_its_folder() -> None:
     files = {
         "pom.xml": "<modules><module>core</module><module>extras</module></modules>",
