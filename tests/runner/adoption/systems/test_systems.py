@@ -621,7 +621,7 @@ def test_of_several_modules_of_maven_those_with_a_main_class_are_built() -> None
     assert [run.command for run in builds[1].runs] == [
         "java -cp bench/target/classes:bench/target/dependency/* b.Bench"
     ]
-    assert " -p" not in builds[3].command, "a class outside of the modules"
+    assert " -pl core -am " in builds[3].command, "a class outside of the modules is not compiled"
 
 
 def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
