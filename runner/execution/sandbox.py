@@ -28,13 +28,14 @@ from runner.variables import get_value
 _SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS_FILES = (
     *("alternatives", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "locale.alias"),
-    *("localtime", "magic", "magic.mime", "malloc.conf", "mime.types", "nsswitch.conf", "os-release", "passwd"),
-    *("perl", "protocols", "services", "ssl/openssl.cnf", "timezone"),
+    *("localtime", "magic", "magic.mime", "malloc.conf", "maven/logging", "maven/m2.conf", "mime.types"),
+    *("nsswitch.conf", "os-release", "passwd", "perl", "protocols", "services", "ssl/openssl.cnf", "timezone"),
 )
 _LANGUAGE_FOLDERS = ("java*", "python3*", "R")
-"""Folders of ``/etc`` that stay visible. The visible part is what programs need to start, what compilers need to find
-each other, and the targets of links in ``/usr``, such as ``sitecustomize.py``: without these, an interpreter would take
-different faults than outside the sandbox."""
+"""Folders of ``/etc`` that stay visible. Maven's ``settings.xml`` does not, because it can contain passwords. The
+visible part is what programs need to start, what compilers need to find each other, and the targets of links in
+``/usr``, such as ``sitecustomize.py``: without these, an interpreter would take different faults than outside the
+sandbox."""
 NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
