@@ -602,7 +602,9 @@ def _try_commands(
     previous_problem = ""
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
-            problem = result.problem.removeprefix(f"`{result.run.command}` ")
+            # Failures quote the command as its words, which may need other quotes than the proposal has.
+            quoted_command = shlex.join(shlex.split(result.run.command))
+            problem = result.problem.removeprefix(f"`{result.run.command}` ").removeprefix(f"`{quoted_command}` ")
             outcome = "fails in the same way" if problem and problem == previous_problem else problem
             previous_problem = problem
             if result.faults:

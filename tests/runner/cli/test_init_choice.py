@@ -592,6 +592,7 @@ def test_the_outcome_of_a_trial_names_the_command_once(
         lambda _, runs, *__: [
             TriedCommand(runs[0], (), "`./fails` ended with exit code 1: no input"),
             TriedCommand(RunProposal("./fails x"), (), "`./fails x` ended with exit code 1: no input"),
+            TriedCommand(RunProposal("java -cp a/* A"), (), "`java -cp 'a/*' A` ended with exit code 1: no input"),
             TriedCommand(replace(runs[1], load=LoadProposal("ab -n 9 {port}")), (5, 5)),
         ],
     )
@@ -599,6 +600,7 @@ def test_the_outcome_of_a_trial_names_the_command_once(
     printed = capsys.readouterr().err
     assert "  ./fails: ended with exit code 1: no input\n" in printed
     assert "  ./fails x: fails in the same way\n" in printed
+    assert "  java -cp a/* A: fails in the same way\n" in printed
     assert "  ./works: 5 minor faults under the load of ab\n" in printed
 
 
