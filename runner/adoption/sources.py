@@ -132,7 +132,7 @@ def is_third_party(file: str) -> bool:
 
 
 _TEST_AND_EXAMPLE_FOLDERS = frozenset({"test", "tests", "examples"})
-_UNUSABLE_FOLDERS = frozenset({"fuzz", "contrib", "docs"})
+_UNUSABLE_FOLDERS = frozenset({"fuzz", "contrib", "doc", "docs", "man"})
 """Folders whose build files build nothing that is worth measuring."""
 
 

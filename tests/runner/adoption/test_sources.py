@@ -4,6 +4,7 @@ from pathlib import Path
 
 from runner.adoption.sources import read_sources
 from runner.subject.repository import open_repository
+from tests.runner.adoption.listings import listing
 
 
 def test_a_file_has_changed_lately_if_the_newest_commits_or_those_of_the_last_year_changed_it(tmp_path: Path) -> None:
@@ -33,3 +34,8 @@ def test_a_file_has_changed_lately_if_the_newest_commits_or_those_of_the_last_ye
         commit(2022)
     sources = read_sources(open_repository(str(top), tmp_path), "HEAD")
     assert sources.changed_files == {"newest.json"}, "the others are older than a year"
+
+
+def test_a_makefile_of_the_documentation_does_not_hide_that_of_the_tests() -> None:
+    sources = listing({"doc/Makefile": "", "tests/Makefile": "", "tests/threads/Makefile": ""})
+    assert sources.list_nearest("Makefile") == ["tests/Makefile"]
