@@ -94,7 +94,7 @@ _TOOLS: Mapping[str, Packages] = {
     "rst2man": Packages("python3-docutils", "python3-docutils"),
 }
 _PYTHON_TOOLS: Mapping[str, str] = {
-    **{tool: tool for tool in ("cython", "conan", "maturin", "poetry", "uv", "hatch", "pdm", "tox", "nox")},
+    **{tool: tool for tool in ("cython", "conan", "fypp", "maturin", "poetry", "uv", "hatch", "pdm", "tox", "nox")},
     "cythonize": "cython",
     "pybind11-config": "pybind11",
     "sphinx-build": "sphinx",
@@ -220,6 +220,10 @@ _UNSTARTED_PROGRAM = re.compile(
     r"^FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]{1,60})'$", re.MULTILINE
 )
 """What Python prints about a file that does not exist, which may be a program that a script starts."""
+_REQUESTED_TOOL = re.compile(
+    r"\b([\w.+-]{2,60}) (?:is |was )?not found[!.,;]{0,3}\s{1,40}please install\b", re.IGNORECASE
+)
+"""What the build files of a project print about a tool that the user has to install."""
 _ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}
 """Words in an error that are not names of packages, although they look like some."""
 _COMPILER = re.compile(
@@ -277,7 +281,7 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
         is_missing = is_foreign and PurePosixPath(header).name not in own_names
         return MissingPart(header, packages) if is_missing else None
     last_lines = "\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])
-    if tool := describe_missing_tool(last_lines) or _find_unstarted_tool(log):
+    if tool := describe_missing_tool(last_lines) or _find_known_tool(log):
         return name_missing_tool(tool)
     if match := _COMPILER.search(log):
         compiler = next(filter(None, match.groups()))
@@ -293,9 +297,10 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
     return None
 
 
-def _find_unstarted_tool(log: str) -> str:
-    """Return the first known tool that a Python script of a build could not start; empty if there is none."""
-    return next((name for name in _UNSTARTED_PROGRAM.findall(log) if name in _TOOLS), "")
+def _find_known_tool(log: str) -> str:
+    """Return the first known tool that a script could not start, or asks to install; empty if there is none."""
+    names = [*_UNSTARTED_PROGRAM.findall(log), *_REQUESTED_TOOL.findall(log)]
+    return next((name for name in names if name in _TOOLS or name in _PYTHON_TOOLS), "")
 
 
 def name_missing_tool(tool: str) -> MissingPart:

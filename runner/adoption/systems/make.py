@@ -25,10 +25,13 @@ _HELPER_FOLDER = re.compile(r"misc|tools?|scripts?|doc|man|po|ci|packag(?:e|ing)
 """Folders whose makefiles build no program of the project."""
 _OTHER_SYSTEM = re.compile(
     r"bsd|mac|darwin|osx|ios|win|mingw|msvc|vc\d|android|wasm|emscripten|"
-    r"cuda|hip\b|rocm|opencl|sycl|metal|offload|openacc|gpu|fpga",
+    r"cuda|hip\b|rocm|opencl|sycl|metal|offload|openacc|gpu|fpga|nvamg|"
+    r"cilk|mkl|kokkos|raja|qthreads|hpx|\bupc\b|shmem|xeon|\bphi\b|\bknl\b",
     re.IGNORECASE,
 )
-"""Folders for another operating system, or for accelerators, for which most hosts lack the tools."""
+"""Folders for another operating system, for accelerators or for other products, for which most hosts lack the tools."""
+_USUAL_VARIANT = re.compile(r"(?:^|/)(?:ref|reference|serial|src|cpu|openmp|omp)(?:/|$)", re.IGNORECASE)
+"""Folders of the variant that most hosts can build, if a project has several."""
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
@@ -58,8 +61,8 @@ def _list_makefiles(sources: Sources) -> list[str]:
     for file in nearest:
         by_folder.setdefault(str(PurePosixPath(file).parent), file)
     folders = [folder for folder in by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
-    # Folders for other systems come last.
-    folders.sort(key=lambda folder: bool(_OTHER_SYSTEM.search(folder)))
+    # The usual variant comes first, and folders for other systems come last.
+    folders.sort(key=lambda folder: (bool(_OTHER_SYSTEM.search(folder)), not _USUAL_VARIANT.search(folder)))
     return [by_folder[folder] for folder in folders[:_MAX_FOLDERS]]
 
 

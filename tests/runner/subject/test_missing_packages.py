@@ -101,6 +101,10 @@ def test_what_cmake_does_without_is_not_missing() -> None:
             + "x\n" * 20,
             "protoc is missing: apt install protobuf-compiler, or dnf install protobuf-compiler",
         ),
+        (
+            "CMake Error at CMakeLists.txt:55 (message):\n  Preprocessor fypp not found! Please install fypp, see\n",
+            "fypp is missing: run `pipx install fypp`",
+        ),
         ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
         ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),
         (

@@ -282,6 +282,13 @@ def test_the_tests_of_a_python_package_get_the_packages_of_their_requirements_fi
     assert '-e . pytest "hypothesis"' in tests.command
 
 
+def test_make_begins_with_the_usual_variant_of_a_program() -> None:
+    folders = ("cilk/basic", "kokkos/src", "mkl/basic", "openmp/src", "ref/src")
+    proposals = make.propose(listing({f"{folder}/Makefile": "all: x\n" for folder in folders}))
+    commands = dict.fromkeys(proposal.command.split(" -C ")[1].split()[0] for proposal in proposals)
+    assert list(commands) == ["openmp/src", "ref/src", "kokkos/src"]
+
+
 def test_cmake_builds_benchmarks_and_tests_that_are_projects_of_their_own() -> None:
     files = {
         "CMakeLists.txt": "project(map)\nadd_library(map INTERFACE)\n",
