@@ -23,6 +23,8 @@ LOG_LINES = 20
 """How many last lines of the log of a failed side are shown: compilers and programs report the fatal error last."""
 _MAX_WIDTH = 1000
 """A width in characters in which nothing is wrapped."""
+_MAX_NAME_WIDTH = 20
+"""The widest name of a metric, in characters, that is never broken: the rest of a line of 80 suffices for numbers."""
 _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "not decided"}
 
 
@@ -131,8 +133,12 @@ def _build_table(metrics: Sequence[MetricVerdict], separator: str = " ") -> Tabl
         otherwise be broken within names and numbers.
     """
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("metric", "base", "head", "change", "verdict"):
-        table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
+    # Verdicts can be broken at spaces, names cannot.
+    name_width = min(max((len(metric_verdict.metric) for metric_verdict in metrics), default=0), _MAX_NAME_WIDTH)
+    table.add_column("metric", overflow="fold", min_width=name_width)
+    for heading in ("base", "head", "change"):
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_column("verdict", overflow="fold")
     for metric_verdict in sorted(metrics, key=lambda metric_verdict: not metric_verdict.counts):
         style = None if metric_verdict.counts else "dim"
         table.add_row(

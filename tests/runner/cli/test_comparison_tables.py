@@ -145,6 +145,7 @@ def test_a_narrow_terminal_breaks_no_name_and_no_number(
         row("anonymous-faults", 10_254, 20_494).model_copy(update={"percent": 99.9}),
         row("cgroup:pgfault", 10_300, 20_540),
         row("task-clock", 0.0175, 0.0368).model_copy(update={"percent": 111.0, **noisy}),
+        row("faults-per-operation", 168, 2_130).model_copy(update={"percent": 1_168.0}),
     )
     decided = Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=rows, settings=())
     shown = {}
@@ -154,7 +155,16 @@ def test_a_narrow_terminal_breaks_no_name_and_no_number(
         shown[columns] = (
             capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
         )
-    for whole in ("minor-faults", "anonymous-faults", "cgroup:pgfault", "(+99.4 %)", "(+111 %)", "[16.8 –", "21.1 ms]"):
+    for whole in (
+        "minor-faults",
+        "anonymous-faults",
+        "faults-per-operation",
+        "cgroup:pgfault",
+        "(+99.4 %)",
+        "(+111 %)",
+        "[16.8 –",
+        "21.1 ms]",
+    ):
         assert whole in shown["80"], shown["80"]
     assert "17.5 ms [16.8 – 21.1 ms]" in shown["200"]
 
