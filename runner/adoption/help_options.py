@@ -18,6 +18,12 @@ _ROUND_WORDS = r"iter(?:ation)?s?|cycles|(?:time)?steps|rep(?:eat|etition)s?|rou
 _ROUNDS_NAME = re.compile(rf"--?(?:(?:n|num|max|number-of)[-_]?)?(?:{_ROUND_WORDS})", re.IGNORECASE)
 _ROUNDS_TEXT = re.compile(rf"\b(?:number of|how many|maximum)\b[^.;,]{{0,30}}\b(?:{_ROUND_WORDS})\b", re.IGNORECASE)
 _FEW_ROUNDS = 10
+_ITEMS_TEXT = re.compile(
+    r"\b(?:number of|how many)\b[^.;,]{0,30}\b(?:particles?|histories|lookups|photons|samples|queries|operations)\b",
+    re.IGNORECASE,
+)
+"""The description of an option that sets how many items are computed, of which a program is quick with thousands."""
+_FEW_ITEMS = 10_000
 _SMALLEST_SIZE = re.compile(r"\bsize\b.*[(\[|,:] *(tiny|mini|small)\b", re.IGNORECASE)
 """The description of an option that chooses among sizes of the problem."""
 _MAX_OPTIONS = 2
@@ -52,15 +58,23 @@ def list_single_thread_options(help_text: str) -> list[str]:
 
 
 def list_shorter_options(help_text: str) -> list[str]:
-    """Return the options with which a program may compute for a shorter time, such as ``--iterations 10``."""
-    found: dict[str, None] = {}
+    """Return the options with which a program may compute for a shorter time, such as ``--iterations 10``.
+
+    If there are an option for a smaller problem and another one for fewer rounds or items, both together come last.
+    """
+    sizes: list[str] = []
+    rounds: list[str] = []
     for option in _list_options(help_text):
         size = _SMALLEST_SIZE.search(option.description)
         if any(map(_ROUNDS_NAME.fullmatch, option.all_names)) or _ROUNDS_TEXT.search(option.description):
-            found[f"{option.name}{option.separator}{_FEW_ROUNDS}"] = None
+            rounds.append(f"{option.name}{option.separator}{_FEW_ROUNDS}")
         elif size:
-            found[f"{option.name}{option.separator}{size[1]}"] = None
-    return list(found)[:_MAX_OPTIONS]
+            sizes.append(f"{option.name}{option.separator}{size[1]}")
+        elif _ITEMS_TEXT.search(option.description):
+            rounds.append(f"{option.name}{option.separator}{_FEW_ITEMS}")
+    both = [f"{sizes[0]} {rounds[0]}"] if sizes and rounds else []
+    singles = [*sizes[:1], *rounds[:1]] if both else (sizes or rounds)[:_MAX_OPTIONS]
+    return list(dict.fromkeys([*singles, *both]))
 
 
 def _list_options(help_text: str) -> Iterator[_Option]:

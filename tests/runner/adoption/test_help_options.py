@@ -73,3 +73,13 @@ def test_the_option_for_a_shorter_computation_is_found(line: str, option: str) -
 )
 def test_other_options_make_no_computation_shorter(line: str) -> None:
     assert list_shorter_options(f"Usage: x\n{line}\n") == []
+
+
+def test_a_smaller_problem_and_fewer_items_are_tried_together_last() -> None:
+    help_text = (
+        "Usage: ./XSBench <options>\n"
+        "  -t <threads>             Number of OpenMP threads to run\n"
+        "  -s <size>                Size of the benchmark to run (small, large, XL)\n"
+        "  -p <particles>           Number of particle histories\n"
+    )
+    assert list_shorter_options(help_text) == ["-s small", "-p 10000", "-s small -p 10000"]
