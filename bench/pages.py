@@ -36,6 +36,8 @@ LIMIT, PAINT_LIMIT = 100.0, 1000.0
 """Milliseconds: of server time at the 95th percentile, and until the first contentful paint."""
 REQUESTS = 40
 PAINTS = 3
+STARTED_SECONDS = 12
+"""After which a service has compiled the templates of its pages, which slows the pages of that second down."""
 QUIET = 5
 """Seconds until a refused batch is sent again."""
 LONG = 10_000
@@ -135,6 +137,7 @@ def _serving(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterat
         if not filled:
             _fill(service, sizes, subjects)
         settle(service.database)
+        time.sleep(STARTED_SECONDS)
         service.rest()
         yield service
     finally:

@@ -9,7 +9,7 @@ import pytest
 
 from service.forges.github.job_comment import JOB_AUTHOR
 from tests.service.forges.github import stand_in
-from tests.workflows.act import ROOT, TOOLS, Done, act
+from tests.workflows.act import ROOT, TOOLS, Done, act, copy_checkout
 from tests.workflows.subject import Subject
 
 pytestmark = [
@@ -65,7 +65,7 @@ class HostedSubject(Subject):
             event,
             workflow,
             *("-P", "ubuntu-latest=-self-hosted", "-e", str(file), "-s", f"GITHUB_TOKEN={TOKEN}"),
-            *("--local-repository", f"{''.join(action)}={ROOT}"),
+            *("--local-repository", f"{''.join(action)}={copy_checkout(self.folder)}"),
             GITHUB_API_URL=hub.url,
         )
 

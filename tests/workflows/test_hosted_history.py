@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.workflows.act import ROOT, TOOLS, Done, act
+from tests.workflows.act import ROOT, TOOLS, Done, act, copy_checkout
 from tests.workflows.subject import Subject
 
 pytestmark = [
@@ -41,7 +41,7 @@ def push(subject: Subject, before: str, number: int) -> Done:
         "push",
         "faultwatch-history.yml",
         *("-P", "ubuntu-24.04=-self-hosted", "-P", "ubuntu-latest=-self-hosted", "-e", str(event)),
-        *("-s", "GITHUB_TOKEN=a token", "--local-repository", f"{ACTION}@v1={ROOT}"),
+        *("-s", "GITHUB_TOKEN=a token", "--local-repository", f"{ACTION}@v1={copy_checkout(subject.folder)}"),
         GIT_CONFIG_COUNT="1",
         GIT_CONFIG_KEY_0=f"url.{subject.path}.insteadOf",
         GIT_CONFIG_VALUE_0=remote,
