@@ -166,7 +166,10 @@ def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **en
 
 
 def copy_checkout(folder: Path) -> Path:
-    """Copy this checkout into a folder, without what is installed in it: act reads all of an action into memory."""
+    """Copy this checkout into a folder once, without what is installed in it: act reads all of an action into memory."""
+    copied = folder / "faultwatch"
+    if copied.exists():
+        return copied
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -174,7 +177,6 @@ def copy_checkout(folder: Path) -> Path:
         text=True,
         check=True,
     )
-    copied = folder / "faultwatch"
     for name in filter(None, listing.stdout.split("\0")):
         if (ROOT / name).exists():
             (copied / name).parent.mkdir(parents=True, exist_ok=True)
