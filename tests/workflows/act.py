@@ -166,7 +166,7 @@ def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **en
 
 
 def copy_checkout(folder: Path) -> Path:
-    """Copy this checkout into a folder once, without what is installed in it: act reads all of an action into memory."""
+    """Copy this checkout into a folder once, without what is installed in it: act reads all of an action at once."""
     copied = folder / "faultwatch"
     if copied.exists():
         return copied
