@@ -66,7 +66,7 @@ def list_tasks(app: Flask, database: Database, config: Config) -> list[Task]:
         Task(_BISECTS, DriftBisector(scheduler, config.narrowing_runs, config.idle).work, interval=5, exclusive=True),
         Task(_PROFILES, DriftProfiler(scheduler, config.idle).order_profiles, interval=5, exclusive=True),
         Task(_UPKEEP, lambda: maintain_database(database), interval=600, exclusive=True, delay=60),
-        Task(_TEMPLATES, lambda: templates.compile_templates(app), interval=_SECONDS_PER_DAY, delay=10),
+        Task(_TEMPLATES, lambda: templates.compile_templates(app), interval=_SECONDS_PER_DAY, delay=60),
     ]
     if worker is not None:
         entries.append(Task(_FORGES, worker.work, interval=60))
