@@ -17,8 +17,8 @@ def list_build_retries(
 
     The variants: with the folder of a missing header; with this host's compiler in place of a missing one; with one
     job, because not every makefile supports several; with a ``go.sum`` that Go completes; and without the part that
-    needs a missing library. If the code needs compiler options
-    that only releases get, or if a compiler is missing, only the variant for this is tried.
+    needs a missing library. If the code needs compiler options that only releases get, or if a compiler is missing,
+    only the variant for this is tried.
 
     Parameters
     ----------

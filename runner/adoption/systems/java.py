@@ -74,16 +74,7 @@ def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[Build
     for module, classes in list(by_module.items())[:_MAX_MODULES]:
         selection, target = _select_module(module)
         runs = _list_run_proposals(f"{target}/classes:{target}/dependency/*", classes)
-        builds += [
-            BuildProposal(
-                "Maven",
-                f"mvn --quiet --batch-mode{mode}{selection} {_GOALS}",
-                ("mvn", "java"),
-                runs=runs,
-                offline=bool(mode),
-            )
-            for mode in _MODES
-        ]
+        builds += _list_maven_builds(f"{selection} {_GOALS}", runs)
     return builds
 
 
@@ -115,14 +106,21 @@ def _propose_tests(sources: Sources) -> list[BuildProposal]:
     if module != ".":
         commands = [build_shell_command(f"cd {module}", f"exec {command}") for command in commands]
     runs = tuple(RunProposal(command, may_do_nothing=True, is_test=True, program=command) for command in commands)
+    return _list_maven_builds(f"{selection} {_TEST_GOALS}", runs, builds_tests=True)
+
+
+def _list_maven_builds(
+    arguments: str, runs: tuple[RunProposal, ...], *, builds_tests: bool = False
+) -> list[BuildProposal]:
+    """Return the builds with the packages of this host, then with downloads."""
     return [
         BuildProposal(
             "Maven",
-            f"mvn --quiet --batch-mode{mode}{selection} {_TEST_GOALS}",
+            f"mvn --quiet --batch-mode{mode}{arguments}",
             ("mvn", "java"),
             runs=runs,
             offline=bool(mode),
-            builds_tests=True,
+            builds_tests=builds_tests,
         )
         for mode in _MODES
     ]
