@@ -10,7 +10,7 @@ from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
-from runner.word_list import join_words
+from runner.contract.word_list import join_words
 
 KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python and Fortran"
 

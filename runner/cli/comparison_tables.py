@@ -16,8 +16,8 @@ from runner.contract.explanation_text import describe_explanation
 from runner.contract.level import Number
 from runner.contract.metric_verdict_text import describe_clear_moves, describe_verdict, is_prominent, lacks_side
 from runner.contract.metrics import metric
+from runner.contract.word_list import join_words
 from runner.measuring.comparison import ComparisonResult
-from runner.word_list import join_words
 
 LOG_LINES = 20
 """How many last lines of the log of a failed side are shown: compilers and programs report the fatal error last."""

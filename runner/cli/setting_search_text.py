@@ -14,9 +14,9 @@ from runner.contract.level import compute_median
 from runner.contract.number_text import capitalize_first
 from runner.contract.report import Outcome, Report
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
+from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup
-from runner.word_list import join_words
 from runner.workload.bound_case import parse_size
 
 

@@ -9,9 +9,9 @@ from runner.contract.level import compute_median
 from runner.contract.metrics import metric
 from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
+from runner.contract.word_list import join_words
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
-from runner.word_list import join_words
 
 _RUNS_PER_PROOF = 2
 """One of the culprit, and one of its parent."""

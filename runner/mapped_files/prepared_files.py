@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
+from runner.contract.word_list import join_words
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
 from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
@@ -24,7 +25,6 @@ from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
-from runner.word_list import join_words
 
 _MAX_NAMED_FILES = 3
 """The largest number of files that a remark names."""

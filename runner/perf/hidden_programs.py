@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from runner.contract.word_list import join_words
 from runner.perf.faults_by_file import FaultsByFile
-from runner.word_list import join_words
 
 _MAX_NAMED_PROGRAMS = 3
 

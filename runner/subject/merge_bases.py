@@ -14,11 +14,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, build_hardened_environment, execute_git
 from runner.subject.repository import FULL_HISTORY_HINT, Repository
 from runner.system.scratch import make_scratch_folder
-from runner.word_list import join_words
 
 _CONFLICT_STATUS, _USAGE_STATUS = 1, 129
 _AUTHOR_VARIABLES = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from runner.word_list import join_words
+from runner.contract.word_list import join_words
 
 OFFLINE_VARIABLES: Mapping[str, str] = {
     "CARGO_NET_OFFLINE": "true",

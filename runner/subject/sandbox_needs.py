@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from runner.contract.word_list import join_words
 from runner.execution.sandbox import Sandbox
 from runner.subject.offline_builds import describe_offline_remedy, find_network_error
 from runner.subject.package_managers import (
@@ -15,7 +16,6 @@ from runner.subject.package_managers import (
     PackageManager,
     find_managers,
 )
-from runner.word_list import join_words
 
 _MANAGER_BY_VARIABLE = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"

@@ -11,8 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from runner.contract.word_list import join_words
 from runner.system.tree_walk import MAX_ENTRIES, TreeTooLarge, walk_tree
-from runner.word_list import join_words
 
 _BYTECODE_FOLDER, _BYTECODE_SUFFIX = "__pycache__", ".pyc"
 """Bytecode that Python leaves for its next start. It is kept, because it belongs to a warm start."""

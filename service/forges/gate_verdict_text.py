@@ -10,6 +10,7 @@ from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved, name_metric
 from runner.contract.number_text import capitalize_first
+from runner.contract.word_list import join_words
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import format_difference, format_percent
@@ -276,7 +277,7 @@ def _list_names(names: Sequence[str]) -> str:
     """Return up to three names as a list in a sentence; of more names, two and the number of the others."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} others"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_words(names)
 
 
 def describe_baseline_change(row: MetricOutcome) -> str:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
+from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require_value
 from runner.importing.source import Source
-from runner.word_list import join_words
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from runner.contract import MetricVerdict, Report, Verdict
 from runner.contract.level import Number
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS
+from runner.contract.word_list import join_words
 from service.rules.comparison.metric_decision import COUNTS
 from service.rules.same_bytes import have_same_own_bytes, read_program_bytes
 from service.text.numbers import format_number
@@ -62,8 +63,7 @@ def _list_levels(level: Number | None, name: str, report: Report) -> list[Number
 
 
 def _list_counts(levels: list[Number]) -> str:
-    counts = [format_number(level) for level in sorted(set(levels))]
-    return counts[0] if len(counts) == 1 else f"{', '.join(counts[:-1])} and {counts[-1]}"
+    return join_words([format_number(level) for level in sorted(set(levels))])
 
 
 def _has_reproducible_builds(report: Report) -> bool:
