@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, log
 
 from runner.contract.diagnosis import Finding, Remedy
 from service.rules.diagnose.fitting_remedies import fit_remedies
@@ -12,8 +12,8 @@ from service.rules.diagnose.profile_facts import Facts
 
 MIN_SAVING = 0.01
 """A finding's remedies must be able to save at least this share of the run time."""
-_SIGMAS = 2.0
-"""A saving that was estimated from samples must exceed :data:`MIN_SAVING` by this many standard deviations."""
+_MAX_CHANCE = 0.02
+"""So many samples in what the remedies save must be at most this likely if they could only save :data:`MIN_SAVING`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,21 @@ def _is_worthwhile(saving: float, facts: Facts) -> bool:
     A state is judged by this saving alone, so it must not be due to the few samples of CPU time that chance adds. A
     change has been counted, so its saving is only an estimate of its weight.
     """
+    if not saving >= MIN_SAVING:
+        return False
     on_cpu = facts.profile.on_cpu
-    n_samples = on_cpu.samples if on_cpu and facts.before is None else 0
-    share = min(1.0, max(0.0, saving))
-    # The standard deviation of a share of n samples: that of a binomial distribution.
-    error = _SIGMAS * sqrt(share * (1 - share) / n_samples) if n_samples else 0.0
-    return saving - error >= MIN_SAVING
+    if on_cpu is None or facts.before is not None:
+        return True
+    return _bound_chance(min(1.0, saving), on_cpu.samples) <= _MAX_CHANCE
+
+
+def _bound_chance(share: float, n_samples: int) -> float:
+    """Return an upper bound of the probability that at least a share of samples shows what has :data:`MIN_SAVING`.
+
+    This is the bound of Chernoff and Hoeffding for the upper tail of a binomial distribution: exp(-n · D), where D is
+    the Kullback-Leibler divergence of the two shares. Unlike a number of standard deviations, it holds for few samples.
+    """
+    divergence = share * log(share / MIN_SAVING)
+    if share < 1:
+        divergence += (1 - share) * log((1 - share) / (1 - MIN_SAVING))
+    return exp(-n_samples * divergence)
