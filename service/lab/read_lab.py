@@ -12,6 +12,7 @@ from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import compute_median
 from runner.contract.number_text import capitalize_first
 from runner.contract.report import hash_document
+from runner.contract.word_list import join_words
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
@@ -341,7 +342,7 @@ def _describe_other_differences(names: Sequence[str]) -> str:
         return ""
     listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
     n_more = len(names) - _MAX_LISTED_NAMES
-    names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else listed_names
+    names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else join_words(names)
     return f"Measured only with other values of {names_clause}, so the runs are not comparable with the default."
 
 
