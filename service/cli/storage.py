@@ -208,12 +208,12 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
 
 @click.command()
 def reindex() -> None:
-    """Rebuild from the points what comparisons read of each run. The service can keep running."""
+    """Rebuild the data that comparisons read, from the points of each run. The service can keep running."""
     from service.store.runs.packed_levels import rebuild_all
 
     with open_database(may_be_new=False) as database, show_progress("rebuilding") as report_progress:
         n_runs = rebuild_all(database, report_progress)
-    click.echo(f"{database.name}: the levels of {n_runs:,} runs were rebuilt")
+    click.echo(f"{database.name}: the levels of {_format_count(n_runs, 'run')} were rebuilt")
 
 
 def _format_count(count: int, noun: str) -> str:
