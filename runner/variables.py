@@ -42,7 +42,7 @@ VARIABLES = (
         "an embedded service on this machine",
     ),
     Variable("FAULTWATCH_TOKEN", "The token with which the runner signs in to the service.", "none", "secret"),
-    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains this token.", "none", "path"),
+    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token, instead of `FAULTWATCH_TOKEN`.", "none", "path"),
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(
         "FAULTWATCH_POOL",

@@ -116,7 +116,7 @@ def _refuse_other_sites() -> None:
     origin = request.headers.get("Origin")
     is_foreign = fetch_site not in {None, "same-origin", "none"}  # none: a person sent it, not a page
     if is_foreign or (origin is not None and not _is_own_origin(origin)):
-        raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page of another site, which is not allowed.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page on another site, which is not allowed.")
 
 
 def _is_own_origin(origin: str) -> bool:

@@ -147,7 +147,7 @@ FIELD_DESCRIPTIONS = {
     "problem": "The reason why no case could be measured; empty if a case was measured.",
     "profile": "The profile to diagnose.",
     "profile_id": "The id of the profile.",
-    "proof": "The proof: the culprit and its parent, measured interleaved; null if they were not measured so.",
+    "proof": "The proof: the culprit and its parent, measured interleaved; null if they were not measured in this way.",
     "purpose": "The purpose of the token.",
     "quarantined": "Whether the run is in quarantine.",
     "question": "What the job measures or searches for; `kind` tells which.",
