@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
+from runner.contract.word_list import join_words
 from service.config.loopback import LOOPBACK
 from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Words, declare_setting
 from service.config.settings_from_environment import Settings
@@ -34,7 +35,7 @@ def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
     group, _, assigned = word.rpartition("=")
     scopes = tuple(assigned.split("+"))
     if not group or not set(scopes) <= set(SCOPES_OF_PEOPLE):
-        remedy = f"Write group=scope or group=scope+scope; the scopes are {', '.join(SCOPES_OF_PEOPLE)}."
+        remedy = f"Write group=scope or group=scope+scope; the scopes are {join_words(SCOPES_OF_PEOPLE)}."
         raise ServiceError("An entry does not assign scopes to a group", f"FAULTWATCH_OIDC_GROUPS: {word}", remedy)
     return group, scopes
 

@@ -148,8 +148,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     all_cells = [cell for row in views for cell in row]
-    work_parameters = ", ".join(
-        setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work
+    work_parameters = join_words(
+        [setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work]
     )
     best_cell = choose_best_cell(all_cells, other_work=work_parameters)
     empty_cells = [cell for cell in all_cells if cell.question is not None and cell.state is CellState.EMPTY]

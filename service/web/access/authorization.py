@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from flask import Flask, current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from runner.contract.word_list import join_words
 from service.rules.access.caller import LOCAL, Caller
 from service.rules.access.scope import Scope, find_needed_scope, may_read_anonymously
 from service.rules.access.token import PREFIX
@@ -84,7 +85,7 @@ def _check_request() -> AnyResponse | None:
 
 def _list_scopes() -> str:
     """Return the scopes of the caller's token, for a sentence."""
-    return ", ".join(sorted(find_caller().scopes))
+    return join_words(sorted(find_caller().scopes))
 
 
 def _identify_caller() -> Caller:
