@@ -81,7 +81,7 @@ VARIABLES = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_USER",
-        "The user as which programs run in the sandbox, if the runner is root.",
+        "The user that programs in the sandbox run as, if the runner is root.",
         "`nobody`",
     ),
     Variable(
@@ -94,7 +94,7 @@ VARIABLES = (
 """The variables that the runner reads."""
 
 VARIABLES_FOR_PROGRAMS = (
-    Variable("FAULTWATCH_PADDING", "Padding with which the stack begins at the same address in each run.", ""),
+    Variable("FAULTWATCH_PADDING", "Padding that makes the stack begin at the same address in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The file descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The file descriptor of the pipe on which perf acknowledges commands.", ""),
 )
