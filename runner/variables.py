@@ -41,7 +41,7 @@ VARIABLES = (
         "The service to report to, such as `https://faults.example.org`.",
         "an embedded service on this machine",
     ),
-    Variable("FAULTWATCH_TOKEN", "The token with which the runner signs in to the service.", "none", "secret"),
+    Variable("FAULTWATCH_TOKEN", "The token that the runner uses to sign in to the service.", "none", "secret"),
     Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token, instead of `FAULTWATCH_TOKEN`.", "none", "path"),
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(

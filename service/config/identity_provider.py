@@ -65,7 +65,7 @@ class IdentityProvider(Settings):
     switch: ClassVar[str] = "FAULTWATCH_OIDC_ISSUER"
 
     address: BaseAddress = ""
-    """The address at which people reach this service, to which the provider sends them back."""
+    """The address at which people reach this service. The provider sends them back there."""
     issuer: Annotated[BaseAddress, AfterValidator(_check_issuer)] = declare_setting(
         switch, "Issuer", default_text="none: people sign in with tokens", unit="`https://HOST` or `https://HOST/PATH`"
     )

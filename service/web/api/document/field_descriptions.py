@@ -28,7 +28,7 @@ FIELD_DESCRIPTIONS = {
     "by_touch": "Faults by the history of the page: a first touch, or what had happened to the page since.",
     "cache": "The state of the file in the page cache.",
     "cached": "Whether the build was taken from the cache.",
-    "call_graph": "The method by which stacks were unwound.",
+    "call_graph": "How the stacks were unwound.",
     "calls": "The number of calls.",
     "candidates": "The commits that could have caused the event.",
     "carried_out": "Whether the host has run this workload in this configuration.",
@@ -69,7 +69,7 @@ FIELD_DESCRIPTIONS = {
     "event_id": "The id of the event.",
     "evidence": "The evidence for the change.",
     "expected": "The expected number of faults.",
-    "expires_at": "The time at which the token expires.",
+    "expires_at": "When the token expires.",
     "failure": "The reason why the run has no measurement; null if the run has one.",
     "failures": "The runs that failed.",
     "fault_after": "The CPU time of one fault after the change, in seconds.",
@@ -178,7 +178,7 @@ FIELD_DESCRIPTIONS = {
     "series_id": "The id of the series.",
     "silenced_until": "The time until which the series is silenced; null if it is not silenced.",
     "size": "The size in bytes.",
-    "source": "The method by which the numbers were obtained.",
+    "source": "How the numbers were obtained.",
     "split": (
         "How much of the change is due to the commits, and how much to the configuration; null before the measurement."
     ),
