@@ -41,8 +41,8 @@ VARIABLES = (
         "The service to report to, such as `https://faults.example.org`.",
         "an embedded service on this machine",
     ),
-    Variable("FAULTWATCH_TOKEN", "The token with which the runner signs in to the service.", "none", "secret"),
-    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains this token.", "none", "path"),
+    Variable("FAULTWATCH_TOKEN", "The token that the runner uses to sign in to the service.", "none", "secret"),
+    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token, instead of `FAULTWATCH_TOKEN`.", "none", "path"),
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(
         "FAULTWATCH_POOL",
@@ -81,7 +81,7 @@ VARIABLES = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_USER",
-        "The user as which programs run in the sandbox, if the runner is root.",
+        "The user that programs in the sandbox run as, if the runner is root.",
         "`nobody`",
     ),
     Variable(
@@ -94,7 +94,7 @@ VARIABLES = (
 """The variables that the runner reads."""
 
 VARIABLES_FOR_PROGRAMS = (
-    Variable("FAULTWATCH_PADDING", "Padding with which the stack begins at the same address in each run.", ""),
+    Variable("FAULTWATCH_PADDING", "Padding that makes the stack begin at the same address in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The file descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The file descriptor of the pipe on which perf acknowledges commands.", ""),
 )

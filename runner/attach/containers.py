@@ -36,7 +36,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
     ids = list_container_ids(table, name)
     if len(ids) > 1:
         raise FaultwatchError(
-            f"the ids of {len(ids)} containers begin with {name!r}", "pass more digits of the id of one of them"
+            f"the ids of {len(ids)} containers begin with {name!r}", "pass more digits of one container's id"
         )
     remedy = "pass the id of a process in the container"
     if not engines:

@@ -92,12 +92,12 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         matching = [stored_name for stored_name in names if stored_name.startswith(name)]
     if not matching:
         newest = ", ".join(names[-_MAX_LISTED:])
-        remedy = f"pass one of them; the newest are: {newest}" if names else "observe a process first"
+        remedy = f"pass the id of a stored observation; newest: {newest}" if names else "observe a process first"
         raise FaultwatchError(f"there is no stored observation {name!r}", remedy)
     if len(matching) > 1:
         newest = ", ".join(matching[-_MAX_LISTED:])
         raise FaultwatchError(
-            f"the ids of {len(matching)} observations begin with {name!r}", f"pass a whole id; the newest are: {newest}"
+            f"the ids of {len(matching)} observations begin with {name!r}", f"pass a whole id; newest: {newest}"
         )
     file = folder / matching[0] / _FILE
     try:

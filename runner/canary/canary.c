@@ -107,7 +107,7 @@ static char *huge(const char **missing)
     if (known != 1)
         return NULL;
     if (huge_page > LARGEST_HUGE_PAGE) {
-        *missing = "a huge page of this kernel is too large to touch some for a check";
+        *missing = "this kernel's huge pages are too large to touch in a check";
         return NULL;
     }
     char *memory = mmap(NULL, (HUGE + 1) * huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

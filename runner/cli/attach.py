@@ -82,7 +82,7 @@ class Percent(click.ParamType[float]):
         default="1%",
         show_default=True,
         metavar="PERCENT",
-        help="The largest share of the process's CPU time that recording may cost.",
+        help="The largest share of the observed CPU time that recording may cost.",
     ),
     click.option("--before", metavar="ID", help="Compare with the earlier observation that has this id."),
     click.option(

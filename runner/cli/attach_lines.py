@@ -69,7 +69,7 @@ def describe_outcome(outcome: Outcome) -> list[str]:
         f"{interval.used_figures.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel"
         f"{describe_growth(interval)}.",
         f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
-        f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time; perf and this command used "
+        f"Cost: {100 * outcome.cost:.2f} % of the observed CPU time; perf and this command used "
         f"{100 * outcome.own_share:.2f} % of the host's CPU capacity.",
     ]
 

@@ -291,7 +291,7 @@ def _search_settings(
         print_warning(difference.unsearched_remark)
     if not difference.settings:
         raise FaultwatchError(
-            "the two sides differ in no setting that this search may change",
+            "the two sides do not differ in any setting that this search may change",
             "pass a setting with --change NAME=BEFORE..AFTER",
         )
 
@@ -412,7 +412,7 @@ def describe_result(
             lines.append(f"{prefix}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"{prefix}one of {count} commits that the measurements of the range cannot tell apart:")
+            lines.append(f"{prefix}one of {count} commits that the measurements in the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
             lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)

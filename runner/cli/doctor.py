@@ -26,7 +26,7 @@ def command(action: str | None, as_json: bool) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
     --fix tunes processors and interrupts with `pyperf system tune` and corrects the memory settings until the host
-    reboots. Without root, it lists what root can fix. It waits until no measurement runs on this host.
+    reboots. Without root, it lists what root can fix. It waits until no measurement is running on this host.
 
     Exit code 0: this host can measure, and --fix or --undo, if given, changed everything that it had to. 1: something
     prevents measuring, needs root, or failed.

@@ -141,7 +141,7 @@ def command(
         )
     if omission_reasons:
         click.echo(
-            f"files skipped because they are unreadable or in no accepted format: {_join_names(omission_reasons)}"
+            f"files skipped because they are unreadable or not in an accepted format: {_join_names(omission_reasons)}"
         )
     if unjudged_metrics:
         click.echo(

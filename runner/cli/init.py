@@ -17,6 +17,7 @@ from runner.cli.options import apply_options, make_sandbox_option, result_option
 from runner.cli.questions import Questions
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
+from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
 from runner.workload import WORKLOAD_FILE
@@ -342,7 +343,8 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
     if not missing_submodules:
         return ()
     command = " ".join(UPDATE_COMMAND)
-    print_message(f"this clone lacks submodules: {', '.join(missing_submodules)}")
+    noun = "submodule" if len(missing_submodules) == 1 else "submodules"
+    print_message(f"this clone lacks the {noun} {join_words(missing_submodules)}")
     if not questions.confirm(f"Run `{command}`?", default=True):
         return missing_submodules
     try:

@@ -187,7 +187,7 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
         raise FaultwatchError(reason, "a refused report is set aside; see `faultwatch spool`")
     if outbox.error and any(spool.get_file(report).exists() for report in reports):
         raise FaultwatchError(
-            f"{outbox.error.what}; what was not sent is waiting on disk", "run `faultwatch spool --flush` to send it"
+            f"{outbox.error.what}; unsent reports are waiting on disk", "run `faultwatch spool --flush` to send them"
         )
 
 

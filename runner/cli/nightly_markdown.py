@@ -43,7 +43,7 @@ def _render_rows(rows: Sequence[Sequence[str]]) -> list[str]:
             break
         lines.append(line)
     n_omitted = len(rows) - len(lines)
-    return [*lines, "", *([f"{n_omitted} more are not shown.", ""] if n_omitted else [])]
+    return [*lines, "", *([f"… and {n_omitted} more.", ""] if n_omitted else [])]
 
 
 def escape_markdown(raw: str) -> str:

@@ -65,7 +65,7 @@ def show_difference(before: Profile, after: Profile) -> None:
     if changed_lines:
         console.print(table)
     else:
-        console.print("  No function of the program causes more or fewer faults than before.")
+        console.print("  No function in the program causes more or fewer faults than before.")
     # Growth comes before an equally large decline.
     changed_stacks = sorted(
         compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)

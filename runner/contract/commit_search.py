@@ -89,7 +89,7 @@ class Culprit(Strict):
     """The level of ``parent``."""
     after: Number
     candidates: tuple[str, ...]
-    """The culprit, and the commits that measurements of the range cannot distinguish from the culprit. They could
+    """The culprit, and the commits that measurements in the range cannot distinguish from the culprit. They could
     not be measured, or their branch is older than the range, or changes cancel each other across a merge."""
     branch_change: Number = Field(default=0, validation_alias=AliasChoices("branch_change", "brought"))
     """At a merge: the change that the culprits on the merged branches made there."""

@@ -384,7 +384,7 @@ static int exists(pid_t pid, const char *path)
     if (file >= 0)
         close(file);
     else if (errno != ENOENT && errno != ENOTDIR)
-        object("whether a file that it makes existed before is unknown");
+        object("it is unknown whether a file that it creates existed before");
     return file >= 0;
 }
 
@@ -850,7 +850,7 @@ int main(int count, char **words)
                    PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
     char go = 'f';
     if (!filtered || ptrace(PTRACE_SEIZE, first, 0, options) != 0) {
-        object("this host does not let it be traced");
+        object("this host does not allow it to be traced");
         go = 'u'; /* unfollowed */
     }
     if (write(gate[1], &go, 1) != 1)

@@ -98,7 +98,7 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if "<not supported>" in answer.text:
         return CountingResult(
             what="this host's kernel does not count page faults",
-            remedy="measure outside this sandbox: gVisor, for example, has no performance events",
+            remedy="if this is a sandbox, measure outside it: gVisor, for example, has no performance events",
         )
     first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(

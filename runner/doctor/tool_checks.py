@@ -88,7 +88,7 @@ def check_disk(host: HostProbe) -> CheckResult:
     finding = f"{free_bytes / _GIB:.1f} GiB free in {host.home}"
     if free_bytes < _MIN_FREE_BYTES:
         return make_problem(
-            f"{finding}: too little for the build of even a small project",
+            f"{finding}: too little to build even a small project",
             "free some space, or set FAULTWATCH_HOME to a folder on another disk",
         )
     if free_bytes < _SUFFICIENT_FREE_BYTES:

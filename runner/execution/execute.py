@@ -61,7 +61,7 @@ class ProgramResult(Struct, frozen=True):
         if self.status is None:
             return f"{TIMEOUT_WORDS} {self.deadline:g} s"
         if self.status < 0:
-            return f"was ended by {get_signal_name(-self.status)}"
+            return f"was terminated by {get_signal_name(-self.status)}"
         return f"ended with exit code {self.status}" if self.status else ""
 
 

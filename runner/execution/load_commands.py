@@ -149,7 +149,7 @@ class LoadCommands:
                 problem = "was stopped because the server ended"
             return CommandResult(problem, output, error, time.monotonic() - started_at, timed_out=not program.has_ended)
         status = os.waitstatus_to_exitcode(self._end_status[0])
-        problem = f"was ended by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
+        problem = f"was terminated by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
         return CommandResult(problem if status else "", output, error, self._end_status[1])
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ def _describe_answer(search: Search) -> str:
                 sentences.append(f"{_join_names(proven_culprits)} {verb} the metric.")
             if unproven_culprits:
                 sentences.append(f"{_join_names(unproven_culprits)} may move the metric, but no proof confirms it.")
-            return " ".join(sentences) or "No commit of the range moves the metric."
+            return " ".join(sentences) or "No commit in the range moves the metric."
         case NothingToFind(sentence=text):
             return text
         case _:

@@ -119,7 +119,7 @@ class Heartbeat:
         max_runs = self.job.max_runs
         if max_runs is not None and len(self._runs) + runs > max_runs:
             budget_text = f"the job's budget of {max_runs} {'run' if max_runs == 1 else 'runs'}"
-            state_text = "is spent" if len(self._runs) >= max_runs else f"does not suffice: it needs {runs} more"
+            state_text = "is spent" if len(self._runs) >= max_runs else f"is not enough: the job needs {runs} more now"
             raise FaultwatchError(f"{budget_text} {state_text}", "order the job again with a larger budget")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:

@@ -9,6 +9,7 @@ from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.report import Outcome, Report
+from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
@@ -55,8 +56,8 @@ def run(job: ClaimedJob) -> JobResult:
         raise FaultwatchError(failure.explained)
     medians = compute_medians(result)
     sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in medians.items())
-    settings = ", ".join(
-        f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
+    settings = join_words(
+        [f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())]
     )
     job.report_measured(f"The effect of {settings} has been measured.", runs_left=0)
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": medians})

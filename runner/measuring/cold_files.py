@@ -53,7 +53,7 @@ def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> N
             os.close(descriptor)
         if resident_pages:
             raise EvictionError(
-                f"{file}: {resident_pages} of {pages} pages stay in memory, so this cannot be a cold start",
+                f"{file}: {resident_pages} of {pages} pages remained in memory, so this cannot be a cold start",
                 "stop the programs that map the file, or use a file that only this program maps",
             )
 

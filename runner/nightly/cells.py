@@ -122,8 +122,8 @@ def apply_configuration(
             continue
         if key == "processes" and workload.server:
             raise FaultwatchError(
-                f"the configuration {name} sets `processes`, but {workload.name} is a server, of which only one "
-                "instance is started",
+                f"the configuration {name} sets `processes`, but {workload.name} is a server, and only one "
+                "instance of a server is started",
                 f"in its [[workloads]] entry, list all configurations other than {name} as `configurations`",
             )
         if key in workload.matrix:

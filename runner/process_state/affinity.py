@@ -29,7 +29,7 @@ class Affinity:
         previous_cpus = os.sched_getaffinity(0)
         if not self._cpus <= previous_cpus:
             raise PermissionError(
-                f"only processors {format_cpus(previous_cpus)} are available, but {self.target} are needed"
+                f"not all of these processors are available: {self.target}; available: {format_cpus(previous_cpus)}"
             )
         os.sched_setaffinity(0, self._cpus)
         self._previous_cpus = previous_cpus

@@ -14,8 +14,8 @@ class Niceness:
 
     setting = "process.nice"
     remedy = (
-        "start the runner without nice, or as root, or with a limit that allows a lower nice value (LimitNICE= of the "
-        "service)"
+        "start the runner without nice, or as root, or with a limit that allows a lower nice value (LimitNICE= in the "
+        "service's unit file)"
     )
 
     def __init__(self, value: int = 0, tree: Tree | None = None) -> None:

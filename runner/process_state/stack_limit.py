@@ -12,7 +12,7 @@ class StackLimit:
     """The soft limit of the stack: the kernel reserves this much space for the stack, and places mappings below it."""
 
     setting = "process.stack_limit"
-    remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
+    remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= in the service's unit file"
 
     def __init__(self, size: int = STACK_LIMIT_BYTES, tree: Tree | None = None) -> None:
         self._size = size

@@ -367,7 +367,7 @@ class AnatomyBuilder(Struct):
                     # The kernel maps whole pages, so round the end up.
                     self._heap_ends[image] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
-                raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
+                raise FaultwatchError(f"a recorded call to {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, and may have any length.
             self._bytes[name] = min(self._bytes[name] + (byte_count or 0), _MAX_BYTES)
 

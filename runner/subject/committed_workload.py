@@ -149,7 +149,7 @@ class _CommitTree(Struct, frozen=True):
         if not file.exists():
             if int(self._run_git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
                 raise FaultwatchError(
-                    f"{path} of {self.commit[:10]} is too large for a workload file", "make it smaller"
+                    f"{path} at {self.commit[:10]} is too large for a workload file", "make it smaller"
                 )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(os.fsencode(self._run_git("cat-file", "blob", f"{self.commit}:{path}")))

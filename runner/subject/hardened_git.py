@@ -84,7 +84,7 @@ _MISSING_OBJECT = re.compile(
 """What git prints about an object that a clone lacks because it is partial or damaged."""
 COMPLETE_CLONE_HINT = (
     "run `git fetch --refetch` in this clone, or `git fetch --unshallow` if the clone is shallow; or clone the project "
-    "again without --filter and --depth"
+    "again without --filter or --depth"
 )
 
 

@@ -82,7 +82,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
     is_shallow = repository.is_shallow()
     if is_shallow and (len(merge_bases) > 1 or repository.may_lack_fork_point(base, head)):
         raise FaultwatchError(
-            f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} diverged",
+            f"{repository.name} is a shallow clone that may lack the commit where {base} and {head} diverged",
             FULL_HISTORY_HINT,
         )
     ends = GateEnds(repository, target, tip, merge_bases[0], tip, merge_bases)

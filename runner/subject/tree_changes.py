@@ -188,17 +188,20 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     if not changes:
         return ""
     sorted_changes = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed_paths))
-    named_changes = sorted_changes[:_MAX_NAMED_FILES]
-    unnamed_count = len(changes) - len(named_changes)
+    named_changes, unnamed_changes = sorted_changes[:_MAX_NAMED_FILES], sorted_changes[_MAX_NAMED_FILES:]
+    unnamed_count = len(unnamed_changes)
     groups = {
         kind: [_make_printable(change.path or ".") for change in group]
         for kind, group in groupby(named_changes, key=lambda change: change.kind)
     }
-    if unnamed_count:
-        groups[named_changes[-1].kind].append(
-            "one more file" if unnamed_count == 1 else f"{unnamed_count:,} more files"
-        )
-    description = join_words([f"{_VERBS[kind]} {join_words(names)}" for kind, names in groups.items()])
+    last_kind = named_changes[-1].kind
+    is_one_kind = all(change.kind == last_kind for change in unnamed_changes)
+    if unnamed_count and is_one_kind:
+        groups[last_kind].append("one more file" if unnamed_count == 1 else f"{unnamed_count:,} more files")
+    clauses = [f"{_VERBS[kind]} {join_words(names)}" for kind, names in groups.items()]
+    if not is_one_kind:
+        clauses.append("makes one more change" if unnamed_count == 1 else f"makes {unnamed_count:,} more changes")
+    description = join_words(clauses)
     reading_clause = (
         ", and the next execution would read this" if any(change.path in missed_paths for change in changes) else ""
     )

@@ -499,7 +499,7 @@ def _check_matrix(workload: Workload, file: Path) -> None:
     for excluded_point in workload.exclude:
         if not excluded_point:
             raise FaultwatchError(
-                f"{file}: [[exclude]] names no parameter, so it would exclude every case",
+                f"{file}: [[exclude]] does not name a parameter, so it would exclude every case",
                 "name a parameter, or remove this entry",
             )
         for name, value in excluded_point.items():

@@ -36,7 +36,7 @@ def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tup
     points += [dict(added_point) for added_point in workload.include if dict(added_point) not in points]
     if not points:
         raise FaultwatchError(
-            f"{workload.path}: [[exclude]] leaves no point of the matrix", "exclude fewer values, or add an [[include]]"
+            f"{workload.path}: [[exclude]] leaves no point in the matrix", "exclude fewer values, or add an [[include]]"
         )
     points = choose_points(workload, points, parameter_choices)
     return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)

@@ -89,5 +89,5 @@ def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Pat
     if is_repository:
         raise FaultwatchError(
             f"{file}: {OWN_FOLDER_PLACEHOLDER} stands for the folder of this file, but that is a whole repository",
-            "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
+            "move the file and everything that it needs to a separate folder, such as faultwatch/",
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from runner.contract.word_list import join_words
 from service.cli.opened_database import connect_database, open_database
 from service.cli.progress import show_progress
 from service.errors import ServiceError
@@ -198,7 +199,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
         _refuse_unknown_subjects(database, [subject])
         counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
         count_texts = [_format_count(count, name) for name, count in counts.items() if name in _COUNTED_TABLES]
-        click.echo(f"{subject} has {', '.join(count_texts) or 'nothing'}")
+        click.echo(f"{subject} has {join_words(count_texts) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
             with show_progress("deleting") as report_progress:
                 deletion.delete_subject(database, subject, report_progress)
@@ -208,12 +209,12 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
 
 @click.command()
 def reindex() -> None:
-    """Rebuild from the points what comparisons read of each run. The service can keep running."""
+    """Rebuild the data that comparisons read, from the points of each run. The service can keep running."""
     from service.store.runs.packed_levels import rebuild_all
 
     with open_database(may_be_new=False) as database, show_progress("rebuilding") as report_progress:
         n_runs = rebuild_all(database, report_progress)
-    click.echo(f"{database.name}: the levels of {n_runs:,} runs were rebuilt")
+    click.echo(f"{database.name}: the levels of {_format_count(n_runs, 'run')} were rebuilt")
 
 
 def _format_count(count: int, noun: str) -> str:

@@ -41,7 +41,7 @@ def token() -> None:
     default=DEFAULT_TOKEN_DAYS,
     show_default=True,
     metavar="N",
-    help="The number of days for which the token is valid.",
+    help="How many days the token is valid.",
 )
 @click.option(
     "--host",

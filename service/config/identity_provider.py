@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
+from runner.contract.word_list import join_words
 from service.config.loopback import LOOPBACK
 from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Words, declare_setting
 from service.config.settings_from_environment import Settings
@@ -34,7 +35,7 @@ def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
     group, _, assigned = word.rpartition("=")
     scopes = tuple(assigned.split("+"))
     if not group or not set(scopes) <= set(SCOPES_OF_PEOPLE):
-        remedy = f"Write group=scope or group=scope+scope; the scopes are {', '.join(SCOPES_OF_PEOPLE)}."
+        remedy = f"Write group=scope or group=scope+scope; the scopes are {join_words(SCOPES_OF_PEOPLE)}."
         raise ServiceError("An entry does not assign scopes to a group", f"FAULTWATCH_OIDC_GROUPS: {word}", remedy)
     return group, scopes
 
@@ -64,7 +65,7 @@ class IdentityProvider(Settings):
     switch: ClassVar[str] = "FAULTWATCH_OIDC_ISSUER"
 
     address: BaseAddress = ""
-    """The address at which people reach this service, to which the provider sends them back."""
+    """The address at which people reach this service. The provider sends them back there."""
     issuer: Annotated[BaseAddress, AfterValidator(_check_issuer)] = declare_setting(
         switch, "Issuer", default_text="none: people sign in with tokens", unit="`https://HOST` or `https://HOST/PATH`"
     )

@@ -318,7 +318,7 @@ class NotificationFile(Settings):
     heading, guide = "Notifications", "Notifications"
 
     file: Path | None = declare_setting(
-        VARIABLE, "File of channels", None, default_text="`notifications.toml` in `FAULTWATCH_HOME`"
+        VARIABLE, "Notifications file", None, default_text="`notifications.toml` in `FAULTWATCH_HOME`"
     )
     """The file with the notification channels."""
 

@@ -144,7 +144,7 @@ class Config(Settings):
         unit="a number of seconds, 1 to 86400",
         format_shown=lambda config: f"{config.lease.total_seconds():.0f} s",
     )
-    """The time for which a silent runner keeps its job."""
+    """How long a silent runner keeps its job."""
     narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = declare_setting(
         "FAULTWATCH_NARROWING_RUNS",
         "Runs for automatic bisects",

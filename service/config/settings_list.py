@@ -148,12 +148,12 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
     if channel.quiet is not None:
         limits.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
     if isinstance(channel, EmailChannel):
-        address = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
+        address = f"{', '.join(channel.to)} through {channel.host}, port {channel.port}"
         variable = channel.password_variable
     elif isinstance(channel, ChatChannel):
         variable = channel.url_variable
         chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # The host may be a secret.
-        address = f"by {chat.name}" if chat else "at a secret address"
+        address = f"through {chat.name}" if chat else "at a secret address"
     else:
         variable = channel.url_variable
         address = f"at {urlsplit(channel.url).hostname}" if channel.url else "at a secret address"

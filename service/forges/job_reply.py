@@ -76,7 +76,7 @@ def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
     n_others = len(culprit.candidates) - 1
     other_commits = "one other commit" if n_others == 1 else f"{n_others} other commits"
     doubt_sentence = (
-        f" Measurements of the range cannot distinguish this commit from {other_commits}." if n_others > 0 else ""
+        f" Measurements in the range cannot distinguish this commit from {other_commits}." if n_others > 0 else ""
     )
     if culprit.proof is None:
         return f"{sentence}{doubt_sentence} Not proven."

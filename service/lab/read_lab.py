@@ -12,6 +12,7 @@ from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import compute_median
 from runner.contract.number_text import capitalize_first
 from runner.contract.report import hash_document
+from runner.contract.word_list import join_words
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
@@ -147,8 +148,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     all_cells = [cell for row in views for cell in row]
-    work_parameters = ", ".join(
-        setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work
+    work_parameters = join_words(
+        [setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work]
     )
     best_cell = choose_best_cell(all_cells, other_work=work_parameters)
     empty_cells = [cell for cell in all_cells if cell.question is not None and cell.state is CellState.EMPTY]
@@ -341,7 +342,7 @@ def _describe_other_differences(names: Sequence[str]) -> str:
         return ""
     listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
     n_more = len(names) - _MAX_LISTED_NAMES
-    names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else listed_names
+    names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else join_words(names)
     return f"Measured only with other values of {names_clause}, so the runs are not comparable with the default."
 
 

@@ -61,7 +61,7 @@ def claim_job(
     if host not in {None, request.host}:
         raise WrongHostError(f"job {row.id} is for the host {host}, but this host is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
-        raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
+        raise BusyError(f"the host {row.host} has already claimed job {row.id}", row.leased_until)
     # Check that the host is free.
     open_job = session.scalar(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)

@@ -482,7 +482,7 @@ class TriageAction(StrEnum):
     WAKE = "wake"
     """Put the events back into the list of open events."""
     SILENCE = "silence"
-    """Notify nobody of drifts in the series of the events until a time."""
+    """Do not notify anybody of drifts in the series of the events until a time."""
 
     @property
     def decision(self) -> Action | None:

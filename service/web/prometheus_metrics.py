@@ -47,7 +47,9 @@ class ServiceMetrics:
         yield _build_gauge("faultwatch_build_info", "The running version.", "version", {self.version: 1})
         yield from self._collect_measured()
         yield from self._collect_waiting()
-        yield GaugeMetricFamily("faultwatch_drifts_open", "Drifts that belong to no closed event.", self.figures.drifts)
+        yield GaugeMetricFamily(
+            "faultwatch_drifts_open", "Drifts that do not belong to a closed event.", self.figures.drifts
+        )
         yield GaugeMetricFamily("faultwatch_database_size_bytes", "Size of the database.", self.figures.size)
         yield CounterMetricFamily(
             "faultwatch_requests_refused",
@@ -86,13 +88,13 @@ class ServiceMetrics:
         )
         yield _build_gauge(
             "faultwatch_notifications_waiting",
-            "Messages to channels, and results to forges, that wait to be sent.",
+            "Messages to channels and results for forges that are waiting to be sent.",
             "to",
             self.figures.messages,
         )
         yield GaugeMetricFamily(
             "faultwatch_webhooks_waiting",
-            "Webhooks received from forges and not handled yet.",
+            "Webhooks received from forges but not handled yet.",
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(

@@ -100,7 +100,9 @@ def test_a_cell_is_ordered_by_a_click_measured_and_shown(service: str) -> None:
             page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Measure all 3 empty cells")).to_be_visible()
         expect(
-            page.get_by_text("This takes 6 runs, each interleaved with the default cell: 156 executions, about")
+            page.get_by_text(
+                "6 runs, because each cell is measured interleaved with the default cell: 156 executions, about"
+            )
         ).to_be_visible()
         page.get_by_role("button", name=f"Measure GLIBC_TUNABLES {TUNABLES}", exact=True).click()
         expect(page.get_by_role("link", name="Job 1")).to_be_visible()

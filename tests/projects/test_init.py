@@ -140,7 +140,7 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     project.commit("Start", files)
     done = init(folder, "--yes")
     assert done.returncode == 0, done.stderr
-    assert "this clone lacks submodules: deps\n" in done.stderr
+    assert "this clone lacks the submodule deps\n" in done.stderr
     assert "unable to access" in done.stderr, "the cause"
     assert "./program LICENSE: ended with exit code 1: LICENSE\n" in done.stderr, "its own words"
     assert "`./program` gets no input, so it may do nothing but start up" in done.stdout

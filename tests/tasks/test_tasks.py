@@ -434,7 +434,7 @@ def test_10_an_unmeasured_commit_leads_to_the_nearest_measured_ones_and_is_measu
     assert f"3 commits before {repository.main(36)[:10]} Main 36" in text_of(notice)
     page.goto(f"{own.address}/search?q=v2.0")
     page.locator("ul.hits a").first.click()
-    assert "The nearest measured commits:" in page.inner_text("main"), "the search leads to no dead end either"
+    assert "The nearest measured commit" in page.inner_text("main"), "the search leads to no dead end either"
     page.go_back()
     page.goto(f"{own.address}/compare?base=v1.1&head=v2.0")
     notice.get_by_role("link", name="Main 36").click()

@@ -125,7 +125,7 @@ def test_hosts_for_which_there_is_no_runner_are_named_in_the_digest(
     done = nightly_run(subject, tmp_path, service, labels='["absent"]')
     assert "Skipping unsupported platform" in done.log
     assert done.returncode != 0
-    assert "bench-new, bench-old have not reported" in done.summary
+    assert "bench-new and bench-old have not reported" in done.summary
     assert digest(done)["absent_hosts"] == ["bench-new", "bench-old"]
 
 

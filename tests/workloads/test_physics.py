@@ -135,7 +135,7 @@ def test_a_file_that_runs_cannot_be_made_cold(tmp_path: Path) -> None:
             # Once it sleeps, it has run, so it maps its pages.
             while "(sleep) S" not in Path(f"/proc/{sleeping.pid}/stat").read_text():
                 time.sleep(0.01)
-            with pytest.raises(EvictionError, match="pages stay in memory"):
+            with pytest.raises(EvictionError, match="pages remained in memory"):
                 make_cold([copy])
         finally:
             sleeping.kill()

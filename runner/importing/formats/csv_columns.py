@@ -58,8 +58,8 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     missing_columns = sorted(headers - set(names))
     if missing_columns:
         hint = f"use the columns of the first line: {', '.join(names)}"[:_MAX_HINT_CHARACTERS]
-        noun = "column" if len(missing_columns) == 1 else "columns"
-        raise FaultwatchError(f"{name}: there is no {noun} {join_words(missing_columns)}", hint)
+        absence = "there is no column" if len(missing_columns) == 1 else "there are no columns"
+        raise FaultwatchError(f"{name}: {absence} {join_words(missing_columns)}", hint)
     return [_make_run(row, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from runner.contract.word_list import join_words
 from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import parse_percent, parse_whole
@@ -68,9 +69,10 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
         if key in fields:
             raise line.make_error(meaning)
     if missing_keys := _REQUIRED_KEYS - fields.keys():
-        raise line.make_error(f"a key is missing: {', '.join(sorted(missing_keys))}")
+        raise line.make_error(f"this line lacks {join_words(sorted(missing_keys))}")
     if unknown_keys := fields.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
-        raise line.make_error(f"unknown key {', '.join(sorted(unknown_keys))}")
+        noun = "key" if len(unknown_keys) == 1 else "keys"
+        raise line.make_error(f"unknown {noun} {join_words(sorted(unknown_keys))}")
     name = read_name(line, fields["event"])
     value = _format_count(line, fields["counter-value"], fields["unit"])
     count = read_count(line, value, fields["unit"], name.metric, places=6)

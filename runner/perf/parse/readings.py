@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Reading, Status
+from runner.contract.word_list import join_words
 from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
 from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
@@ -136,7 +137,7 @@ def _check_and_complete(
     """
     missing_metrics = [name.metric for name in requested if name.metric not in readings]
     if missing_events := [metric for metric in missing_metrics if metric not in OWN_CLOCKS]:
-        raise PerfOutputError(f"perf printed no result for {', '.join(missing_events)}, which it was asked to count")
+        raise PerfOutputError(f"perf printed no result for {join_words(missing_events)}, which it was asked to count")
     if extra_events := readings.keys() - {name.metric for name in requested}:
         raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(extra_events))}")
     if widened_events := {name.metric for name in requested if name.user_only} - in_user_space:

@@ -27,7 +27,7 @@ class ForgejoSettings(TokenForge):
         default_text="required if `FAULTWATCH_FORGEJO_URL` is set",
         repr=False,
     )
-    """The file with the token of the user account with which the service writes."""
+    """The file with the token of the user account that the service writes as."""
     secret: WebhookSecret = declare_setting(
         "FAULTWATCH_FORGEJO_SECRET_FILE",
         "Forgejo webhook secret",

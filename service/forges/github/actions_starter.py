@@ -39,7 +39,9 @@ class ActionsStarter:
 
     def explain_objection(self, order: JobOrder) -> str:
         """Return why the job cannot be started; an empty text if it can."""
-        return "" if order.github else "the order names no GitHub repository in which to run the job: set `github`"
+        return (
+            "" if order.github else "the order does not name a GitHub repository in which to run the job: set `github`"
+        )
 
     def has_room(self) -> bool:
         """Return True: jobs wait for their runners at GitHub."""

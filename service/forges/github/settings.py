@@ -35,7 +35,7 @@ class GithubSettings(ForgeSettings):
         default_text="required if `FAULTWATCH_GITHUB_APP` is set",
         repr=False,
     )
-    """The file with the secret with which GitHub signs webhooks."""
+    """The file with the secret that GitHub uses to sign webhooks."""
     api: BaseAddress = declare_setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com", unit=ADDRESS_UNIT)
     """The address of GitHub's API."""
     workflow: str = declare_setting("FAULTWATCH_GITHUB_WORKFLOW", "Workflow", "faultwatch.yml")

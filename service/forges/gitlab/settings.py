@@ -24,7 +24,7 @@ class GitlabSettings(TokenForge):
         default_text="required if `FAULTWATCH_GITLAB_URL` is set",
         repr=False,
     )
-    """The file with the token of the user account with which the service writes."""
+    """The file with the token of the user account that the service writes as."""
     secret: WebhookSecret = declare_setting(
         "FAULTWATCH_GITLAB_SECRET_FILE",
         "GitLab webhook secret",

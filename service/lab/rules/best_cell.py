@@ -49,7 +49,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided_sentence}")
     best_cell = min(better_cells, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better_cells if cell is not best_cell and not _is_below(best_cell, cell)]
-    caveat = f" Note that {other_work} changes what the program does." if other_work else ""
+    caveat = f" Note that what the program does depends on {other_work}." if other_work else ""
     if rivals:
         names = [cell.text for cell in (best_cell, *rivals)]
         listed_names = "; ".join(names[:_MAX_LISTED])
@@ -74,6 +74,8 @@ def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence
     """Return in words how many of the other cells have not been measured or decided; empty if all are decided."""
     n_unmeasured = sum(cell.state is not CellState.MEASURED for cell in other_cells)
     n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
+    if len(other_cells) == 1 and (n_unmeasured or n_undecided):
+        return f" The other cell {'has not been measured' if n_unmeasured else 'is undecided'}."
     parts = []
     if n_unmeasured:
         parts.append(f"{n_unmeasured} {'has' if n_unmeasured == 1 else 'have'} not been measured")

@@ -24,6 +24,15 @@ METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
 """The metrics of a cell; elapsed time replaces the throughput if the program does not report it."""
 _MIN_SAMPLES = 2
 """The number of samples in which a count has to repeat to be certain."""
+_NAMES_IN_LAB = {
+    "base samples": "samples of the default",
+    "head samples": "samples of the cell",
+    "head's count": "the cell's count",
+    "Base and head have": "The default and the cell have",
+    "a percentage of base": "a percentage of the default",
+    "(base is": "(the default is",
+}
+"""What the sentences about comparisons call the two sides, and what the lab calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +116,15 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
         # There are too few pairs, or a count changes only in some of them (`changed_pairs`).
         certainty = LabCertainty.OPEN
     bounds = None if is_exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
-    updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
+    updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": _name_sides(decision.sentence)}
     return entry.model_copy(update=updates)
+
+
+def _name_sides(sentence: str) -> str:
+    """Return the sentence about base and head as a sentence about the default and the cell."""
+    for text, name in _NAMES_IN_LAB.items():
+        sentence = sentence.replace(text, name)
+    return sentence
 
 
 def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readings) -> LabMetric:

@@ -10,6 +10,7 @@ from uuid import UUID
 from runner.contract import Outcome
 from runner.contract.nightly import CaseState, CellDigest, NightlyCase, NightlyCell, NightlyDigest, NightlyDrift
 from runner.contract.quarantine import REUSED
+from runner.contract.word_list import join_words
 
 _STATES = {
     Outcome.MEASURED: CaseState.MEASURED,
@@ -132,9 +133,9 @@ def _is_complete(cell: CellDigest) -> bool:
 
 def _describe_digest(n_complete: int, n_planned: int, absent_hosts: Sequence[str], n_drifts: int) -> str:
     """Return in one sentence how many cells are complete, which hosts are absent, and how many drifts are new."""
-    parts = [f"{n_complete} of {n_planned} cells are complete"]
+    parts = [f"{n_complete} of {n_planned} cells {'is' if n_complete == 1 else 'are'} complete"]
     if absent_hosts:
-        parts.append(f"{', '.join(absent_hosts)} {'has' if len(absent_hosts) == 1 else 'have'} not reported")
+        parts.append(f"{join_words(absent_hosts)} {'has' if len(absent_hosts) == 1 else 'have'} not reported")
     if n_drifts:
         parts.append(f"{n_drifts} {'drifts are' if n_drifts > 1 else 'drift is'} new")
     else:

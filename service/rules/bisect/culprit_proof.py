@@ -14,6 +14,7 @@ from uuid import UUID
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.commit_search import ProofState
 from runner.contract.level import Number
+from runner.contract.word_list import join_words
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.bisect.refusals import refuse_variation
 from service.rules.relative_change import compute_symmetric_percent_change
@@ -177,7 +178,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
 
     There are at most ``MAX_PROOFS_WITHOUT_RESULT`` suspects, because with more the search has ended earlier.
     """
-    commits = ", ".join(culprit.commit[:10] for culprit in suspects)
+    commits = join_words([culprit.commit[:10] for culprit in suspects])
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
     is_single = len(suspects) == 1
     proof_clause = "no proof confirms it" if is_single else "no proof confirms any of them; the last one says"

@@ -28,6 +28,7 @@ from pydantic import AliasChoices, Field
 from runner.contract.base import Strict
 from runner.contract.level import Number, compute_median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
+from runner.contract.word_list import join_words
 from service.rules.bisect.belief import compute_belief
 from service.rules.bisect.question import Refused
 from service.rules.bisect.summed_measurements import Bools, Data
@@ -138,7 +139,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     except _NotMeasuredError as missing:
         return _build_measure_step(question, missing.changed)
     except _UnmeasurableError as error:
-        names = ", ".join(error.settings)
+        names = join_words(error.settings)
         return Refused(
             sentence=(
                 f"It is unknown whether {names} {'causes' if len(error.settings) == 1 else 'cause'} the "
@@ -283,7 +284,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if len(measurements) >= MAX_RUNS:
         return Refused(
             sentence=f"No answer is certain after {len(measurements)} runs. The most probable set of up to "
-            f"{MAX_NECESSARY_TOGETHER} settings is {', '.join(sorted(hypotheses[best]))}, with a probability of "
+            f"{MAX_NECESSARY_TOGETHER} settings is {join_words(sorted(hypotheses[best]))}, with a probability of "
             f"{format_number(float(belief.probabilities[best]))}."
         )
     # If it is in doubt whether the environments differ, measure both again, or give up.

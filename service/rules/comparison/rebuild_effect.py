@@ -27,8 +27,9 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     # The counts of the builds of the two revisions overlap.
     if min(base_levels) <= max(head_levels) and min(head_levels) <= max(base_levels):
         sentence = (
-            f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
-            f"much: base's builds have counts of {_list_counts(base_levels)}, head's of {_list_counts(head_levels)}."
+            f"The counts of these builds differ by {abs(verdict.change or 0):,}, but the counts of the two revisions' "
+            f"builds overlap: base's builds have counts of {_list_counts(base_levels)}, head's of "
+            f"{_list_counts(head_levels)}."
         )
         changes = {"verdict": Verdict.SAME, "direction": None, "same_because": "other builds", "sentence": sentence}
         return verdict.model_copy(update=changes)

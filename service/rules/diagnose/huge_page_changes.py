@@ -192,7 +192,7 @@ HUGE_PAGES_GAINED = Rule(
     condition=_has_gained_huge_pages,
     max_saving=_compute_faster_fault_share,
     evidence=_describe_huge_pages,
-    remedies=lambda _: (Remedy(text="nothing to fix; to make counts repeatable, set huge_pages in the workload file"),),
+    remedies=lambda _: (Remedy(text="nothing to fix; setting huge_pages in a workload file makes counts repeatable"),),
     report=_REPORT,
     is_comparison=True,
 )

@@ -21,6 +21,7 @@ from runner.contract.profile import (
     StackProfile,
     Touch,
 )
+from runner.contract.word_list import join_words
 from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity, format_share
 
@@ -366,8 +367,8 @@ class Facts:
 def name_files(files: Sequence[str]) -> str:
     """Return the names of up to three files, and the number of the others: ``a, b, c and 2 other files``."""
     n_others = len(files) - _MAX_NAMED_FILES
-    others_clause = f" and {n_others:,} other file{'s' if n_others != 1 else ''}" if n_others > 0 else ""
-    return ", ".join(files[:_MAX_NAMED_FILES]) + others_clause
+    others = [f"{n_others:,} other file{'s' if n_others != 1 else ''}"] if n_others > 0 else []
+    return join_words([*files[:_MAX_NAMED_FILES], *others])
 
 
 def _may_show_kernel(profile: Profile) -> bool:

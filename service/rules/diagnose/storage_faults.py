@@ -190,7 +190,7 @@ READ_AHEAD_OFF = Rule(
         Remedy(text="read ahead what is needed soon (MADV_WILLNEED, MAP_POPULATE), or read() larger pieces"),
         Remedy(text="check the device's read-ahead: /sys/block/DEVICE/queue/read_ahead_kb"),
     ),
-    report="a mapped database: one call of madvise turned one read of 128 KiB into 32 of 4 KiB",
+    report="a mapped database: one call to madvise turned one read of 128 KiB into 32 of 4 KiB",
 )
 
 

@@ -8,7 +8,7 @@ _KIND_WORDS = {
     "measure": "a measurement",
     "bisect": "a bisect",
     "profile": "a profile",
-    "remedy": "a trial of settings",
+    "remedy": "a settings trial",
 }
 
 

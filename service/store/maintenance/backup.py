@@ -154,7 +154,7 @@ def _require_replaceable(target: Path, backup: Path, replace: bool) -> None:
     if lacking_runs and not replace:
         raise ServiceError(
             "The database has runs that the backup lacks",
-            f"{lacking_runs:,} runs of {target}",
+            f"{lacking_runs:,} {'run' if lacking_runs == 1 else 'runs'} in {target}",
             "Repeat the command with --replace to discard these runs.",
         )
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from flask import Flask, current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from runner.contract.word_list import join_words
 from service.rules.access.caller import LOCAL, Caller
 from service.rules.access.scope import Scope, find_needed_scope, may_read_anonymously
 from service.rules.access.token import PREFIX
@@ -84,7 +85,7 @@ def _check_request() -> AnyResponse | None:
 
 def _list_scopes() -> str:
     """Return the scopes of the caller's token, for a sentence."""
-    return ", ".join(sorted(find_caller().scopes))
+    return join_words(sorted(find_caller().scopes))
 
 
 def _identify_caller() -> Caller:
@@ -116,7 +117,7 @@ def _refuse_other_sites() -> None:
     origin = request.headers.get("Origin")
     is_foreign = fetch_site not in {None, "same-origin", "none"}  # none: a person sent it, not a page
     if is_foreign or (origin is not None and not _is_own_origin(origin)):
-        raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page of another site, which is not allowed.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page on another site, which is not allowed.")
 
 
 def _is_own_origin(origin: str) -> bool:

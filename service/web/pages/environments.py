@@ -40,11 +40,11 @@ def show(environment: str) -> Page:
     with get_database().reading() as session:
         entry = environments.find_environment(session, environment)
         if entry is None:
-            abort(404, f"This address names no single environment: {_HASH_ADVICE}")
+            abort(404, f"This address does not identify exactly one environment: {_HASH_ADVICE}")
         other_hash = request.args.get("against") or environments.find_environment_before(session, entry)
         other_environment = environments.find_environment(session, other_hash) if other_hash else None
         if request.args.get("against") and other_environment is None:
-            abort(404, f"The parameter “against” names no single environment: {_HASH_ADVICE}")
+            abort(404, f"The parameter “against” does not identify exactly one environment: {_HASH_ADVICE}")
         other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
     changes = list_setting_changes(other_environment.settings, entry.settings) if other_environment else []
     return Page(

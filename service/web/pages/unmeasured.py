@@ -44,7 +44,7 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
         abort(HTTPStatus.NOT_FOUND, problem)
     if question is None:
         case_name = form.get("case", "")
-        problem = f"No host of {subject} has measured the case {case_name!r}: choose a case that a host has measured."
+        problem = f"No host has measured the case {case_name!r} of {subject}: choose a case that a host has measured."
         abort(HTTPStatus.UNPROCESSABLE_ENTITY, problem)
     job_order = forms.build_order(question, form["author"])
     job, _ = job_orders.place_order(job_order, Requester(find_author(job_order.author), Where.DASHBOARD))

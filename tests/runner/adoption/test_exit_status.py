@@ -19,7 +19,7 @@ def test_the_exit_code_of_a_solver_is_its_result() -> None:
     ("run", "problem"),
     [
         (SOLVE, "`build/solve test/a.cnf` ended with exit code 1: error"),
-        (SOLVE, "it was ended by SIGSEGV"),
+        (SOLVE, "it was terminated by SIGSEGV"),
         (RunProposal("build/solve"), "`build/solve` ended with exit code 10"),
         (RunProposal("./x a.json", input_file="a.json"), "`./x a.json` ended with exit code 20"),
         (RunProposal("sh -c 'exec ./x < a.cnf'", input_file="a.cnf"), "it ended with exit code 10"),

@@ -118,7 +118,7 @@ def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_canary_that_dies_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(*_: object, **__: object) -> Execution:
-        raise ExecutionFailure("`./canary` was ended by SIGSEGV")
+        raise ExecutionFailure("`./canary` was terminated by SIGSEGV")
 
     monkeypatch.setattr(module, "count_faults", crash)
     assert "SIGSEGV" in count_canary(tmp_path).problem

@@ -341,7 +341,7 @@ def test_a_service_that_is_not_there_is_told(subject: str, tmp_path: Path) -> No
     [
         ('"./no-such-program"', "was not found"),
         ('["sh", "-c", "exit 3"]', "ended with exit code 3"),
-        ('["sh", "-c", "kill -SEGV $$"]', "was ended by SIGSEGV"),
+        ('["sh", "-c", "kill -SEGV $$"]', "was terminated by SIGSEGV"),
         ('"sleep 60"', "did not finish within 5 s"),
         ("""["printf", '\\033[31m[bold]rubbish\\377']""", "must be a JSON object"),
     ],

@@ -36,8 +36,8 @@ def test_merges_the_streams_on_request(tmp_path: Path) -> None:
     ("script", "trouble"),
     [
         ("exit 3", "ended with exit code 3"),
-        ("kill -SEGV $$", "was ended by SIGSEGV"),
-        ("kill -36 $$", "was ended by SIGRTMIN+2"),
+        ("kill -SEGV $$", "was terminated by SIGSEGV"),
+        ("kill -36 $$", "was terminated by SIGRTMIN+2"),
         ("true", ""),
     ],
 )

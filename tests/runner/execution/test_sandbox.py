@@ -347,7 +347,7 @@ def test_without_a_group_each_sandbox_gets_an_equal_share(number: int, share: in
 @pytest.mark.perf
 def test_a_crash_in_it_is_told(box: Sandbox, home: Path) -> None:
     (home / "tree").mkdir()
-    with pytest.raises(ExecutionFailure, match="was ended by SIGSEGV"):
+    with pytest.raises(ExecutionFailure, match="was terminated by SIGSEGV"):
         count_faults(
             ["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box
         )

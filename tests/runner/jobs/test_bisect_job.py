@@ -17,7 +17,7 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
 @pytest.mark.parametrize(
     ("states", "said"),
     [
-        ([], "No commit of the range moves the metric."),
+        ([], "No commit in the range moves the metric."),
         ([None], "0000000000 may move the metric, but no proof confirms it."),
         ([ProofState.STANDS], "0000000000 moves the metric."),
         ([ProofState.OPEN], "0000000000 may move the metric, but no proof confirms it."),

@@ -86,7 +86,7 @@ def test_numbers_that_no_metric_can_hold_are_a_failure(numbers: str, tmp_path: P
 def test_a_program_that_a_real_time_signal_ends_is_a_failure(number: int, tmp_path: Path) -> None:
     report = report_of(f"kill -{number} $$", tmp_path)
     assert report.failure
-    assert f"was ended by SIGRTMIN+{number - 34}" in report.failure.message
+    assert f"was terminated by SIGRTMIN+{number - 34}" in report.failure.message
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_an_event_that_perf_does_not_know_is_not_supported(programs: Path) -> No
         (("no-such-program",), "was not found"),
         (("./not-executable",), "is not executable"),
         (("sh", "-c", "echo gone wrong >&2; exit 3"), "ended with exit code 3"),
-        (("./touch-pages", "10", "crash"), "was ended by SIGSEGV"),
-        (("sh", "-c", "kill -KILL $$"), "was ended by SIGKILL"),
+        (("./touch-pages", "10", "crash"), "was terminated by SIGSEGV"),
+        (("sh", "-c", "kill -KILL $$"), "was terminated by SIGKILL"),
     ],
 )
 def test_a_program_that_fails_is_told(command: tuple[str, ...], said: str, programs: Path) -> None:

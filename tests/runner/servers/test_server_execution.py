@@ -151,7 +151,7 @@ FAILURES = {
     "end": (r"`./server [0-9]+ end` ended with exit code 3 \(before it was ready\)", {}),
     "hang": (r"was not ready within 1 s: it is not listening on \{port\}", {"ready_timeout": 1}),
     "chatter": (r"was not ready within 1 s: it is not listening on \{port\}", {"ready_timeout": 1}),
-    "crash": (r"was ended by SIGABRT \(during window 1\)", {}),
+    "crash": (r"was terminated by SIGABRT \(during window 1\)", {}),
     "stubborn": (r"did not stop within 1 s after SIGTERM, and was killed", {"stop_timeout": 1}),
     "daemon": (r"it must stay in the foreground", {}),
     "helper": (r"processes that it started kept running: server", {}),
@@ -246,6 +246,6 @@ def test_a_server_that_ends_as_it_is_to_be_stopped_is_a_failure(
                 time.sleep(0.001)
 
     monkeypatch.setattr(server_execution.ServerExecution, "_require_alive", kill_after_the_check)
-    with pytest.raises(ExecutionFailure, match=r"was ended by SIGKILL"):
+    with pytest.raises(ExecutionFailure, match=r"was terminated by SIGKILL"):
         execute("helper")
     assert list_processes_in(tree) == []

@@ -89,7 +89,7 @@ def test_a_server_that_fails_is_the_side_that_failed(built: Path, tmp_path: Path
     result, _ = compare_modes(built, tmp_path, "quiet", "crash")
     assert (result.base.outcome, result.head.outcome) == (Outcome.SKIPPED, Outcome.FAILED)
     assert result.head.failure
-    assert "was ended by SIGABRT" in result.head.failure.message
+    assert "was terminated by SIGABRT" in result.head.failure.message
 
 
 def test_servers_that_cannot_be_alive_at_once_take_turns_as_programs_do(built: Path, tmp_path: Path) -> None:

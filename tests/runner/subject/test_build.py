@@ -215,7 +215,7 @@ def test_what_a_build_said_has_no_colours(builder: Builder, commit: Run, tmp_pat
     ("script", "said"),
     [
         ("sleep 60", r"did not finish within 0\.3 s"),
-        ("kill -KILL $$", "was ended by SIGKILL"),
+        ("kill -KILL $$", "was terminated by SIGKILL"),
         ("echo x.c: fatal error: error writing to x.o: No space left on device; exit 1", "exit code 1"),
     ],
 )

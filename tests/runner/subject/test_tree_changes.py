@@ -81,6 +81,9 @@ def test_a_remark_names_three_files_at_most() -> None:
         "an execution leaves README.gz, changes log and removes README in its folder; that is undone before "
         'the next execution ([run] keep = ["README.gz"] keeps that file)'
     )
+    assert describe_changes([*new("a", "b", "c"), *changes[:2]]).startswith(
+        "an execution leaves a, b and c and makes 2 more changes in its folder; that is undone before"
+    )
 
 
 def test_a_name_that_is_no_line_of_text_is_printable() -> None:

@@ -50,7 +50,7 @@ def test_a_case_for_each_point_of_the_matrix(write) -> None:  # type: ignore[no-
 
 def test_a_matrix_of_which_no_point_is_left_is_refused(write) -> None:  # type: ignore[no-untyped-def]
     workload = load_workload(write(GOOD + "[[exclude]]\nmib = 1\n[[exclude]]\nmib = 64\n"))
-    with pytest.raises(FaultwatchError, match=r"\[\[exclude\]\] leaves no point of the matrix"):
+    with pytest.raises(FaultwatchError, match=r"\[\[exclude\]\] leaves no point in the matrix"):
         list_cases(workload)
 
 
@@ -125,7 +125,11 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
             '[metrics]\nevents = ["instructions:u"]\n[matrix]',
             r"\[metrics\] events: 'instructions:u' cannot be counted, because instructions is",
         ),
-        ("[matrix]", "[[exclude]]\n[matrix]", r"\[\[exclude\]\] names no parameter, so it would exclude every case"),
+        (
+            "[matrix]",
+            "[[exclude]]\n[matrix]",
+            r"\[\[exclude\]\] does not name a parameter, so it would exclude every case",
+        ),
         ("[matrix]", "[[exclude]]\nmib = 2\n[matrix]", r"\[\[exclude\]\] mib = 2: the matrix has no such value"),
         ('name = "copy"', 'name = "../copy"', r"\[workload\] name"),
     ],

@@ -45,7 +45,7 @@ def test_a_host_that_was_never_at_it_did_not_show_up(api: Api) -> None:
     nightly_run = put(api, carried_out(host=host))
     assert nightly_run["absent_hosts"] == ["elsewhere"]
     assert not nightly_run["complete"]
-    assert nightly_run["sentence"] == "1 of 2 cells are complete; elsewhere has not reported; no drift is new."
+    assert nightly_run["sentence"] == "1 of 2 cells is complete; elsewhere has not reported; no drift is new."
 
 
 def test_what_is_planned_again_does_not_undo_what_was_carried_out(api: Api) -> None:

@@ -95,7 +95,7 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         assert client.put("/api/v1/nightly-runs/2025-05-01", json={"cells": cells}).status_code == 200
         text = read(client, "/matrix")
         assert "Last nightly run: 2025-05-01" in text
-        assert "1 of 3 cells are complete; lab-2 has not reported" in text
+        assert "1 of 3 cells is complete; lab-2 has not reported" in text
         assert "2 planned but not measured" in text
         assert "lab-1 plain scan no such workload" in text
         assert "lab-2 plain copy lab-2 has not reported" in text

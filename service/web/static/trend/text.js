@@ -27,7 +27,7 @@ export function describe(run, unit, { host = "", flag = null, settings = [], poi
   if (flag) lines.push(flag.verdict);
   const most = pointed ? MOST_POINTED : MOST_SETTINGS;
   lines.push(...settings.slice(0, most));
-  if (settings.length > most) lines.push(`and ${settings.length - most} more settings`);
+  if (settings.length > most) lines.push(`and ${settings.length - most} more setting${settings.length - most === 1 ? "" : "s"}`);
   return lines.map((line) => shorten(line, letters));
 }
 

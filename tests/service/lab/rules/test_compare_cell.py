@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,29 @@ def test_interleaved_times_have_bounds_and_are_decided_by_them_alone() -> None:
     assert faster.bounds[1] < 0
     noisy = compare_metric("sys-time", Readings(slow), Readings([*slow[12:], *slow[:12]]), interleaved=True)
     assert noisy.effect is not Effect.BETTER
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "cell"),
+    [
+        ("minor-faults", [500] * 24, [500] * 24),
+        ("minor-faults", [500] * 24, [499] * 24),
+        ("minor-faults", [500] * 4, [500] * 4),
+        ("minor-faults", [500] * 4, [499] * 4),
+        ("minor-faults", list(range(500, 524)), list(range(523, 499, -1))),
+        ("minor-faults", list(range(500, 524)), list(range(600, 624))),
+        ("minor-faults", [500] * 100, [500, 900, 500, 500] * 25),
+        ("sys-time", [1.0] * 24, [2.0] * 24),
+        ("sys-time", [0.0] * 24, [2.0] * 24),
+        ("sys-time", [1.0] * 2, [2.0] * 2),
+        ("sys-time", [None] * 2, [2.0] * 2),
+    ],
+)
+def test_sentences_speak_of_the_default_and_the_cell(
+    name: str, default: list[float | None], cell: list[float | None]
+) -> None:
+    sentence = compare_metric(name, Readings(default), Readings(cell), interleaved=True).sentence
+    assert not re.search(r"\b(?:base|head)\b", sentence, re.IGNORECASE), sentence
 
 
 def test_less_throughput_is_worse() -> None:

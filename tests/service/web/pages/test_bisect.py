@@ -106,7 +106,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert f"Culprit 1 {history.commit(4)[:10]} {history.TITLES[4]}" in text
     assert "Change +16,384" in text
     assert (
-        "It could also be one of these commits, which measurements of the range cannot distinguish from it: "
+        "It could also be one of these commits, which measurements in the range cannot distinguish from it: "
         + history.commit(HOSTILE)[:10]
         in text
     )
@@ -285,7 +285,7 @@ def test_a_preview_promises_no_cost_for_a_count_that_varies(client: FlaskClient)
         client, "/bisects?" + urlencode({name: value for name, value in FORM.items() if name != "min_difference"})
     )
     assert "This count varies by ±3 faults between executions of one commit" in text
-    assert "if 10 runs of each end cannot tell the ends apart" in text
+    assert "if 10 runs at each end cannot tell the ends apart" in text
     assert "OMP_NUM_THREADS=1" in text
     assert "at most about" not in text
 

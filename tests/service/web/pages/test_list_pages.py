@@ -39,7 +39,7 @@ def test_an_environment_is_set_against_the_one_before_it(client: FlaskClient) ->
     assert client.get("/environments/ffff").status_code == 404
     answer = client.get(f"/environments/{history.OLD.hash}?against=ffff")
     assert answer.status_code == 404
-    assert "The parameter “against” names no single environment: no hash begins with these digits" in answer.text
+    assert "“against” does not identify exactly one environment: no hash begins with these digits" in answer.text
 
 
 def test_workloads_lead_to_cases_and_those_to_series(client: FlaskClient) -> None:

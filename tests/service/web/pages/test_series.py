@@ -34,7 +34,7 @@ def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
         ]
         history.send(client, runs)
         text = read(client, "/series/1")
-        assert "No drifts: the series has stayed at one level." in text
+        assert "No drifts have been found in this series." in text
         assert "The counts of the 4 runs at this level go back and forth: 5,000 (3 times) or 5,001 (once)." in text
         assert "The level is new" in text
 
@@ -48,7 +48,7 @@ def test_a_staircase_that_was_not_compared_is_suspected_and_not_one_level(tmp_pa
         ]
         history.send(client, runs)
         text = read(client, "/series/1")
-        assert "stayed at one level" not in text
+        assert "No drifts have been found" not in text
         assert "No drift is certain, but 4 changes are suspected." in text
         assert "5,512 faults → 5,768 faults" in text.replace("\N{NO-BREAK SPACE}", " ")
 

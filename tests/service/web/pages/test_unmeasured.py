@@ -50,7 +50,7 @@ def test_it_is_measured_by_a_click(client: FlaskClient) -> None:
 
     refused = client.post(address, data={"case": "nonsense", "author": "Mara"}, headers=HERE)
     assert refused.status_code == 422
-    assert "No host of copyd has measured the case" in refused.text
+    assert "No host has measured the case" in refused.text
     unnamed = client.post(address, data={"case": history.CASE.name, "author": "M" * 101}, headers=HERE)
     assert unnamed.status_code == 422
     unknown = client.post("/subjects/copyd/revisions/feedfeed/measure", data={"case": "x"}, headers=HERE)
