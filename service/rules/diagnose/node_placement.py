@@ -40,9 +40,9 @@ def _describe_balancing(facts: Facts) -> tuple[str, ...]:
         "pages inaccessible, and the next fault on each shows which node uses it",
         f"{format_share(move_share)} of the CPU time goes into moving pages to another node"
         if move_share
-        else "no sample of the CPU time moves a page to another node",
-        f"the host has the nodes {facts.profile.environment.settings['numa.nodes']}; what accesses to another node's "
-        "memory cost is not known",
+        else "no sample of the CPU time shows a page being moved to another node",
+        f"the host has the nodes {facts.profile.environment.settings['numa.nodes']}; the cost of accesses to another "
+        "node's memory is unknown",
         *facts.describe_top_site("of the first touches are", {Touch.FIRST}, OWN_MEMORY),
     )
 

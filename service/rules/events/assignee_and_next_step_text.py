@@ -44,7 +44,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
             return "Wait: further runs will decide"
         return "No further run is expected: decide on the change, or dismiss it"
     if event.only_builds is not None:
-        return "Nothing to do: builds of the same commit differ just as much"
+        return "Nothing to do: the counts of the commits' builds overlap"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
     # Whoever acknowledges an event is assumed to know its commit.

@@ -224,7 +224,7 @@ def test_an_event_of_builds_that_differ_by_themselves_is_folded(app: APIFlask, c
     end_with(client, job, refused)
     found = event(client)
     assert (found["below_floor"], found["culprits"]) == (True, [])
-    assert "builds of the same commit differ just as much" in read(client, f"/events/{found['id']}")
+    assert "built the commits again: the counts of their builds overlap" in read(client, f"/events/{found['id']}")
     work(app)
     assert len(bisects(client)) == 1
 
