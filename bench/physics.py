@@ -102,7 +102,7 @@ def burst(
 ) -> list[Run]:
     """Run a program in some processes at once and return what each of them counted."""
     state = ProcessState(variables=variables or {}, huge_pages=huge_pages, memory_limit=memory_limit)
-    done = count_processes(command, directory=folder, state=state, timeout=300, region=region, processes=processes)
+    done = count_processes(command, directory=folder, state=state, timeout=300, region=region, n_processes=processes)
     return [_run(one, "region:" if region else "", json_output) for one in done.executions]
 
 

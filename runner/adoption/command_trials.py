@@ -129,7 +129,7 @@ _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 class Progress(Protocol):
     """Shows the progress of a measurement."""
 
-    def set_remaining(self, steps: int) -> None:
+    def set_remaining_steps(self, n_steps: int) -> None:
         """Set the number of remaining executions."""
 
     def advance(self) -> None:
@@ -560,7 +560,7 @@ class FirstMeasurement:
         min_samples = min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples)
         sampling = Sampling(min_samples, max_samples, default_sampling.precision)
         # The first execution of a case warms the page cache and is not a sample.
-        progress.set_remaining(len(list_cases(workload)) * (min_samples + 1))
+        progress.set_remaining_steps(len(list_cases(workload)) * (min_samples + 1))
         return [
             measure_case(
                 workload,

@@ -34,8 +34,8 @@ REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 class HistoryObserver(Protocol):
     """Follows the progress of a history."""
 
-    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """Called when runs are planned: ``stored`` runs need no measurement, and ``executions`` executions follow."""
+    def on_plan(self, planned_runs: Sequence[PlannedRun], n_stored: int, n_executions: int) -> None:
+        """Called when runs are planned: ``n_stored`` need no measurement, and ``n_executions`` executions follow."""
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
         """Called before a planned run."""
@@ -49,7 +49,7 @@ class HistoryObserver(Protocol):
         The number is negative if the run needed more executions than planned.
         """
 
-    def on_missing_commit(self, commit: str, runs: int) -> None:
+    def on_missing_commit(self, commit: str, n_runs: int) -> None:
         """Called for a planned commit that this clone lacks, so that its runs are left out."""
 
 
@@ -209,7 +209,7 @@ class HistoryMeasurement(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        observer.on_plan(planned_runs, stored=0, executions=len(planned_runs) * executions_per_run)
+        observer.on_plan(planned_runs, n_stored=0, n_executions=len(planned_runs) * executions_per_run)
         for report, executions in self._measure_runs(planned_runs, (revision,), {}, observer):
             outbox.post(report)
             observer.on_report(report, executions_per_run - executions)

@@ -44,7 +44,7 @@ class ProofObserver(Protocol):
     def on_execution(self) -> None:
         """Called after each execution."""
 
-    def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
+    def on_proof(self, base: str, head: str, verdict: Verdict, n_pairs: int) -> None:
         """Called when the service has reached a verdict on two commits."""
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:
@@ -266,7 +266,7 @@ class Prover(Struct):
         self._record_verdict(base, head, decision, len(result.head.samples))
         return decision
 
-    def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
+    def _record_verdict(self, base: str, head: str, decision: Comparison | None, n_pairs: int) -> None:
         """Count a verdict in the summary, and show it."""
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
         if verdict is Verdict.CHANGED:
@@ -275,7 +275,7 @@ class Prover(Struct):
             self.summary.n_refuted += 1
         else:
             self.summary.n_undecided += 1
-        self.observer.on_proof(base, head, verdict, pairs)
+        self.observer.on_proof(base, head, verdict, n_pairs)
 
 
 def _choose_min_percent(nomination: Nomination) -> float | None:

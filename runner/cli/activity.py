@@ -68,27 +68,27 @@ class Activity:
         self.text = text
         self.on_change()
 
-    def set_remaining(self, steps: int) -> None:
+    def set_remaining_steps(self, n_steps: int) -> None:
         """Set the known number of remaining steps, such as executions."""
         if self._remaining is None:
             # The duration of earlier work, such as a build, must not count for the duration of a step.
             self._pace = Pace(self._clock())
-        self._remaining = max(0, steps)
+        self._remaining = max(0, n_steps)
         self.on_change()
 
-    def advance(self, steps: int = 1) -> None:
+    def advance(self, n_steps: int = 1) -> None:
         """Count steps that have ended."""
-        self.done += steps
+        self.done += n_steps
         if self._pace:
-            self._pace.advance(self._clock(), steps)
+            self._pace.advance(self._clock(), n_steps)
         if self._remaining is not None:
-            self._remaining -= steps
+            self._remaining -= n_steps
         self.on_change()
 
-    def add_unplanned(self, steps: int) -> None:
-        """Correct the number of remaining steps, after ``steps`` that were not planned have ended."""
+    def add_unplanned(self, n_steps: int) -> None:
+        """Correct the number of remaining steps, after ``n_steps`` that were not planned have ended."""
         if self._remaining is not None:
-            self._remaining += steps
+            self._remaining += n_steps
         self.on_change()
 
     @property

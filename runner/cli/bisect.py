@@ -341,7 +341,7 @@ class _ProgressLines:
     def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show which commit is being measured, and the progress of the search."""
         if isinstance(state.answer, Measure):
-            self._activity.set_remaining(state.answer.runs_left)
+            self._activity.set_remaining_steps(state.answer.runs_left)
         self._activity(f"measuring {commit[:10]}")
 
     def on_run_stored(self, state: Search, report: Report) -> None:

@@ -350,10 +350,10 @@ class _Session(Struct):
         self.title = f"comparing {case.name}"
         self.later_executions = remaining_cases * 2 * (_WARM_UP_EXECUTIONS + self.pairs.min_pairs)
 
-    def start_executing(self, executions: int) -> None:
+    def start_executing(self, n_executions: int) -> None:
         """Set the number of executions until the first decision about the case."""
         self.activity(self.title)
-        self.activity.set_remaining(executions + self.later_executions)
+        self.activity.set_remaining_steps(n_executions + self.later_executions)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Return the decision of the service, and show how many executions it still needs."""
@@ -363,7 +363,7 @@ class _Session(Struct):
             # Say so, because the remaining time would otherwise seem to grow for no reason.
             self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), 'pair')}")
         executions_per_pair = 1 if request.base_stored else 2
-        self.activity.set_remaining(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
+        self.activity.set_remaining_steps(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
         return decision
 
 

@@ -145,7 +145,7 @@ def _measure_cases(
         reports: list[Report] = []
         for index, case in enumerate(cases):
             activity(f"measuring {case.name}")
-            activity.set_remaining(executions_per_case * (len(cases) - index))
+            activity.set_remaining_steps(executions_per_case * (len(cases) - index))
             report = measure_case(
                 workload,
                 case,

@@ -94,7 +94,9 @@ def command(
                 settings=remedy,
             )
             activity(f"measuring {case.name} with and without the remedy")
-            activity.set_remaining(2 + 2 * pairs.min_pairs)  # each side is first executed once without being counted
+            activity.set_remaining_steps(
+                2 + 2 * pairs.min_pairs
+            )  # each side is first executed once without being counted
             result = compare_interleaved(
                 unchanged_trial, changed_trial, patient_service.compare, pairs=pairs, progress=activity.advance
             )

@@ -147,7 +147,7 @@ class Sandbox(Struct, frozen=True):
         for entry in walk_tree(tree):
             os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
-    def seal(self, process: int, launcher: Path) -> None:
+    def seal(self, pid: int, launcher: Path) -> None:
         """Forbid a process to create user namespaces, in which it could reach more of the kernel.
 
         Raises
@@ -157,7 +157,7 @@ class Sandbox(Struct, frozen=True):
         """
         if self.keeps_user:
             return  # bubblewrap has done this already.
-        result = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
+        result = subprocess.run([launcher, "seal", str(pid)], check=False, capture_output=True, text=True)
         if result.returncode:
             raise FaultwatchError(f"the sandbox cannot be locked down: {result.stderr.strip()}")
 

@@ -102,7 +102,7 @@ class Heartbeat:
                 self._unreported.append(document.run_id)
                 self._send_progress()
 
-    def check_orders(self, runs: int = 0) -> None:
+    def check_orders(self, n_runs: int = 0) -> None:
         """Check that the job may continue, and that its budget allows this many further runs.
 
         Raises
@@ -117,9 +117,9 @@ class Heartbeat:
                 verb = "paused" if self._orders.instruction is Instruction.PAUSE else "stopped"
                 raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.reason or 'no reason given'}")
         max_runs = self.job.max_runs
-        if max_runs is not None and len(self._runs) + runs > max_runs:
+        if max_runs is not None and len(self._runs) + n_runs > max_runs:
             budget_text = f"the job's budget of {max_runs} {'run' if max_runs == 1 else 'runs'}"
-            state_text = "is spent" if len(self._runs) >= max_runs else f"does not suffice: it needs {runs} more"
+            state_text = "is spent" if len(self._runs) >= max_runs else f"does not suffice: it needs {n_runs} more"
             raise FaultwatchError(f"{budget_text} {state_text}", "order the job again with a larger budget")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:

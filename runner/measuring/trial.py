@@ -350,7 +350,7 @@ class Trial:
         return recorder.get_result()
 
     def execute(
-        self, *, recording: Recording | None = None, processes: int | None = None, keep_page_cache: bool = False
+        self, *, recording: Recording | None = None, n_processes: int | None = None, keep_page_cache: bool = False
     ) -> Sample:
         """Execute the case once.
 
@@ -358,7 +358,7 @@ class Trial:
         ----------
         recording
             What to record during the execution, which then is not a sample.
-        processes
+        n_processes
             How many processes to run at the same time; by default as many as the case says.
         keep_page_cache
             Whether to keep the page cache as the previous execution left it, even for a cold case.
@@ -388,7 +388,7 @@ class Trial:
             events=self.workload.metrics.events,
             region=self.workload.run.region,
             sandbox=self._sandbox,
-            processes=processes or self._case.processes,
+            n_processes=n_processes or self._case.processes,
             recording=recording,
             copies=self._files.copies,
         )

@@ -459,7 +459,7 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
     references = {}
     if trial.processes > 1:
         progress("counting one process alone")
-        references["alone"] = dict(trial.execute(processes=1).readings)
+        references["alone"] = dict(trial.execute(n_processes=1).readings)
     if trial.is_cold:
         progress("counting with warm files")
         references["warm"] = dict(trial.execute(keep_page_cache=True).readings)
