@@ -156,9 +156,9 @@ def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
     """Return two inputs of one kind in one folder, such as two files to compare; None if there is no such pair."""
-    by_kind: dict[tuple[PurePosixPath, str], list[str]] = {}
+    files_by_kind: dict[tuple[PurePosixPath, str], list[str]] = {}
     for file in inputs:
-        files = by_kind.setdefault((PurePosixPath(file).parent, _get_kind(file)), [])
+        files = files_by_kind.setdefault((PurePosixPath(file).parent, _get_kind(file)), [])
         files.append(file)
         if len(files) == 2:
             return files[0], files[1]

@@ -75,16 +75,16 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
         The commands that a build suggests, the most promising first.
     """
     own_program = get_program(tried.run)
-    by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
+    runs_by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
     for run in runs:
         program = get_program(run)
-        is_other = program != own_program and program not in by_program
+        is_other = program != own_program and program not in runs_by_program
         larger_run = (
             replace_file(run, name_larger_file(run.file)) if is_other and run.input_file == tried.run.file else None
         )
         if larger_run and not run.needs_failures and not run.is_server:
-            by_program[program] = (run, larger_run)
-    return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
+            runs_by_program[program] = (run, larger_run)
+    return list(runs_by_program.values())[:_MAX_OTHER_PROGRAMS]
 
 
 def count_runtime_faults(start_faults: int) -> int:

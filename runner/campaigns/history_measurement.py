@@ -231,7 +231,7 @@ class HistoryMeasurement(Struct, frozen=True):
         levels_by_case
             The levels of each case's last run. The caller updates it while it consumes the reports.
         """
-        by_commit = {revision.commit: revision for revision in revisions}
+        revisions_by_commit = {revision.commit: revision for revision in revisions}
         count_reuse = None if self.measure_all else CountReuse(self.workload, self.bench)
         commits = [run.revision for run in planned_runs]
         newest_commit = revisions[-1].commit if revisions else ""
@@ -242,7 +242,7 @@ class HistoryMeasurement(Struct, frozen=True):
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
             for commit, group in itertools.groupby(planned_runs, key=lambda run: run.revision):
-                revision = by_commit.get(commit) or self.repository.find_revision(commit)
+                revision = revisions_by_commit.get(commit) or self.repository.find_revision(commit)
                 if revision is None:
                     observer.on_missing_commit(commit, sum(1 for _ in group))
                     continue
@@ -279,8 +279,8 @@ class HistoryMeasurement(Struct, frozen=True):
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned_runs: list[PlannedRun] = []
         n_stored = n_stored_failures = 0
-        by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
-        for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
+        sorted_cases = sorted(self.cases, key=lambda case: environments[case.name].hash)
+        for _, group in itertools.groupby(sorted_cases, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
             partial_plan = (self.planner or self.service).request_plan(
                 PlanRequest(

@@ -83,8 +83,8 @@ def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     if not weight_sum:
         return {}
     shares = {key: weight * total // weight_sum for key, weight in weights.items()}
-    by_remainder = sorted(weights, key=lambda key: -(weights[key] * total % weight_sum))
-    for key in by_remainder[: total - sum(shares.values())]:
+    sorted_keys = sorted(weights, key=lambda key: -(weights[key] * total % weight_sum))
+    for key in sorted_keys[: total - sum(shares.values())]:
         shares[key] += 1
     return shares
 

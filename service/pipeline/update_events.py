@@ -188,11 +188,11 @@ def _rebuild_events(
 
 def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     """Return the stored events with their drifts as the rules read them, by the event's id."""
-    by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
+    drifts_by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
     for drift in stored_drifts:
-        by_event[drift.event].append(drift)
+        drifts_by_event[drift.event].append(drift)
     return {
-        event_id: KnownEvent(by_event[event_id], event.number, alive=event.still_detected, state=event.state)
+        event_id: KnownEvent(drifts_by_event[event_id], event.number, alive=event.still_detected, state=event.state)
         for event_id, event in events.items()
     }
 

@@ -108,9 +108,9 @@ def thin_profile(profile: Profile) -> Profile:
 
 def _keep_heaviest_stacks(profile: StackProfile, merged_frame: int) -> StackProfile:
     """Return a stack profile with only its heaviest stacks; the others become one stack of ``merged_frame``."""
-    by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    kept_stacks = by_weight[:_MAX_STACKS]
-    merged_stacks = by_weight[_MAX_STACKS:]
+    sorted_stacks = sorted(profile.stacks, key=lambda stack: -stack.weight)
+    kept_stacks = sorted_stacks[:_MAX_STACKS]
+    merged_stacks = sorted_stacks[_MAX_STACKS:]
     if merged_stacks:
         kept_stacks.append(Stack(frames=(merged_frame,), weight=sum(stack.weight for stack in merged_stacks)))
     return profile.model_copy(update={"stacks": tuple(kept_stacks)})

@@ -248,10 +248,10 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
     """Pool the readings of equivalent runs, metric by metric."""
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
-    by_run = [readings.get(run.number, {}) for run in runs]
+    readings_of_runs = [readings.get(run.number, {}) for run in runs]
     return {
-        name: _pool_readings([readings_of_run[name] for readings_of_run in by_run if name in readings_of_run])
-        for name in dict.fromkeys(chain(*by_run))
+        name: _pool_readings([readings_of_run[name] for readings_of_run in readings_of_runs if name in readings_of_run])
+        for name in dict.fromkeys(chain(*readings_of_runs))
     }
 
 

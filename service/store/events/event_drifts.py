@@ -64,17 +64,17 @@ def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
 
 def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the withdrawn drifts, largest change first, by the event's id."""
-    by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
+    rows_by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
         rows = session.scalars(
             select(EventDriftRow).where(EventDriftRow.event_id.in_(chunk), EventDriftRow.withdrawal.is_not(None))
         )
         for row in rows:
-            by_event[row.event_id].append(row)
+            rows_by_event[row.event_id].append(row)
     # Sort by the size relative to the level before; for a change from zero, by the size itself.
-    for drifts_of_event in by_event.values():
+    for drifts_of_event in rows_by_event.values():
         drifts_of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
-    return by_event
+    return rows_by_event
 
 
 def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
@@ -167,22 +167,22 @@ class _RevisionFacts(NamedTuple):
 def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, _RevisionFacts]:
     """Return the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
-    by_id: dict[int, _RevisionFacts] = {}
+    facts_by_id: dict[int, _RevisionFacts] = {}
     columns = select(Revision.id, Revision.position, Revision.author, Revision.title, Revision.patch)
     for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
         selected = session.execute(columns.where(Revision.id.in_(chunk)))
-        by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected}
-    return by_id
+        facts_by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected}
+    return facts_by_id
 
 
 def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
     """Return the units of series, by the id of the series; ids of suite shifts, which are texts, are left out."""
-    by_id: dict[int | str, str] = {}
+    unit_by_series: dict[int | str, str] = {}
     ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
-        by_id |= {series_id: metric(name).unit for series_id, name in rows}
-    return by_id
+        unit_by_series |= {series_id: metric(name).unit for series_id, name in rows}
+    return unit_by_series
 
 
 def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
@@ -200,22 +200,22 @@ def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None 
 
 def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
     """Return the event of each drift, by the drift's id."""
-    by_drift: dict[str, str] = {}
+    event_by_drift: dict[str, str] = {}
     for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         rows = session.execute(
             select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
         )
-        by_drift |= dict(rows.all())
-    return by_drift
+        event_by_drift |= dict(rows.all())
+    return event_by_drift
 
 
 def map_states_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str, State]:
     """Return the state of the event of each drift, by the drift's id."""
-    by_drift: dict[str, State] = {}
+    state_by_drift: dict[str, State] = {}
     for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         query = select(EventDriftRow.drift_id, Event.state).join(Event, EventDriftRow.event_id == Event.id)
-        by_drift |= dict(session.execute(query.where(EventDriftRow.drift_id.in_(chunk))).all())
-    return by_drift
+        state_by_drift |= dict(session.execute(query.where(EventDriftRow.drift_id.in_(chunk))).all())
+    return state_by_drift
 
 
 def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:

@@ -217,8 +217,8 @@ def list_most_important(session: Session, event_ids: Sequence[str]) -> list[tria
 
 def list_in_order(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return the summaries of events in the order of ``event_ids``; every one must exist."""
-    by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
-    return [by_id[event_id] for event_id in event_ids]
+    summary_by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
+    return [summary_by_id[event_id] for event_id in event_ids]
 
 
 def list_summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
@@ -295,11 +295,11 @@ def read_baselines(
         .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
         .order_by(EventDriftRow.still_detected, EventDriftRow.drift_id)  # a drift that is still detected comes last
     )
-    by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
+    levels_by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
     for row in rows:
         if row.run_after and row.series_id is not None:
-            by_series[row.series_id][row.run_after] = None if row.rule == "ramp" else (row.before, row.after)
-    return by_series
+            levels_by_series[row.series_id][row.run_after] = None if row.rule == "ramp" else (row.before, row.after)
+    return levels_by_series
 
 
 def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:

@@ -102,19 +102,19 @@ def _map_dividing_revisions(
         .where(Subject.name == subject, Host.name == host, Case.key.in_(alike_by_key), Series.judged)
         .where(EventDriftRow.cause == Cause.COMMIT_AND_CONFIG, EventDriftRow.still_detected)
     )
-    by_case: dict[str, set[str]] = defaultdict(set)
+    revisions_by_case: dict[str, set[str]] = defaultdict(set)
     for key, document in rows:
         drift = Drift.model_validate(document)
         if drift.rule in REPEATING_RULES:
-            by_case[key] |= {
+            revisions_by_case[key] |= {
                 revision for revision, environment in list_dividing_runs(drift) if environment in alike_by_key[key]
             }
-    return by_case
+    return revisions_by_case
 
 
 def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
     """Return the revisions at which other hosts measured cases that this host has never measured, by the case's key."""
-    by_case: dict[str, set[str]] = defaultdict(set)
+    revisions_by_case: dict[str, set[str]] = defaultdict(set)
     cases_of_host = (
         select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
     )
@@ -131,5 +131,5 @@ def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str,
     )
     for key, commit in session.execute(runs_of_other_hosts):
         if key in keys:
-            by_case[key].add(commit)
-    return by_case
+            revisions_by_case[key].add(commit)
+    return revisions_by_case

@@ -53,10 +53,10 @@ def ensure_commits(
 
 def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
     """Return commits by hash; if several have the same hash, the first one counts."""
-    by_hash: dict[str, contract.Revision] = {}
+    revision_by_hash: dict[str, contract.Revision] = {}
     for revision in revisions:
-        by_hash.setdefault(revision.commit, revision)
-    return by_hash
+        revision_by_hash.setdefault(revision.commit, revision)
+    return revision_by_hash
 
 
 def _store_missing(

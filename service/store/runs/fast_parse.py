@@ -151,15 +151,15 @@ def _read_values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
         readings = [_readings.decode(sample) for sample in samples]
     except msgspec.ValidationError:
         return None
-    rows = [list(map(_value_of, by_metric.values())) for by_metric in readings]
+    rows = [list(map(_value_of, readings_of_sample.values())) for readings_of_sample in readings]
     if any(min(row) < -_MAX_INTEGER or max(row) > _MAX_INTEGER for row in rows if row):
         return None
     # Usually all samples have the same metrics in the same order.
     names = list(readings[0])
-    if all(list(by_metric) == names for by_metric in readings):
+    if all(list(readings_of_sample) == names for readings_of_sample in readings):
         return dict(zip(names, zip(*rows, strict=True), strict=True))
     values: dict[str, list[Number]] = {}
-    for by_metric, row in zip(readings, rows, strict=True):
-        for name, value in zip(by_metric, row, strict=True):
+    for readings_of_sample, row in zip(readings, rows, strict=True):
+        for name, value in zip(readings_of_sample, row, strict=True):
             values.setdefault(name, []).append(value)
     return dict(values)

@@ -258,10 +258,10 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
     """Return the stored series of the given groups, by group and metric."""
     series: dict[_SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
     cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
-    for group, by_metric in series.items():
-        cases.setdefault(group[:2], {})[group.case_id] = by_metric
-    for (subject_id, host_id), by_case in cases.items():
-        for chunk in bulk.split_into_chunks(by_case, _CASES_PER_QUERY):
+    for group, series_by_metric in series.items():
+        cases.setdefault(group[:2], {})[group.case_id] = series_by_metric
+    for (subject_id, host_id), series_by_case in cases.items():
+        for chunk in bulk.split_into_chunks(series_by_case, _CASES_PER_QUERY):
             rows = session.connection().execute(  # twice as fast as through the session
                 select(
                     *(Revision.position, Series.case_id, Series.latest_at, Series.metric, Series.id, Series.version),
@@ -272,5 +272,5 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for position, case_id, measured_at, metric, *columns in rows:
-                by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
+                series_by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
     return series

@@ -151,11 +151,11 @@ def map_runs_for_plan(
             Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine
         ).where(Subject.name == subject, Host.name == host, counts_as_measured)
     )
-    by_key: dict[str, list[StoredRun]] = {}
+    runs_by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome, temporary, quarantine in rows:
         run = StoredRun(commit, environment, outcome, bool(temporary), reused=quarantine is not None)
-        by_key.setdefault(key, []).append(run)
-    return {index: by_key.get(shared_rows.make_case_key(case), []) for index, case in enumerate(cases)}
+        runs_by_key.setdefault(key, []).append(run)
+    return {index: runs_by_key.get(shared_rows.make_case_key(case), []) for index, case in enumerate(cases)}
 
 
 def _build_summary(run: Run) -> RunSummary:

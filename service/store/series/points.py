@@ -201,13 +201,13 @@ def arrange_trends(
     window
         The part of the history whose points are arranged; None for all of it.
     """
-    by_series = read_points_on_trend(session, series_ids, window)
-    stand_ins = pool_environments.map_stand_ins(session, by_series)
+    points_by_series = read_points_on_trend(session, series_ids, window)
+    stand_ins = pool_environments.map_stand_ins(session, points_by_series)
     subjects = _find_subjects(session, series_ids)
     branches = {subject_id: find_branches(session, subject_id, window) for subject_id in set(subjects.values())}
     return {
         series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
-        for series_id, points in by_series.items()
+        for series_id, points in points_by_series.items()
     }
 
 
@@ -235,7 +235,7 @@ def read_points_on_trend(
         conditions.append(Point.run_number >= window.run_number)
     rows = session.connection().execute(levels.where(*conditions)).all()  # twice as fast as through the session
     runs = _select_runs_on_trend(session, {run_number for _, run_number, *_ in rows})
-    by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
+    points_by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
             run_id, revision, position, environment, measured_at, program_bytes, is_reused = runs[number]
@@ -252,8 +252,8 @@ def read_points_on_trend(
                 program_bytes,
                 is_reused,
             )
-            by_series[series_id].append(point)
-    return by_series
+            points_by_series[series_id].append(point)
+    return points_by_series
 
 
 def find_branches(session: Session, subject_id: int, window: HistoryWindow | None = None) -> Branches:
@@ -365,11 +365,11 @@ def list_run_points(session: Session, runs: Iterable[UUID], metrics: Collection[
 
 def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
     """Return the levels of every metric over runs, by the metric's name."""
-    by_metric: dict[str, list[history.Number]] = {}
+    levels_by_metric: dict[str, list[history.Number]] = {}
     for point in list_run_points(session, runs):
         if point.value is not None:
-            by_metric.setdefault(point.metric, []).append(point.value)
-    return by_metric
+            levels_by_metric.setdefault(point.metric, []).append(point.value)
+    return levels_by_metric
 
 
 def map_durations(session: Session, runs: Collection[UUID]) -> dict[UUID, float]:

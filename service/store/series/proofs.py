@@ -73,7 +73,7 @@ def _find_excluded_change(verdict: MetricVerdict) -> float | None:
 
 def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
     """Return the proofs of each of the given series, by the id of the series."""
-    by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
+    proofs_by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
     rows = session.execute(
         select(Series.id, ProofRow.base, ProofRow.head, Environment.hash, ProofRow.verdict, ProofRow.pairs)
         .add_columns(ProofRow.before, ProofRow.after, ProofRow.measured_at, ProofRow.excluded)
@@ -89,5 +89,5 @@ def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, li
         .order_by(ProofRow.measured_at, ProofRow.id)
     )
     for series_id, *values in rows:
-        by_series[series_id].append(Proof(*values))
-    return by_series
+        proofs_by_series[series_id].append(Proof(*values))
+    return proofs_by_series

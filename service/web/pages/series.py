@@ -137,7 +137,7 @@ def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> lis
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
     """Return the ids of the series of this metric for the whole process and for the region; empty unless both exist."""
     siblings_of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
-    by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in siblings_of_case}}
+    id_by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in siblings_of_case}}
     metric = series.metric.removeprefix(_REGION_PREFIX)
-    whole_id, region_id = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
+    whole_id, region_id = id_by_metric.get(metric), id_by_metric.get(_REGION_PREFIX + metric)
     return {} if whole_id is None or region_id is None else {"Whole process": whole_id, "Region of interest": region_id}
