@@ -17,8 +17,10 @@ from runner.system.regular_file import read_regular
 FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 _FILE = "observation.json"
 _MAX_BYTES = 256 << 20
-_MAX_LISTED = 5
+_MAX_LISTED_OBSERVATIONS = 5
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+_MAX_NAME_CHARACTERS = 60
+"""Largest number of characters of a program's name in the id of an observation."""
 
 
 class StoredObservation(Strict):
@@ -33,7 +35,7 @@ class StoredObservation(Strict):
 
 def make_observation_id(name: str, moment: datetime) -> str:
     """Return the id of an observation: the program's name and the local time, to the second."""
-    return f"{name[:60]}-{moment.astimezone():%Y%m%d-%H%M%S}"
+    return f"{name[:_MAX_NAME_CHARACTERS]}-{moment.astimezone():%Y%m%d-%H%M%S}"
 
 
 def store_observation(folder: Path, stored_observation: StoredObservation) -> StoredObservation:
@@ -91,11 +93,11 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
     elif _ID.fullmatch(name):
         matching = [stored_name for stored_name in names if stored_name.startswith(name)]
     if not matching:
-        newest = ", ".join(names[-_MAX_LISTED:])
+        newest = ", ".join(names[-_MAX_LISTED_OBSERVATIONS:])
         remedy = f"pass one of them; the newest are: {newest}" if names else "observe a process first"
         raise FaultwatchError(f"there is no stored observation {name!r}", remedy)
     if len(matching) > 1:
-        newest = ", ".join(matching[-_MAX_LISTED:])
+        newest = ", ".join(matching[-_MAX_LISTED_OBSERVATIONS:])
         raise FaultwatchError(
             f"the ids of {len(matching)} observations begin with {name!r}", f"pass a whole id; the newest are: {newest}"
         )

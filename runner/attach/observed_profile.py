@@ -45,6 +45,8 @@ _MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap"
 _MIN_SECONDS = 0.5
 """A shorter recording cannot be compared with counts that are read just before and after it: the margins are too large
 in relation to it."""
+_MAX_TITLE_CHARACTERS = 2000
+"""The longest title that the contract allows."""
 
 
 class Observation(Struct, frozen=True):
@@ -110,7 +112,7 @@ class ProfileBuilder(Struct):
             revision=Revision(
                 commit=identify_program(program),
                 committed_at=read_modification_time(program),
-                title=program.process.title[:2000],
+                title=program.process.title[:_MAX_TITLE_CHARACTERS],
             ),
             case=Case(workload=name, definition=hash_document(["attach", program.file])),
             host=Host(name=observation.host),

@@ -17,7 +17,7 @@ from runner.contract.nomination import Nomination
 
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
-_MAX_SUSPECTED = 10
+_MAX_SUSPECTED_DRIFTS = 10
 _MAX_POWERS = 3
 """How many statements about the power of comparisons are shown, so that a parameter matrix does not fill the screen."""
 
@@ -133,10 +133,10 @@ def show_drifts(
     if not above_floor:
         certainty = " is certain" if suspected_drifts else ""
         console.print(f"No drift{certainty}." if not drifts else f"No drift above the floor{certainty}.")
-    for nomination in suspected_drifts[:_MAX_SUSPECTED]:
+    for nomination in suspected_drifts[:_MAX_SUSPECTED_DRIFTS]:
         _show_suspected(console, nomination, target)
-    if len(suspected_drifts) > _MAX_SUSPECTED:
-        n_more = len(suspected_drifts) - _MAX_SUSPECTED
+    if len(suspected_drifts) > _MAX_SUSPECTED_DRIFTS:
+        n_more = len(suspected_drifts) - _MAX_SUSPECTED_DRIFTS
         console.print(
             f"{format_count(n_more, 'more drift')} {'is' if n_more == 1 else 'are'} suspected.", highlight=False
         )

@@ -42,6 +42,9 @@ _MAX_COMMAND_BYTES = 100
 """The largest number of bytes of a command."""
 _READ_BYTES = 4096
 """Bytes that are read from the pipe at once."""
+_MAX_REASON_CHARACTERS = 1000
+"""The longest reason that the contract allows."""
+_MAX_QUOTED_BYTES = 40
 
 
 class Region:
@@ -113,7 +116,7 @@ class Region:
                 except (AttachError, OSError) as error:
                     self._problem = str(error)
             else:
-                command = line[:40].decode(errors="replace")
+                command = line[:_MAX_QUOTED_BYTES].decode(errors="replace")
                 self._problem = f"the program wrote the command {command!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
@@ -132,7 +135,7 @@ class Region:
                 return {REGION_PREFIX + name: reading for name, reading in self._perf.read_readings().items()}
             except (OSError, PerfOutputError) as error:
                 self._problem = f"perf's output for the region cannot be read: {error}"
-        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:1000])
+        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:_MAX_REASON_CHARACTERS])
         return {REGION_PREFIX + name: missing_reading for name in self._events}
 
     def __enter__(self) -> Self:

@@ -56,6 +56,7 @@ _ADVICE = {
     **{102: "MADV_GUARD_INSTALL", 103: "MADV_GUARD_REMOVE"},
 }
 """The advice of madvise by its number, as in ``include/uapi/asm-generic/mman-common.h`` of Linux."""
+_MAX_QUOTED_CHARACTERS = 100
 
 
 class CodePlace(Struct, frozen=True):
@@ -351,7 +352,7 @@ class AnatomyBuilder(Struct):
         if event.event.startswith(_ENTRY_PREFIX):
             name = event.event.removeprefix(_ENTRY_PREFIX)
             if not _CALL_NAME.fullmatch(name):
-                raise FaultwatchError(f"{name[:100]!r} is not the name of a system call")
+                raise FaultwatchError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not the name of a system call")
             self.calls[name] += 1
             image = self._get_image(event.pid)
             try:
@@ -377,7 +378,9 @@ class AnatomyBuilder(Struct):
         try:
             new_start = int(event.text, 16)
         except ValueError:
-            raise FaultwatchError(f"a recorded result of mremap cannot be read: {event.text[:100]!r}") from None
+            raise FaultwatchError(
+                f"a recorded result of mremap cannot be read: {event.text[:_MAX_QUOTED_CHARACTERS]!r}"
+            ) from None
         if arguments is None or not 0 < new_start < _MAX_ADDRESS:
             return  # The call began before the recording, or the kernel refused it.
         old_start, old_size, new_size = arguments["addr"], arguments["old_len"], arguments["new_len"]

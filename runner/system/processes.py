@@ -10,6 +10,7 @@ from runner.system.tree import Tree
 
 _START_TIME_FIELD = 19
 """The index of the start time among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+_DIGEST_DIGITS = 8
 
 
 def get_start_ticks(pid: int) -> int | None:
@@ -70,7 +71,7 @@ def _identify_machine() -> str:
         machine_id = Path("/etc/machine-id").read_bytes()
     except OSError:
         machine_id = b""
-    return hashlib.sha256(machine_id + os.uname().nodename.encode()).hexdigest()[:8]
+    return hashlib.sha256(machine_id + os.uname().nodename.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 def read_start_time(pid: int) -> datetime | None:

@@ -12,9 +12,9 @@ from service.text.markdown import format_code
 
 _COMMIT_PATHS = {ForgeKind.GITLAB: "/-/commit/"}
 """The path of a commit's page, below the repository, on forges that do not use ``/commit/``."""
-_SHORT_HASH = 10
+_SHORT_HASH_DIGITS = 10
 """The number of digits of a commit's hash that are shown."""
-_MAX_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _find_commit_address_prefix(report: GateReport, log: str) -> str:
 
 
 def _format_commit(commit: str, links: Links) -> str:
-    short_hash = commit[:_SHORT_HASH]
+    short_hash = commit[:_SHORT_HASH_DIGITS]
     return f"[{short_hash}]({links.commits}{commit})" if links.commits else short_hash
 
 
@@ -97,7 +97,7 @@ def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
     further_hosts = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
     parts = [f"host {format_code(hosts[0])}{further_hosts}"]
     if environment_names[0]:  # Imported runs may have no settings that name their environment.
-        environment_part = format_code(environment_names[0], _MAX_NAME)
+        environment_part = format_code(environment_names[0], _MAX_NAME_CHARACTERS)
         n_others = len(environment_names) - 1
         if n_others:
             environment_part += f", and {n_others} other environment{'s' if n_others > 1 else ''}"

@@ -17,7 +17,7 @@ from service.store.events import event_drifts
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
 from service.store.series import drifts, series
 
-_MAX_COUNTED = 100_000
+_MAX_COUNTED_RUNS = 100_000
 """At most this many recent runs are counted."""
 
 
@@ -109,9 +109,9 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
 
 
 def read_activity(session: Session, since: datetime) -> list[Activity]:
-    """Return the number of runs of each host since a time, with the newest; at most ``_MAX_COUNTED`` runs in total."""
+    """Return the number of runs of each host since a time, with the newest; at most ``_MAX_COUNTED_RUNS`` in total."""
     # In a separate subquery: otherwise SQLite scans the index sorted by host, with all runs.
-    recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
+    recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED_RUNS).subquery()
     counts = session.execute(
         select(recent_runs.c.host_id, func.count(), func.max(recent_runs.c.number)).group_by(recent_runs.c.host_id)
     ).all()

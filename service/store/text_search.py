@@ -19,6 +19,8 @@ _MAX_SHOWN_SETTINGS = 3
 
 Result = tuple[str, str, str, str]
 """Kind, key, title and details."""
+_SHOWN_DIGITS = 8
+"""The number of digits of a definition's hash that are shown."""
 
 
 def search_text(session: Session, text: str) -> Iterator[Result]:
@@ -40,7 +42,7 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
         yield "host", name, name, ""
     cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
     for case in session.scalars(cases):
-        yield "case", case.key, case.name, f"definition {case.definition[:8]}"
+        yield "case", case.key, case.name, f"definition {case.definition[:_SHOWN_DIGITS]}"
     yield from _search_environments(session, words)
     named_hashes = {entry.commit for entry in commits}
     for kind, commit, title, subject in _search_revisions(session, words):

@@ -11,6 +11,9 @@ from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
 from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
+_MAX_REASON_CHARACTERS = 1000
+"""The longest reason that the contract allows."""
+
 
 class PerfResult(Struct, frozen=True):
     """The readings of one output of perf.
@@ -118,7 +121,9 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
             if any(reading.status is Status.NOT_COUNTED for reading in readings)
             else Status.NOT_SUPPORTED
         )
-        return Reading(status=status, reason="; ".join(reading.reason or "" for reading in readings)[:1000])
+        return Reading(
+            status=status, reason="; ".join(reading.reason or "" for reading in readings)[:_MAX_REASON_CHARACTERS]
+        )
     total = sum(reading.value for reading in counted_readings if reading.value is not None)
     shares = [reading.running_percent for reading in counted_readings if reading.running_percent is not None]
     if not shares:

@@ -8,7 +8,7 @@ from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
 from service.text.numbers import format_difference, format_number, format_percent
 
-_MAX_LISTED = 100
+_MAX_LISTED_CHANGES = 100
 _CERTAINTY_WORDS = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE_COMMIT: "only candidate",
@@ -24,8 +24,8 @@ def write_markdown(releases: Releases) -> str:
         were = "was" if releases.unchanged == 1 else "were"
         compared = f"{releases.unchanged:,} judged series {were} compared"
         return f"{head}\n\n{compared}, and no drift lies between the releases.\n"
-    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
-    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED)  # Series without a net change are the last.
+    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
+    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED_CHANGES)  # Series without a net change are the last.
     lines = [
         head,
         "",

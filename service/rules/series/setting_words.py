@@ -9,7 +9,7 @@ from service.schemas.history import SettingChange
 _UPGRADE_SETTINGS = ("kernel.release", "libc.version", "memory.page_size", "thp.enabled")
 """Settings that best name an upgrade, because other settings depend on them: the kernel, for example, determines which
 processor features it reports."""
-_MAX_VALUE = 24
+_MAX_VALUE_CHARACTERS = 24
 """Maximum number of characters of a value."""
 
 
@@ -47,6 +47,6 @@ def describe_setting_change(change: SettingChange) -> str:
 def _shorten_value(value: str | None) -> str:
     """Return a value, shortened if it is long: of a path, the end is kept, because it distinguishes files."""
     text = "not set" if value is None else value or "empty"
-    if len(text) <= _MAX_VALUE:
+    if len(text) <= _MAX_VALUE_CHARACTERS:
         return text
-    return f"…{text[1 - _MAX_VALUE :]}" if text.startswith("/") else f"{text[: _MAX_VALUE - 1]}…"
+    return f"…{text[1 - _MAX_VALUE_CHARACTERS :]}" if text.startswith("/") else f"{text[: _MAX_VALUE_CHARACTERS - 1]}…"

@@ -34,14 +34,21 @@ _MAX_LEFT_SHARE = 0.31
 """The share of the width, from the left, in which callouts are written to the right of their line, not to the left."""
 _MIN_COLUMNS_WITH_MIDDLE = 5
 """The smallest number of columns with which the middle of the axis has a date, in addition to both ends."""
-_HOVER_LINES = 3
+_MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
-_MIN_SUBJECT = 16
-"""Characters of a commit's subject that a callout shows at least, or it leaves the author out."""
-_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 42, 18
-"""Largest numbers of characters, in this order: a callout on a phone; on other screens, for the column with the least
-room, the first part of a callout and a whole callout; a line on hover; the name of a row; its name on a phone."""
-_FURTHER_TEXT = 90
+_MIN_SUBJECT_CHARACTERS = 16
+"""Smallest number of characters of a commit's subject that a callout shows beside the author."""
+_MAX_SHORT_CHARACTERS = 24
+"""Largest number of characters of a callout on a phone."""
+_MAX_FIRST_PART_CHARACTERS = 48
+"""Largest number of characters of the first part of a callout on other screens, for the column with the least room."""
+_MAX_CALLOUT_CHARACTERS = 84
+"""Largest number of characters of a whole callout for that column."""
+_MAX_HOVER_CHARACTERS = 90
+"""Largest number of characters of a line on hover."""
+_MAX_NAME_CHARACTERS, _MAX_NARROW_NAME_CHARACTERS = 42, 18
+"""Largest numbers of characters of the name of a row: on other screens, and on a phone."""
+_GRID_WIDTH_CHARACTERS = 90
 """Characters that fit into the width of the grid on the narrowest screen that shows whole callouts."""
 
 
@@ -225,7 +232,7 @@ def _draw_rows(
         title = _join_names(subject, group.workload)
         has_heading = len(group.rows) > 1 and bool(title)
         if has_heading:
-            headings.append((top, _shorten_text(title, _MAX_NAME)))
+            headings.append((top, _shorten_text(title, _MAX_NAME_CHARACTERS)))
             top += ROW
         for row in group.rows:
             if has_heading:
@@ -271,8 +278,8 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
     return DrawnRow(
         top=top,
-        name=_shorten_text(name, _MAX_NAME),
-        narrow_name=_shorten_text(name, _MAX_NARROW),
+        name=_shorten_text(name, _MAX_NAME_CHARACTERS),
+        narrow_name=_shorten_text(name, _MAX_NARROW_NAME_CHARACTERS),
         text=text,
         case_key=row.case_key,
         cells=cells,
@@ -293,11 +300,13 @@ def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
 def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
     """Return the text of a cell on hover: what changed, where and when, and who made the change."""
     lines = [
-        _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER),
+        _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER_CHARACTERS),
         _describe_column(columns, cell.column),
     ]
     if event.blamed:
-        lines.append(_shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER))
+        lines.append(
+            _shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER_CHARACTERS)
+        )
     if cell.drifts > 1:
         lines.append(f"the largest of {cell.drifts:,} changes here")
     return "\n".join(lines)
@@ -316,7 +325,10 @@ def _describe_changes_by_column(changes: Sequence[SettingsChange]) -> list[tuple
     texts: dict[int, list[str]] = {}
     for change in changes:
         texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
-    return [(column, _shorten_text(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
+    return [
+        (column, _shorten_text(", ".join(of_column), _MAX_HOVER_CHARACTERS))
+        for column, of_column in sorted(texts.items())
+    ]
 
 
 class _CalloutEntry(NamedTuple):
@@ -354,7 +366,7 @@ def _draw_callouts(
 
         The column at _MAX_LEFT_SHARE has the least room; other columns have the more, the further they are from it.
         """
-        return _MAX_TEXT + int(_FURTHER_TEXT * abs(compute_middle(column) - _MAX_LEFT_SHARE))
+        return _MAX_CALLOUT_CHARACTERS + int(_GRID_WIDTH_CHARACTERS * abs(compute_middle(column) - _MAX_LEFT_SHARE))
 
     for event in named_events.important_events:
         column = layout.find_column(event.id)
@@ -378,7 +390,7 @@ def _draw_callouts(
     callouts = []
     for level, entry in enumerate(sorted(entries, key=make_sort_key)):
         middle, room = compute_middle(entry.column), count_fitting(entry.column)
-        short_subject = _shorten_text(entry.subject_text, max(_MAX_WHAT, room - len(entry.details)))
+        short_subject = _shorten_text(entry.subject_text, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.details)))
         text = f"{entry.subject_text}{entry.details}\n{_describe_column(layout.columns, entry.column)}"
         callouts.append(
             Callout(
@@ -388,10 +400,10 @@ def _draw_callouts(
                 top=float(level * CALLOUT),
                 end=entry.end,
                 is_left=middle >= _MAX_LEFT_SHARE,
-                short=_shorten_text(short_subject, _MAX_SHORT),
+                short=_shorten_text(short_subject, _MAX_SHORT_CHARACTERS),
                 what=short_subject,
                 rest=_shorten_text(entry.details, room - len(short_subject)),
-                text=_shorten_text(text, _HOVER_LINES * _MAX_HOVER),
+                text=_shorten_text(text, _MAX_HOVER_LINES * _MAX_HOVER_CHARACTERS),
             )
         )
     return callouts
@@ -412,10 +424,13 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
     if not event.blamed:
         return move_text, place
     author = f" ({event.author})" if event.author else ""
-    room = n_characters - min(len(move_text), _MAX_WHAT) - len(f"{place} · ")
-    if room - len(author) < min(len(event.blamed), _MIN_SUBJECT):
+    room = n_characters - min(len(move_text), _MAX_FIRST_PART_CHARACTERS) - len(f"{place} · ")
+    if room - len(author) < min(len(event.blamed), _MIN_SUBJECT_CHARACTERS):
         author = ""
-    return move_text, f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT))}{author}"
+    return (
+        move_text,
+        f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT_CHARACTERS))}{author}",
+    )
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:

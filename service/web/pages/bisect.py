@@ -42,7 +42,7 @@ from service.web.rendering.page_formats import Page, Table, page, read_offset
 
 bp = make_page_blueprint("bisect")
 
-_MAX_LISTED = 100
+_MAX_LISTED_BISECTS = 100
 _MAX_NAMES = 200
 """Largest number of names with which a field of the form is completed."""
 _FIELDS = ("subject", "case", "metric", "good", "bad", "min_difference", "host", "author")
@@ -113,7 +113,7 @@ def _build_list_context(
     with get_database().reading() as session:
         may_order = authorization.find_caller().may(Scope.ORDER)
         return {
-            "jobs": jobs.list_page(session, JobFilter(kind="bisect"), _MAX_LISTED, offset),
+            "jobs": jobs.list_page(session, JobFilter(kind="bisect"), _MAX_LISTED_BISECTS, offset),
             "author": forms.find_likely_author(),
             "may_order": may_order,
             "form": form,

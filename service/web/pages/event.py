@@ -47,7 +47,7 @@ from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("event")
 
-_MAX_LISTED = 50
+_MAX_LISTED_EVENTS = 50
 _ACTION_WORDS = {
     TriageAction.ACKNOWLEDGE: "acknowledged",
     TriageAction.EXPECT: "expected",
@@ -71,7 +71,7 @@ class UnknownCommitError(Exception):
 @page(bp, "/events")
 def index() -> Page:
     """List the events that the filters in the address select; without filters, all open events."""
-    return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
+    return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED_EVENTS))
 
 
 def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
@@ -105,7 +105,7 @@ def triage() -> ResponseReturnValue:
             )
         else:
             page_ = _build_list_page(
-                inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **form_context
+                inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED_EVENTS), **form_context
             )
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     judging_schedule.judge_or_defer_series(get_database())

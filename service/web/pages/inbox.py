@@ -53,7 +53,7 @@ PARAMETERS = (
 """The parameters that the address of a list may have."""
 _FOLDED_ROWS = 100
 _MAX_SERIES = 1_000_000
-_MAX_SHORT_TEXT, _MAX_NAME, _MAX_AUTHOR = 40, 200, 100
+_MAX_SHORT_CHARACTERS, _MAX_NAME_CHARACTERS, _MAX_AUTHOR_CHARACTERS = 40, 200, 100
 """Number of characters to which a value is cut: a time or the name of a parameter; the name of a subject, host or case;
 the name of a person."""
 
@@ -251,7 +251,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     for name in args:
         if name not in PARAMETERS:
             raise make_unprocessable(
-                name[:_MAX_SHORT_TEXT],
+                name[:_MAX_SHORT_CHARACTERS],
                 f"is not a parameter of this list; its parameters are {', '.join(PARAMETERS)}",
             )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
@@ -265,17 +265,17 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     return InboxQuery(
         path=path,
         state=state,
-        since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_TEXT],
+        since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_CHARACTERS],
         direction=_read_choice(Direction, args, "direction"),
-        subject=args.get("subject", "")[:_MAX_NAME],
-        host=args.get("host", "")[:_MAX_NAME],
-        assignee=args.get("assignee", "")[:_MAX_AUTHOR],
+        subject=args.get("subject", "")[:_MAX_NAME_CHARACTERS],
+        host=args.get("host", "")[:_MAX_NAME_CHARACTERS],
+        assignee=args.get("assignee", "")[:_MAX_AUTHOR_CHARACTERS],
         certainty=_read_choice(Certainty, args, "certainty"),
         cause=_read_choice(Cause, args, "cause"),
-        case=args.get("case", "").strip()[:_MAX_NAME],
+        case=args.get("case", "").strip()[:_MAX_NAME_CHARACTERS],
         metric=_read_metric(args),
         series=_read_min_series(args),
-        committed=args.get("committed", "")[:_MAX_SHORT_TEXT],
+        committed=args.get("committed", "")[:_MAX_SHORT_CHARACTERS],
         sort=sort,
         folded="1" if args.get("folded") else "",
         snoozed="1" if args.get("snoozed") else "",

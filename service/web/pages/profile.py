@@ -19,7 +19,7 @@ from service.web.rendering.profile_view import ProfileView, build_compared_view,
 
 bp = make_page_blueprint("profile")
 
-_MAX_LISTED = 100
+_MAX_LISTED_PROFILES = 100
 _MAX_COMPARABLE = 10
 """Largest number of further profiles of the same case to which the page of a profile links."""
 
@@ -31,7 +31,7 @@ def index() -> Page:
     offset = read_offset()
     with get_database().reading() as session:
         filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
-        profile_list = profiles.list_page(session, filter_, _MAX_LISTED, offset)
+        profile_list = profiles.list_page(session, filter_, _MAX_LISTED_PROFILES, offset)
     return Page(
         "profiles.html",
         {"profiles": profile_list, "query": query},

@@ -32,7 +32,7 @@ from service.web.rendering.page_formats import Page, page, read_offset
 
 bp = make_page_blueprint("run")
 
-_MAX_LISTED = 100
+_MAX_LISTED_RUNS = 100
 _MAX_SAMPLES = 25
 """Largest number of samples on the page; the pyperf file contains all of them."""
 _STATUS_WORDS = {
@@ -68,7 +68,7 @@ def index() -> Page:
         commits = named_commits.find_commits(session, revision, subject) if revision else []
         if len(commits) == 1:  # The text is a tag, a date or a part of a hash.
             filter_ = replace(filter_, revision=commits[0].commit)
-        listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
+        listed_runs = runs.list_page(session, filter_, _MAX_LISTED_RUNS, offset)
         unmeasured = None
         if len(commits) == 1 and not listed_runs.total:
             unmeasured = unmeasured_commit.find_unmeasured_commit(session, commits[0])
