@@ -38,14 +38,14 @@ with slow commands do not count, up to :data:`_MAX_SLOW_PROGRAMS`: one slow test
 _MAX_SLOW_PROGRAMS = 2
 
 
-def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
+def choose_best(tried_commands: Sequence[TriedCommand]) -> TriedCommand | None:
     """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
     start. Among equals, a count that repeats comes first, then a command that executes more of the project's code.
     """
     programs: dict[str, list[TriedCommand]] = {}
-    for candidate in tried:
+    for candidate in tried_commands:
         if candidate.faults:
             programs.setdefault(_get_program_or_script(candidate.run), []).append(candidate)
     if not programs:
@@ -140,20 +140,22 @@ def _lies_steadily_above(first_command: TriedCommand, second_command: TriedComma
     return is_above and first_range * _MIN_START_RANGE_RATIO < second_range
 
 
-def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+def mark_imports(tried_commands: Sequence[TriedCommand]) -> list[TriedCommand]:
     """Return the tried commands, with a mark on test scripts that do hardly more than import the project."""
-    imports = [result for result in tried if IMPORT_OPTION in result.run.command and result.faults]
+    imports = [result for result in tried_commands if IMPORT_OPTION in result.run.command and result.faults]
     import_faults = min((min(result.faults) for result in imports), default=0)
     return [
         replace(result, only_imports=bool(result.faults) and result.run.is_test and adds_little(result, import_faults))
-        for result in tried
+        for result in tried_commands
     ]
 
 
-def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:
+def count_start_faults(chosen_command: TriedCommand, tried_commands: Sequence[TriedCommand]) -> int:
     """Return the faults that the program of a command takes without an input; 0 if it never worked without one."""
     program = _get_program_or_script(chosen_command.run)
-    start_commands = (other for other in tried if other.faults and other.run.may_do_nothing and not other.run.is_test)
+    start_commands = (
+        other for other in tried_commands if other.faults and other.run.may_do_nothing and not other.run.is_test
+    )
     return min(
         (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
     )
@@ -165,7 +167,9 @@ def list_descriptions(chosen_command: TriedCommand, runs: Iterable[RunProposal])
     return [run for run in runs if run.only_describes_itself and _get_program_or_script(run) == program]
 
 
-def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+def list_commands_with_files(
+    chosen_command: TriedCommand, tried_commands: Sequence[TriedCommand]
+) -> list[TriedCommand]:
     """Return a few commands that give a file to the program of the chosen command; empty if it opened no file.
 
     The chosen command comes first if it has a file, then the others, by decreasing faults. They are alternatives: a
@@ -177,7 +181,7 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
     program = _get_program_or_script(chosen_run)
     others = [
         other
-        for other in tried
+        for other in tried_commands
         if other.did_work
         and other.run.file
         and other is not chosen_command
@@ -192,7 +196,7 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
     return of_program[:_MAX_LARGER_INPUTS]
 
 
-def find_bare_command(chosen_command: TriedCommand, tried: Iterable[TriedCommand]) -> TriedCommand | None:
+def find_bare_command(chosen_command: TriedCommand, tried_commands: Iterable[TriedCommand]) -> TriedCommand | None:
     """Return the command without a file that takes more faults than the chosen command with a stand-in; None if none.
 
     Both are of the same program.
@@ -202,27 +206,27 @@ def find_bare_command(chosen_command: TriedCommand, tried: Iterable[TriedCommand
     program = _get_program_or_script(chosen_command.run)
     bare_commands = (
         other
-        for other in tried
+        for other in tried_commands
         if not other.run.file and other.did_work and min(other.faults) > max(chosen_command.faults)
     )
     return next((other for other in bare_commands if _get_program_or_script(other.run) == program), None)
 
 
-def is_given_work(tried: TriedCommand) -> bool:
+def is_given_work(tried_command: TriedCommand) -> bool:
     """Return whether a command does work that the project provides: it is a benchmark, or a program with an input."""
-    return _rank(tried) < _FIRST_WEAK_RANK
+    return _rank(tried_command) < _FIRST_WEAK_RANK
 
 
-def has_command_with_work(tried: Sequence[TriedCommand]) -> bool:
+def has_command_with_work(tried_commands: Sequence[TriedCommand]) -> bool:
     """Return whether the best of the tried commands does more than start: a stand-in or a test's data is work too.
 
     A command with a file that its program does not read is not the best.
     """
-    best = choose_best(tried)
+    best = choose_best(tried_commands)
     return best is not None and _rank(best) <= _LAST_RANK_WITH_WORK
 
 
-def _rank(tried: TriedCommand) -> int:
+def _rank(tried_command: TriedCommand) -> int:
     """Return the rank of a command: the lower, the more promising.
 
     The ranks: 0 a benchmark; 1 a program with an input; 2 a program with an input that takes no more than a start; 3
@@ -230,28 +234,28 @@ def _rank(tried: TriedCommand) -> int:
     without an input; 4 a program without an input; 5 a program that did no work; 6 a program that executes nothing of
     the project.
     """
-    if not tried.did_work:
-        return 6 if tried.is_foreign else 5
-    if tried.run.is_promising and not _is_hard_to_compare(tried) and not tried.takes_only_start:
-        if not tried.run.input_file:
+    if not tried_command.did_work:
+        return 6 if tried_command.is_foreign else 5
+    if tried_command.run.is_promising and not _is_hard_to_compare(tried_command) and not tried_command.takes_only_start:
+        if not tried_command.run.input_file:
             return 0
-        return _FIRST_WEAK_RANK if tried.is_like_start else 1
-    return 4 if tried.may_only_start else _LAST_RANK_WITH_WORK
+        return _FIRST_WEAK_RANK if tried_command.is_like_start else 1
+    return 4 if tried_command.may_only_start else _LAST_RANK_WITH_WORK
 
 
-def _is_hard_to_compare(tried: TriedCommand) -> bool:
+def _is_hard_to_compare(tried_command: TriedCommand) -> bool:
     """Return whether a gate sees little with a command: its count varies a lot, or varies and takes long to repeat."""
-    varies = len(set(tried.faults)) > 1
-    is_erratic = max(tried.faults) > min(tried.faults) * _ERRATIC_RATIO
-    return is_erratic or (varies and tried.seconds > MAX_SECONDS)
+    varies = len(set(tried_command.faults)) > 1
+    is_erratic = max(tried_command.faults) > min(tried_command.faults) * _ERRATIC_RATIO
+    return is_erratic or (varies and tried_command.seconds > MAX_SECONDS)
 
 
-def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
+def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:
     """Return a sort key: first the commands that open their file themselves, then the quick, then the exact ones.
 
     If a shell opens the file instead, the faults of the shell are counted too.
     """
-    return is_redirected(tried.run), tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
+    return is_redirected(tried_command.run), tried_command.seconds > SLOW_SECONDS, len(set(tried_command.faults)) > 1
 
 
 def is_redirected(run: RunProposal) -> bool:
@@ -296,19 +300,19 @@ def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
     return _MAX_WEAK_PROGRAMS
 
 
-def _find_kind(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
+def _find_kind(tried_command: TriedCommand) -> Callable[[TriedCommand], bool] | None:
     """Return the predicate for similar commands if a command is an example or a test program; otherwise None."""
-    return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried)), None)
+    return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried_command)), None)
 
 
-def _is_test_program(tried: TriedCommand) -> bool:
+def _is_test_program(tried_command: TriedCommand) -> bool:
     """Return whether a command runs one of the project's many similar test programs."""
-    return tried.run.is_test
+    return tried_command.run.is_test
 
 
-def _is_example(tried: TriedCommand) -> bool:
+def _is_example(tried_command: TriedCommand) -> bool:
     """Return whether a command runs one of the project's many similar examples, without input."""
-    return tried.run.may_do_nothing and bool(_EXAMPLE.search(_get_program_or_script(tried.run)))
+    return tried_command.run.may_do_nothing and bool(_EXAMPLE.search(_get_program_or_script(tried_command.run)))
 
 
 def _get_program_or_script(run: RunProposal) -> str:

@@ -218,11 +218,13 @@ class FirstMeasurement:
             variants = _list_variants(run, earlier_results)
             for candidate in variants:
                 show_progress(f"trying {candidate.command}")
-                tried = self._try_program_or_server(proposal, candidate, tree)
-                tried = self._ignore_varying_file_names(proposal, tried, earlier_results, tree)
+                tried_command = self._try_program_or_server(proposal, candidate, tree)
+                tried_command = self._ignore_varying_file_names(proposal, tried_command, earlier_results, tree)
                 is_redirected_variant = candidate is not run
-                if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
-                    tried = TriedCommand(
+                if not is_redirected_variant and self._takes_file_for_text(
+                    proposal, tried_command, earlier_results, tree
+                ):
+                    tried_command = TriedCommand(
                         candidate,
                         (),
                         "it does not open the file: it behaves the same when given the name of a file that does not "
@@ -231,36 +233,42 @@ class FirstMeasurement:
                     if redirect_file_to_input(run) in variants:
                         # This loop tries it after the plain redirection.
                         variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
-                if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, candidate, tree):
-                    tried = TriedCommand(
+                if (
+                    is_redirected_variant
+                    and tried_command.faults
+                    and not self._reads_standard_input(proposal, candidate, tree)
+                ):
+                    tried_command = TriedCommand(
                         candidate,
                         (),
                         "it does not use the file: it prints an error, or the same output as without the file",
                     )
-                programs.setdefault(program, []).append(tried)
-                yield tried
+                programs.setdefault(program, []).append(tried_command)
+                yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
-                if tried.run.is_server or (tried.faults and not _ignores_file(tried, earlier_results)):
+                if tried_command.run.is_server or (
+                    tried_command.faults and not _ignores_file(tried_command, earlier_results)
+                ):
                     break
 
     def _takes_file_for_text(
-        self, proposal: BuildProposal, tried: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
+        self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
     ) -> bool:
         """Return whether a command that works takes the name of its file for something else, such as an expression.
 
         It then opens the same files as with the name of a file that does not exist. This is not tried if another
         command of the program did some work, because it shows the same.
         """
-        run = tried.run
+        run = tried_command.run
         may_show = any(result.did_work for result in earlier_results)
         missing_run = replace_file(run, name_missing_file(run.file)) if run.file else None
-        if may_show or missing_run is None or not tried.faults or not tried.own_bytes:
+        if may_show or missing_run is None or not tried_command.faults or not tried_command.own_bytes:
             return False
         without_file = self._try_run(proposal, missing_run, tree)
-        return bool(without_file.faults) and without_file.own_bytes == tried.own_bytes
+        return bool(without_file.faults) and without_file.own_bytes == tried_command.own_bytes
 
     def _ignore_varying_file_names(
-        self, proposal: BuildProposal, tried: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
+        self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
     ) -> TriedCommand:
         """Return the result of a command with a file as one that opens no file if only chance speaks for the opposite.
 
@@ -268,13 +276,17 @@ class FirstMeasurement:
         open their input can then be told only by the count.
         """
         bare = next((other for other in earlier_results if other.did_work and not other.run.file), None)
-        if bare is None or not bare.own_bytes or not tried.run.file or not tried.faults:
-            return tried
-        opens_other_files = tried.own_bytes not in {"", bare.own_bytes}
-        if not opens_other_files or not may_ignore_file(replace(tried, own_bytes=""), bare):
-            return tried
+        if bare is None or not bare.own_bytes or not tried_command.run.file or not tried_command.faults:
+            return tried_command
+        opens_other_files = tried_command.own_bytes not in {"", bare.own_bytes}
+        if not opens_other_files or not may_ignore_file(replace(tried_command, own_bytes=""), bare):
+            return tried_command
         bare_again = self._try_run(proposal, bare.run, tree)
-        return tried if bare_again.own_bytes == bare.own_bytes else replace(tried, own_bytes=bare.own_bytes)
+        return (
+            tried_command
+            if bare_again.own_bytes == bare.own_bytes
+            else replace(tried_command, own_bytes=bare.own_bytes)
+        )
 
     def _add_further_runs(
         self,
@@ -326,48 +338,48 @@ class FirstMeasurement:
                 return self._try_server(proposal, server, tree)
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
-        tried = self._try_run(proposal, run, tree)
-        accepted_run = accept_result_status(run, tried.problem, lambda: self._prints_file(proposal, run, tree))
+        tried_command = self._try_run(proposal, run, tree)
+        accepted_run = accept_result_status(run, tried_command.problem, lambda: self._prints_file(proposal, run, tree))
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
         server = None
         # A benchmark that takes too long is not a server, even if it listens for the processes that it starts. Neither
         # is a program of MPI, which listens for the other processes of its computation.
-        if tried.timed_out and not (
+        if tried_command.timed_out and not (
             run.is_server or _BENCHMARK.search(run.command) or _uses_mpi(tree / get_program(run))
         ):
             server = self._find_server(proposal, run, tree)
-        elif _may_need_port(tried):
+        elif _may_need_port(tried_command):
             server = self._find_server_that_needs_port(proposal, run, tree)
         if server:
             return self._try_server(proposal, server, tree)
-        if _lacks_arguments(tried) and " " not in run.command:
-            tried = self._try_with_sizes(proposal, tried, tree)
+        if _lacks_arguments(tried_command) and " " not in run.command:
+            tried_command = self._try_with_sizes(proposal, tried_command, tree)
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
-        takes_too_long = tried.timed_out or tried.seconds > MAX_SECONDS
+        takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
         may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
-        return self._try_shorter(proposal, tried, tree) if may_be_shorter else tried
+        return self._try_shorter(proposal, tried_command, tree) if may_be_shorter else tried_command
 
-    def _try_with_sizes(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+    def _try_with_sizes(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that did no work with the sizes that its usage asks for.
 
         Return the given result if the usage asks for other arguments, or if the command does not work with them.
         """
-        run = tried.run
+        run = tried_command.run
         answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
         arguments = find_size_arguments(answer.output)
         if not arguments:
-            return tried
+            return tried_command
         sized_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
         with_sizes = self._try_run(proposal, sized_run, tree)
-        return with_sizes if with_sizes.faults and not with_sizes.prints_usage else tried
+        return with_sizes if with_sizes.faults and not with_sizes.prints_usage else tried_command
 
-    def _try_shorter(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+    def _try_shorter(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.
 
         Return the given result if no such command works.
         """
-        run = tried.run
+        run = tried_command.run
         options: list[str] = []
         for help_option in ("--help", "-h"):
             asking = replace(run, command=f"{run.command} {help_option}")
@@ -381,7 +393,7 @@ class FirstMeasurement:
             )
             if shorter.faults:
                 return shorter
-        return tried
+        return tried_command
 
     def _find_server_that_needs_port(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command that did no work with the port that its usage asks for; return a proposal if it listens.
@@ -404,8 +416,12 @@ class FirstMeasurement:
         """Measure a server that was seen to listen, under its proposed load."""
         if run.obstacle:
             return TriedCommand(run, (), run.obstacle)
-        tried = self._try_run(proposal, run, tree)
-        return tried if tried.faults else TriedCommand(run, (), f"{run.program} is a server: {tried.problem}")
+        tried_command = self._try_run(proposal, run, tree)
+        return (
+            tried_command
+            if tried_command.faults
+            else TriedCommand(run, (), f"{run.program} is a server: {tried_command.problem}")
+        )
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command to see whether it listens; return a proposal to measure it as a server, or None."""
@@ -456,67 +472,73 @@ class FirstMeasurement:
         except ExecutionFailure:
             return 0, None
 
-    def find_folder_to_copy(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> tuple[str, int] | None:
+    def find_folder_to_copy(
+        self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path
+    ) -> tuple[str, int] | None:
         """Return a folder of the project, and how many copies of it give the program of a command more work.
 
         None unless the program works on the folder in which it starts: it prints more there than in an empty folder.
         """
         chosen_folder = choose_folder(self.sources, lambda file: _get_size(tree / file))
-        if chosen_folder is None or not may_work_on_folder(tried):
+        if chosen_folder is None or not may_work_on_folder(tried_command):
             return None
         folder, _ = chosen_folder
         with_files, without_files = (
             self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
-            for run in (run_in_folder(tried.run, folder), make_empty_folder(tried.run))
+            for run in (run_in_folder(tried_command.run, folder), make_empty_folder(tried_command.run))
         )
         prints_more = len(with_files.output.splitlines()) > len(without_files.output.splitlines())
         return chosen_folder if prints_more and with_files.status == 0 else None
 
-    def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+    def find_stable_environment(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Return a command with environment variables that make its count repeat, or at least vary much less.
 
         The threads of a Python program's libraries make its count vary, but a few executions may not show this. If a
         single thread gives it another exact count, the program is therefore limited to one, even if its count repeats.
         """
-        if tried.run.is_server:
-            return tried
-        varies = len(set(tried.faults)) > 1
-        if not varies and not tried.run.command.startswith(_PYTHON_STARTS):
-            return tried
-        narrowest = tried
-        for variables in self.list_variables(proposal, tried.run):
-            with_variables = self._try_with_variables(variables, proposal, tried, tree)
+        if tried_command.run.is_server:
+            return tried_command
+        varies = len(set(tried_command.faults)) > 1
+        if not varies and not tried_command.run.command.startswith(_PYTHON_STARTS):
+            return tried_command
+        narrowest = tried_command
+        for variables in self.list_variables(proposal, tried_command.run):
+            with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
             if not with_variables.faults:
                 continue  # the program fails with them
             # An exact count that did not occur without the variables is their effect.
-            if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried.faults:
+            if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried_command.faults:
                 # Any variable lengthens the beginning of the stack, and this alone can move a count.
-                with_meaningless_variable = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree)
+                with_meaningless_variable = self._try_with_variables(
+                    _MEANINGLESS_VARIABLE, proposal, tried_command, tree
+                )
                 is_unaffected = with_meaningless_variable.faults == with_variables.faults
-                return tried if is_unaffected else with_variables
+                return tried_command if is_unaffected else with_variables
             spread = max(_compute_spread(with_variables), 1)
             if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = with_variables
         return narrowest
 
     def find_single_thread_command(
-        self, proposal: BuildProposal, tried: TriedCommand, tree: Path
+        self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path
     ) -> TriedCommand | None:
         """Return a command with the program's own option for a single thread, if its count repeats with it.
 
         None if the program's help names no such option, or if the count still varies.
         """
-        if tried.run.is_server or tried.run.command.startswith((*_PYTHON_STARTS, "java ")):
+        if tried_command.run.is_server or tried_command.run.command.startswith((*_PYTHON_STARTS, "java ")):
             return None
-        start, rest = _split_at_file(tried.run)
+        start, rest = _split_at_file(tried_command.run)
         # A program prints its usage for --help, or if it gets no file.
-        program = get_program(tried.run) if starts_in_folder(tried.run) else start.removeprefix(_SHELL_START)
+        program = (
+            get_program(tried_command.run) if starts_in_folder(tried_command.run) else start.removeprefix(_SHELL_START)
+        )
         for command in dict.fromkeys((f"{program} --help", program)):
-            asking = replace(tried.run, command=command)
+            asking = replace(tried_command.run, command=command)
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             options = list_single_thread_options(answer.output)
             for option in options:
-                with_option = replace(tried.run, command=f"{start} {option}{rest}")
+                with_option = replace(tried_command.run, command=f"{start} {option}{rest}")
                 result = self._try_run(proposal, with_option, tree)
                 if len(set(result.faults)) == 1:
                     return result
@@ -535,10 +557,12 @@ class FirstMeasurement:
         return list_stabilizing_variables({*started_tools, *proposal.tools})
 
     def _try_with_variables(
-        self, variables: Mapping[str, str], proposal: BuildProposal, tried: TriedCommand, tree: Path
+        self, variables: Mapping[str, str], proposal: BuildProposal, tried_command: TriedCommand, tree: Path
     ) -> TriedCommand:
         """Repeat the trial of a command with additional environment variables."""
-        return self._try_run(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
+        return self._try_run(
+            proposal, replace(tried_command.run, environment={**tried_command.run.environment, **variables}), tree
+        )
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
         """Measure all cases of a workload, with enough executions to see whether its counts repeat.
@@ -694,18 +718,18 @@ def _uses_mpi(program: Path) -> bool:
     return any(library.startswith("libmpi") for library in list_needed(program))
 
 
-def _lacks_arguments(tried: TriedCommand) -> bool:
+def _lacks_arguments(tried_command: TriedCommand) -> bool:
     """Return whether a program did no work without arguments, so that its usage may say which ones it needs."""
-    run = tried.run
+    run = tried_command.run
     has_arguments = bool(run.file) or run.only_describes_itself or run.is_server
-    return not has_arguments and (tried.prints_usage or not (tried.faults or tried.timed_out))
+    return not has_arguments and (tried_command.prints_usage or not (tried_command.faults or tried_command.timed_out))
 
 
-def _may_need_port(tried: TriedCommand) -> bool:
+def _may_need_port(tried_command: TriedCommand) -> bool:
     """Return whether a command may be a server that asks for its port: neither a test nor a benchmark."""
-    run = tried.run
+    run = tried_command.run
     may_start = run.may_do_nothing or run.command.startswith((*_PYTHON_STARTS, "node "))
-    return _lacks_arguments(tried) and may_start and not run.is_test and not _BENCHMARK.search(run.command)
+    return _lacks_arguments(tried_command) and may_start and not run.is_test and not _BENCHMARK.search(run.command)
 
 
 def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -764,12 +788,12 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
     return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
 
 
-def _ignores_file(tried: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
+def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
     """Return whether a command that got a file seems to ignore it, or only printed its usage."""
-    if not tried.run.file or is_redirected(tried.run):
+    if not tried_command.run.file or is_redirected(tried_command.run):
         return False
     bare_results = [result for result in earlier_results if result.did_work and not result.run.file]
-    return tried.prints_usage or any(may_ignore_file(tried, bare) for bare in bare_results)
+    return tried_command.prints_usage or any(may_ignore_file(tried_command, bare) for bare in bare_results)
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -825,9 +849,9 @@ def _split_at_file(run: RunProposal) -> tuple[str, str]:
     return run.command, ""
 
 
-def _compute_spread(tried: TriedCommand) -> int:
+def _compute_spread(tried_command: TriedCommand) -> int:
     """Return the difference between the largest and the smallest count of a command."""
-    return max(tried.faults) - min(tried.faults)
+    return max(tried_command.faults) - min(tried_command.faults)
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

@@ -298,8 +298,8 @@ class HistoryMeasurement(Struct, frozen=True):
             n_stored_failures += partial_plan.stored_failures
         # Sort all plans by revision, because one build serves all cases. An anchor, which links the range to runs in an
         # earlier environment, may be outside of the range, and then comes first.
-        position = {revision.commit: index for index, revision in enumerate(revisions)}
-        planned_runs.sort(key=lambda run: position.get(run.revision, -1))
+        positions = {revision.commit: index for index, revision in enumerate(revisions)}
+        planned_runs.sort(key=lambda run: positions.get(run.revision, -1))
         return Plan(runs=tuple(planned_runs), stored=n_stored, stored_failures=n_stored_failures)
 
     def _measure_revision(

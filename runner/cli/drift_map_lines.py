@@ -27,8 +27,8 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     width
         The width of the terminal, in characters.
     """
-    position = {commit: index for index, commit in enumerate(commits)}
-    drifts_in_range = [drift for drift in drifts if drift["revision"] in position]
+    positions = {commit: index for index, commit in enumerate(commits)}
+    drifts_in_range = [drift for drift in drifts if drift["revision"] in positions]
     drifts_by_case: dict[str, list[Mapping[str, Any]]] = {}
     for drift in sorted(drifts_in_range, key=lambda drift: -_compute_level_ratio(drift)):
         drifts_by_case.setdefault(drift["case"], []).append(drift)
@@ -41,7 +41,7 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     name_width = min(max_name_width, max(len(name) for name in names))
     max_columns = max(width - name_width - len(_GAP), _MIN_COLUMNS)
     commits_per_column = math.ceil(len(commits) / max_columns)
-    column_of = {commit: index // commits_per_column for commit, index in position.items()}
+    column_of = {commit: index // commits_per_column for commit, index in positions.items()}
     n_columns = math.ceil(len(commits) / commits_per_column)
     # Draw the cases, the settings and the legend.
     lines = [

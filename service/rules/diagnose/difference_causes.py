@@ -426,15 +426,15 @@ def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]
     copies, up to the number of copies.
     """
     lines = facts.profile.python_lines
-    copies = sum(kind.faults for kind in facts.anatomy.kinds if _is_copy(kind))
-    others = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY) - copies
-    copied_share = min(1.0, copies / max(1, sum(line.after_fork for line in lines)))
+    n_copies = sum(kind.faults for kind in facts.anatomy.kinds if _is_copy(kind))
+    n_other_faults = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY) - n_copies
+    copied_share = min(1.0, n_copies / max(1, sum(line.after_fork for line in lines)))
     copies_of_line = {_build_line_frame(line): line.after_fork * copied_share for line in lines}
     others_of_line = {
         _build_line_frame(line): line.faults - min(line.faults, line.after_fork) * copied_share for line in lines
     }
     others_of_line |= {_build_line_frame(line): line.bytes / facts.page_size for line in facts.profile.java_lines}
-    return _convert_to_shares(others_of_line, others), _convert_to_shares(copies_of_line, copies)
+    return _convert_to_shares(others_of_line, n_other_faults), _convert_to_shares(copies_of_line, n_copies)
 
 
 def _is_copy(entry: FaultKind | Site) -> bool:
