@@ -73,11 +73,11 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     noise; both are required because a few executions show the noise poorly. Commands that only print a version or the
     usage come last.
     """
-    working = sorted(results, key=lambda candidate: not candidate.did_work)
+    working_commands = sorted(results, key=lambda candidate: not candidate.did_work)
     # The command without a file, with which the others are compared.
-    first = next((candidate for candidate in working if not candidate.run.file), working[0])
+    first = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
     # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.
-    inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
+    inputs = [candidate for candidate in working_commands if candidate.run.input_file and candidate.did_work]
     reading = [
         candidate
         for candidate in inputs
@@ -99,21 +99,21 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
             ),
         )
     # Otherwise, prefer another file that the program reads, or with which its count is steadier.
-    for other in working:
+    for other in working_commands:
         if not other.did_work or other is first or other.run.input_file:
             continue
         # A file that the program does not open makes its count no steadier, except by chance.
         if _reads_more(other, first) or (_opens_other_files(other, first) and _is_steadier(other, first)):
             return other
     # Otherwise, choose the command without a file, unless it does no work and another one does.
-    return first if first.did_work or not working[0].did_work else working[0]
+    return first if first.did_work or not working_commands[0].did_work else working_commands[0]
 
 
-def works_on_folder(with_folder: TriedCommand, others: Sequence[TriedCommand]) -> bool:
+def works_on_folder(with_folder: TriedCommand, other_commands: Sequence[TriedCommand]) -> bool:
     """Return whether a command without a file, or with a folder, takes many more faults than each one with a file."""
     if not with_folder.did_work or (with_folder.run.file and not with_folder.run.is_folder):
         return False
-    with_files = [other for other in others if other.did_work and other.run.file and not other.run.is_folder]
+    with_files = [other for other in other_commands if other.did_work and other.run.file and not other.run.is_folder]
     most_faults = max((min(other.faults) for other in with_files), default=0)
     return bool(with_files) and min(with_folder.faults) >= _MIN_FOLDER_RATIO * most_faults
 
@@ -179,7 +179,7 @@ def list_commands_with_files(
     if chosen_run.is_folder or not (chosen_run.file or chosen_run.may_do_nothing):
         return []
     program = _get_program_or_script(chosen_run)
-    others = [
+    other_commands = [
         other
         for other in tried_commands
         if other.did_work
@@ -187,7 +187,7 @@ def list_commands_with_files(
         and other is not chosen_command
         and not (other.run.needs_failures or other.run.is_folder)
     ]
-    of_program = [other for other in others if _get_program_or_script(other.run) == program]
+    of_program = [other for other in other_commands if _get_program_or_script(other.run) == program]
     if chosen_run.file:
         inputs = [other for other in of_program if other.run.input_file]
         of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
@@ -272,14 +272,14 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
     best_of_programs: list[TriedCommand] = []
     total_seconds, slow_programs = 0.0, 0
     for program, results in programs.items():
-        working = [result for result in results if result.faults]
-        if program == next_program or not working:
+        working_commands = [result for result in results if result.faults]
+        if program == next_program or not working_commands:
             continue
-        if max(result.seconds for result in working) > SLOW_SECONDS:
+        if max(result.seconds for result in working_commands) > SLOW_SECONDS:
             slow_programs += 1
         else:
-            total_seconds += sum(result.seconds for result in working)
-        best = _choose_best_of_program(working)
+            total_seconds += sum(result.seconds for result in working_commands)
+        best = _choose_best_of_program(working_commands)
         if best.did_work:
             best_of_programs.append(best)
     if len(programs) > _MAX_PROGRAMS or any(is_given_work(best) for best in best_of_programs):

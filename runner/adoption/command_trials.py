@@ -275,17 +275,17 @@ class FirstMeasurement:
         Some programs open files with other names in each execution, such as logs named after the time. Whether they
         open their input can then be told only by the count.
         """
-        bare = next((other for other in earlier_results if other.did_work and not other.run.file), None)
-        if bare is None or not bare.own_bytes or not tried_command.run.file or not tried_command.faults:
+        bare_result = next((other for other in earlier_results if other.did_work and not other.run.file), None)
+        if bare_result is None or not bare_result.own_bytes or not tried_command.run.file or not tried_command.faults:
             return tried_command
-        opens_other_files = tried_command.own_bytes not in {"", bare.own_bytes}
-        if not opens_other_files or not may_ignore_file(replace(tried_command, own_bytes=""), bare):
+        opens_other_files = tried_command.own_bytes not in {"", bare_result.own_bytes}
+        if not opens_other_files or not may_ignore_file(replace(tried_command, own_bytes=""), bare_result):
             return tried_command
-        bare_again = self._try_run(proposal, bare.run, tree)
+        bare_again = self._try_run(proposal, bare_result.run, tree)
         return (
             tried_command
-            if bare_again.own_bytes == bare.own_bytes
-            else replace(tried_command, own_bytes=bare.own_bytes)
+            if bare_again.own_bytes == bare_result.own_bytes
+            else replace(tried_command, own_bytes=bare_result.own_bytes)
         )
 
     def _add_further_runs(
@@ -388,11 +388,11 @@ class FirstMeasurement:
             if options:
                 break
         for option in options:
-            shorter = self._try_run(
+            shorter_run = self._try_run(
                 proposal, replace(run, command=f"{run.command} {option}", may_do_nothing=False), tree
             )
-            if shorter.faults:
-                return shorter
+            if shorter_run.faults:
+                return shorter_run
         return tried_command
 
     def _find_server_that_needs_port(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:

@@ -184,11 +184,11 @@ def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileF
     arguments: list[str] = []
     files: list[str] = []
     standard_input = previous = ""
-    remaining = iter(words)
-    for word in remaining:
+    remaining_words = iter(words)
+    for word in remaining_words:
         redirection = _REDIRECTION.match(word)
         if redirection:
-            target = redirection["target"] or next(remaining, "")
+            target = redirection["target"] or next(remaining_words, "")
             if redirection["sign"]:
                 standard_input = finder.find(target, folder)
                 if not standard_input:

@@ -59,8 +59,8 @@ def try_gate_build(
     try:
         assert builder.sandbox
         environment = get_build_variables(workload)
-        hidden = list_hidden_needs(list_needs(workload.build.needs, environment), builder.sandbox)
-        folders = tuple(dict.fromkeys(str(need.folder) for need in hidden))
+        hidden_needs = list_hidden_needs(list_needs(workload.build.needs, environment), builder.sandbox)
+        folders = tuple(dict.fromkeys(str(need.folder) for need in hidden_needs))
         sandbox = replace(builder.sandbox, readable_folders=(*builder.sandbox.readable_folders, *folders))
         readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable_folders)
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)

@@ -129,7 +129,7 @@ def replace_file(run: RunProposal, file: str) -> RunProposal | None:
     return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 
-def does_more_work(larger: TriedCommand, small: TriedCommand, start_faults: int = 0) -> bool:
+def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, start_faults: int = 0) -> bool:
     """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary.
 
     Parameters
@@ -137,22 +137,22 @@ def does_more_work(larger: TriedCommand, small: TriedCommand, start_faults: int 
     start_faults
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
-    if not larger.did_work or larger.seconds > SLOW_SECONDS:
+    if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
         return False
-    makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
+    makes_count_vary = len(set(larger_result.faults)) > 1 and len(set(small_result.faults)) == 1
     # The count of a runtime varies, so a small part of its start counts as work of the small input.
-    small_work = max(min(small.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
-    takes_more_faults = min(larger.faults) - start_faults >= _MIN_RATIO * small_work
-    takes_more_time = larger.cpu_seconds >= _MIN_RATIO * small.cpu_seconds > 0
-    maps_more = takes_more_time and min(larger.faults) > min(small.faults)
-    reads_more = takes_more_faults or maps_more or _takes_much_longer(larger, small)
+    small_work = max(min(small_result.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
+    takes_more_faults = min(larger_result.faults) - start_faults >= _MIN_RATIO * small_work
+    takes_more_time = larger_result.cpu_seconds >= _MIN_RATIO * small_result.cpu_seconds > 0
+    maps_more = takes_more_time and min(larger_result.faults) > min(small_result.faults)
+    reads_more = takes_more_faults or maps_more or _takes_much_longer(larger_result, small_result)
     return reads_more and not makes_count_vary
 
 
-def takes_more(larger: TriedCommand, other: TriedCommand) -> bool:
+def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
     """Return whether the larger input takes more faults, or much more CPU time, than another input."""
-    return min(larger.faults) > min(other.faults) or _takes_much_longer(larger, other)
+    return min(larger_result.faults) > min(other_result.faults) or _takes_much_longer(larger_result, other_result)
 
 
-def _takes_much_longer(larger: TriedCommand, other: TriedCommand) -> bool:
-    return larger.cpu_seconds >= _MIN_TIME_RATIO * other.cpu_seconds > 0
+def _takes_much_longer(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
+    return larger_result.cpu_seconds >= _MIN_TIME_RATIO * other_result.cpu_seconds > 0

@@ -71,8 +71,8 @@ class Sources(Struct, frozen=True, dict=True):
     def number_files(self) -> list[str]:
         """The first few files without a suffix that consist of numbers, as the data of statistics programs does."""
         names = [file for file in self.files if "." not in PurePosixPath(file).name and not is_third_party(file)]
-        nearest = sorted(names, key=lambda file: (file.count("/"), file))[:_MAX_FILES_WITHOUT_SUFFIX]
-        return [file for file in nearest if is_plain_path(file) and _is_mostly_numbers(self.read_text(file))]
+        nearest_files = sorted(names, key=lambda file: (file.count("/"), file))[:_MAX_FILES_WITHOUT_SUFFIX]
+        return [file for file in nearest_files if is_plain_path(file) and _is_mostly_numbers(self.read_text(file))]
 
     def find_nearest(self, *names: str) -> str | None:
         """Return the file with one of these names that is nearest to the top; None if all are deeper than two levels.

@@ -38,11 +38,11 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
     """
     path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
-        installed = list_toolchains(tool, path) if tool in VERSION_ARGUMENT else []
-        toolchain = choose_toolchain(installed, build.min_versions.get(tool, ""))
+        installed_toolchains = list_toolchains(tool, path) if tool in VERSION_ARGUMENT else []
+        toolchain = choose_toolchain(installed_toolchains, build.min_versions.get(tool, ""))
         if toolchain is None:
             continue
-        alternatives = [alternative for alternative in installed if alternative is not toolchain]
+        alternatives = [alternative for alternative in installed_toolchains if alternative is not toolchain]
         description = str(toolchain)
         if alternatives:
             description += f"; also {', '.join(map(_describe_alternative, alternatives))}"

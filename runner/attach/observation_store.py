@@ -87,21 +87,22 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         There is no such observation, several match, or it cannot be read.
     """
     names = list_observations(folder)
-    matching: list[str] = []
+    matching_names: list[str] = []
     if name in names:
-        matching = [name]
+        matching_names = [name]
     elif _ID.fullmatch(name):
-        matching = [stored_name for stored_name in names if stored_name.startswith(name)]
-    if not matching:
+        matching_names = [stored_name for stored_name in names if stored_name.startswith(name)]
+    if not matching_names:
         newest = ", ".join(names[-_MAX_LISTED_OBSERVATIONS:])
         remedy = f"pass one of them; the newest are: {newest}" if names else "observe a process first"
         raise FaultwatchError(f"there is no stored observation {name!r}", remedy)
-    if len(matching) > 1:
-        newest = ", ".join(matching[-_MAX_LISTED_OBSERVATIONS:])
+    if len(matching_names) > 1:
+        newest = ", ".join(matching_names[-_MAX_LISTED_OBSERVATIONS:])
         raise FaultwatchError(
-            f"the ids of {len(matching)} observations begin with {name!r}", f"pass a whole id; the newest are: {newest}"
+            f"the ids of {len(matching_names)} observations begin with {name!r}",
+            f"pass a whole id; the newest are: {newest}",
         )
-    file = folder / matching[0] / _FILE
+    file = folder / matching_names[0] / _FILE
     try:
         return StoredObservation.model_validate_json(read_regular(file, _MAX_BYTES))
     except OSError as error:

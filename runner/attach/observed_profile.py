@@ -247,7 +247,10 @@ class ProfileBuilder(Struct):
         recorder = timed_recording.recorder
         words = (*fields, *self.file_view.options)
         events = read_events(
-            recorder.path, *words, sandbox_prefix=self.file_view.sandbox_prefix, inherited=[recorder.descriptor]
+            recorder.path,
+            *words,
+            sandbox_prefix=self.file_view.sandbox_prefix,
+            inherited_descriptors=[recorder.descriptor],
         )
         return keep_readable(events, self.remarks.append)
 
@@ -337,12 +340,12 @@ def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) ->
 
 def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:
     """Return all the events, and the time of the first fault among them; infinity if there is none."""
-    remaining = iter(events)
+    remaining_events = iter(events)
     first_events: list[Event] = []
-    for event in remaining:
+    for event in remaining_events:
         first_events.append(event)
         if isinstance(event, Fault):
-            return chain(first_events, remaining), event.time
+            return chain(first_events, remaining_events), event.time
     return iter(first_events), math.inf
 
 

@@ -66,9 +66,11 @@ def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0
     FaultwatchError
         No process has this name, or several separate processes have it.
     """
-    excluded = set(_list_ancestors(table, own_pid))
-    matching = {pid for pid, process in table.items() if pid not in excluded and _has_name(process, name)}
-    roots = [pid for pid in sorted(matching) if matching.isdisjoint(_list_ancestors(table, table[pid].parent))]
+    excluded_pids = set(_list_ancestors(table, own_pid))
+    matching_pids = {pid for pid, process in table.items() if pid not in excluded_pids and _has_name(process, name)}
+    roots = [
+        pid for pid in sorted(matching_pids) if matching_pids.isdisjoint(_list_ancestors(table, table[pid].parent))
+    ]
     if not roots:
         raise FaultwatchError(
             f"no process is named {name!r}", "pass a name that `ps -e` lists, or the id of the process"

@@ -49,8 +49,8 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
         for case, case_drifts in shown_cases
     ]
     if any(drift["settings"] for drift in drifts_in_range):
-        changed = {column_of[drift["revision"]] for drift in drifts_in_range if drift["settings"]}
-        marks = "".join(_SETTING_MARK if column in changed else _NO_MARK for column in range(n_columns))
+        changed_columns = {column_of[drift["revision"]] for drift in drifts_in_range if drift["settings"]}
+        marks = "".join(_SETTING_MARK if column in changed_columns else _NO_MARK for column in range(n_columns))
         lines.append(f"{'settings':<{name_width}}{_GAP}{marks}")
     legend = "+ worse  - better  * both  ? suspected  | a setting changed"
     lines.append(

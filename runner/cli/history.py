@@ -236,8 +236,8 @@ class PreparedHistory(Struct, frozen=True):
         """Return the drifts of the measured cases within the range of commits."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
-        detected = service.list_drifts(**self.series_filters)
-        return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
+        detected_drifts = service.list_drifts(**self.series_filters)
+        return [drift for drift in detected_drifts if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether the first case has been measured on this host, but only with other definitions."""

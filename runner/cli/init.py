@@ -458,13 +458,13 @@ def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
     if chosen_command.did_work and chosen_command.run.is_promising:
         return []
     # Failures with an input file do not count, because it was only a guess that the program reads this file.
-    promising = [
+    promising_failures = [
         tried_command
         for tried_command in choice.failures
         if tried_command.run.is_promising and not tried_command.run.input_file
     ]
     failed_commands = [
-        tried_command for tried_command in promising if tried_command.run.command != chosen_command.run.command
+        tried_command for tried_command in promising_failures if tried_command.run.command != chosen_command.run.command
     ]
     return [_describe_rejected_command(tried_command) for tried_command in failed_commands]
 

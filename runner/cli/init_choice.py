@@ -164,12 +164,12 @@ def _choose_larger_input(
 
     runtime_faults = count_runtime_faults(start_faults)
     for with_file in list_commands_with_files(chosen_command, tried_commands):
-        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
-        if larger:
-            return (*larger, start_faults)
+        larger_choice = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
+        if larger_choice:
+            return (*larger_choice, start_faults)
     # A program that is only given a stand-in, with which it does less than without, may also work on its folder.
-    bare = find_bare_command(chosen_command, tried_commands)
-    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, bare or chosen_command)
+    bare_command = find_bare_command(chosen_command, tried_commands)
+    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, bare_command or chosen_command)
     return in_larger_folder or (proposal, tree, chosen_command, start_faults)
 
 
@@ -230,8 +230,8 @@ def _count_start_faults(
         return start_faults
     descriptions = list_descriptions(chosen_command, first_measurement.list_run_proposals(proposal, tree))
     with show_activity("trying what was built") as show_progress:
-        described = list(first_measurement.try_runs(proposal, descriptions, tree, show_progress))
-    return count_start_faults(chosen_command, described)
+        described_commands = list(first_measurement.try_runs(proposal, descriptions, tree, show_progress))
+    return count_start_faults(chosen_command, described_commands)
 
 
 def _is_better(tried_commands: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
@@ -248,7 +248,7 @@ def _try_larger_input(
     first_measurement: "FirstMeasurement",
     proposal: "BuildProposal",
     tree: Path,
-    small: "TriedCommand",
+    small_result: "TriedCommand",
     chosen_command: "TriedCommand",
     runtime_faults: int,
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
@@ -259,7 +259,7 @@ def _try_larger_input(
 
     Parameters
     ----------
-    small
+    small_result
         The result of the command with the small input.
     chosen_command
         The result of the command that is measured otherwise, perhaps with another input.
@@ -270,16 +270,20 @@ def _try_larger_input(
     from runner.subject.build import BuildFailure
 
     try:
-        larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size, runtime_faults)
-        if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)):
+        larger_proposal = propose_larger_input(
+            proposal, small_result, (tree / small_result.run.file).stat().st_size, runtime_faults
+        )
+        if larger_proposal is None or (
+            chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)
+        ):
             return None
         if _takes_long_to_build(first_measurement, proposal):
             return None
-        build, run = larger
+        build, run = larger_proposal
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
             tried_command = _find_program_that_works_more(
-                first_measurement, build, run, small, larger_tree, show_progress, runtime_faults
+                first_measurement, build, run, small_result, larger_tree, show_progress, runtime_faults
             )
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
         return None
@@ -287,7 +291,7 @@ def _try_larger_input(
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
-        f"the build makes its input file from copies of {small.run.file}"
+        f"the build makes its input file from copies of {small_result.run.file}"
     )
     return build, larger_tree, tried_command
 
@@ -336,7 +340,7 @@ def _find_program_that_works_more(
     first_measurement: "FirstMeasurement",
     build: "BuildProposal",
     run: "RunProposal",
-    small: "TriedCommand",
+    small_result: "TriedCommand",
     tree: Path,
     show_progress: Callable[[str], None],
     runtime_faults: int,
@@ -347,7 +351,7 @@ def _find_program_that_works_more(
     ----------
     run
         The command with the larger input.
-    small
+    small_result
         The result of the same command with the small input.
     runtime_faults
         The faults with which the program's runtime starts.
@@ -360,14 +364,14 @@ def _find_program_that_works_more(
         return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
 
     tried_command = try_run(run)
-    if does_more_work(tried_command, small, runtime_faults):
+    if does_more_work(tried_command, small_result, runtime_faults):
         return tried_command
-    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small):
+    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small_result):
         other_small = try_run(small_run)
         if not other_small.did_work:
             continue
         other = try_run(larger_run)
-        if does_more_work(other, other_small) and does_more_work(other, small):
+        if does_more_work(other, other_small) and does_more_work(other, small_result):
             return other
     return None
 
@@ -688,10 +692,13 @@ def _ask_user(questions: Questions, tried_commands: "list[TriedCommand]", run: s
 
     chosen_command = choose_best(tried_commands)
     assert chosen_command
-    working = [chosen_command, *(result for result in tried_commands if result.faults and result is not chosen_command)]
+    working_commands = [
+        chosen_command,
+        *(result for result in tried_commands if result.faults and result is not chosen_command),
+    ]
     if run is None:
-        number = questions.choose("What is measured?", [result.run.command for result in working])
-        chosen_command = working[number]
+        number = questions.choose("What is measured?", [result.run.command for result in working_commands])
+        chosen_command = working_commands[number]
     return chosen_command
 
 

@@ -53,8 +53,8 @@ def read_build_settings(
     environment
         The variables that the workload sets for the build; some name a tool, such as ``CC``.
     """
-    executed = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
-    names = sorted({*TOOLS, *needs, *executed})
+    executed_programs = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
+    names = sorted({*TOOLS, *needs, *executed_programs})
     return {
         **{f"compiler.{role}": _describe_compiler(name, path) for role, name in compilers.TOOLS.items()},
         **{f"tool.{name}"[:_MAX_NAME_CHARACTERS]: _describe_tool(name, path) for name in names},

@@ -147,8 +147,8 @@ class Heartbeat:
 
     def _send_progress(self) -> None:
         """Report the progress of the job, and take the service's orders."""
-        measured = tuple(self._unreported[:_MAX_REPORTED_RUNS])
-        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured})
+        measured_runs = tuple(self._unreported[:_MAX_REPORTED_RUNS])
+        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured_runs})
         try:
             self._orders = self._service.report_progress(self.job.id, progress)
         except RequestRefused as error:
@@ -156,7 +156,7 @@ class Heartbeat:
         except FaultwatchError:
             return  # A later heartbeat reports it; until then, new runs are safe on disk.
         else:
-            del self._unreported[: len(measured)]
+            del self._unreported[: len(measured_runs)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
         """Claim the job again, because the service declared it lost when no heartbeat arrived."""

@@ -82,7 +82,7 @@ class TrialFiles:
         case: str,
         known_files: KnownFiles,
         sandbox: Sandbox | None,
-        untouched: Iterable[Path] = (),
+        untouched_files: Iterable[Path] = (),
         *,
         began: int = 0,
     ) -> None:
@@ -90,7 +90,7 @@ class TrialFiles:
 
         Parameters
         ----------
-        untouched
+        untouched_files
             Files whose state in the page cache must stay as it is, such as those that a cold case evicts.
         began
             The time at which the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
@@ -107,7 +107,7 @@ class TrialFiles:
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
         # Not Path.resolve(), which raises for a link to itself.
-        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched}
+        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched_files}
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 

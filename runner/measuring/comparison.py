@@ -297,8 +297,8 @@ def _compare_in_other_place(
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return result
     values_by_count = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    counted = {name: values for name, values in values_by_count.items() if values}
-    other_place = OtherPlace(counted=counted, differences=tuple(differences))
+    counted_values = {name: values for name, values in values_by_count.items() if values}
+    other_place = OtherPlace(counted=counted_values, differences=tuple(differences))
     base = result.base.model_copy(update={"other_place": other_place})
     request = _make_request(base, result.head, judging, n_cases=n_cases, max_pairs=result.max_pairs)
     return replace(result, base=base, comparison=decide(request))

@@ -196,11 +196,11 @@ class Trial:
         """Why the case cannot be measured on this host; empty if no reason is known before it is executed."""
         if self._case.memory_limit is not None and self._environment.settings.get(MemoryGroup.setting) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
-        actual = self._environment.settings.get(HugePages.setting)
+        actual_policy = self._environment.settings.get(HugePages.setting)
         match self._case.huge_pages:
             # The other policies are always possible: a process can set "never", and "host" is what the host has.
-            case "madvise" | "always" as policy if actual != policy:
-                return f"the huge-page policy of this host is {actual}, not {policy}: {HugePages(policy).remedy}"
+            case "madvise" | "always" as policy if actual_policy != policy:
+                return f"the huge-page policy of this host is {actual_policy}, not {policy}: {HugePages(policy).remedy}"
         library = describe_missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 

@@ -147,8 +147,8 @@ def count_processes(
     if missing_reason:
         raise ExecutionFailure(missing_reason)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
-    supported, unknown_events = split_known_events(events)
-    counted_events = (*ATTACHED_EVENTS, *supported)
+    supported_events, unknown_events = split_known_events(events)
+    counted_events = (*ATTACHED_EVENTS, *supported_events)
     log_command(command, directory, f"{n_processes} at once" if n_processes > 1 else "")
     base_order = CountingOrder(
         command, path, directory, state.environment, counted_events, region, sandbox, copies=copies
@@ -179,8 +179,8 @@ def count_processes(
             _make_execution(program, launcher_result, unknown_events)
             for program, launcher_result in zip(counted_programs, launcher_results, strict=True)
         ]
-        lost = combine_losses([program.lost for program in counted_programs])
-        if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost):
+        lost_programs = combine_losses([program.lost for program in counted_programs])
+        if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost_programs):
             raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
     return GroupExecution(tuple(executions), group_readings)
 

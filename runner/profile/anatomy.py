@@ -213,17 +213,17 @@ class AnatomyBuilder(Struct):
         self._bytes.update(separate._bytes)
         self.lost += separate.lost
 
-    def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
+    def build_anatomy(self, n_counted: int, locate: Locate) -> Anatomy:
         """Build the anatomy, whose tables add up to the counted faults.
 
         Parameters
         ----------
-        counted
+        n_counted
             The number of faults that perf counted; 0 if only the recorded faults matter.
         """
         # Each recorded fault stands for ``period`` faults, so the sum can exceed the counted number.
-        counted = max(counted, self.recorded)
-        unrecorded = counted - self.recorded
+        n_counted = max(n_counted, self.recorded)
+        unrecorded = n_counted - self.recorded
         memory = Counter({Memory.OTHER: unrecorded})
         touch = Counter({Touch.UNKNOWN: unrecorded})
         access = Counter({Access.UNKNOWN: unrecorded})
@@ -246,7 +246,7 @@ class AnatomyBuilder(Struct):
         sites = self._locate_sites(locate)
         # The unary plus removes entries without faults from the counters.
         return Anatomy(
-            counted=counted,
+            counted=n_counted,
             recorded=self.recorded,
             period=self.period,
             lost=self.lost,
@@ -263,7 +263,7 @@ class AnatomyBuilder(Struct):
             threads=self.threads,
             shared_pages=len(self._shared_pages),
             sites=sites,
-            faults_at_other_sites=counted - sum(site.faults for site in sites),
+            faults_at_other_sites=n_counted - sum(site.faults for site in sites),
             areas=self._build_areas(),
             seconds=max(0.0, self._time_range[1] - self._time_range[0]),
         )
@@ -425,23 +425,23 @@ class AnatomyBuilder(Struct):
 
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most faults, by memory, kind of touch and file."""
-        merged: Counter[_Place] = Counter()
+        merged_faults: Counter[_Place] = Counter()
         for (image, ip, place_text, _, _, memory_kind, touch_kind, file), faults in self._faults.items():
-            merged[image, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
-        return self._locate_places(merged, locate)
+            merged_faults[image, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
+        return self._locate_places(merged_faults, locate)
 
     def _locate_major_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most major faults, by memory and file."""
-        merged: Counter[_Place] = Counter()
+        merged_faults: Counter[_Place] = Counter()
         for (image, ip, place_text, memory_kind, file), faults in self._major_places.items():
-            merged[image, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
-        return self._locate_places(merged, locate)
+            merged_faults[image, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
+        return self._locate_places(merged_faults, locate)
 
-    def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
+    def _locate_places(self, merged_faults: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
         """Return the places with the most faults as sites; places with the same frame and kind are merged."""
         # Look up more places than are returned, because several can have the same source line. ``image`` identifies the
         # process's memory between two executions of programs, and ``ip`` is the address of the instruction.
-        leading_places = merged.most_common(_MAX_SITES * 2)
+        leading_places = merged_faults.most_common(_MAX_SITES * 2)
         places = {}
         for (image, ip, place_text, *_), _ in leading_places:
             function, module = split_place(place_text)
@@ -491,11 +491,11 @@ def _merge_small_files(kinds: Counter[tuple[Memory, Touch, str]]) -> tuple[Fault
     sums: Counter[str] = Counter()
     for (_, _, file), number in kinds.items():
         sums[file] += number
-    large = {file for file, _ in sums.most_common(_MAX_FILES)}
-    merged: Counter[tuple[Memory, Touch, str]] = Counter()
+    large_files = {file for file, _ in sums.most_common(_MAX_FILES)}
+    merged_faults: Counter[tuple[Memory, Touch, str]] = Counter()
     for (memory, touch, file), number in kinds.items():
-        merged[memory, touch, cut_label(file) if file in large else ""] += number
+        merged_faults[memory, touch, cut_label(file) if file in large_files else ""] += number
     return tuple(
         FaultKind(memory=memory, touch=touch, file=file, faults=number)
-        for (memory, touch, file), number in merged.most_common()
+        for (memory, touch, file), number in merged_faults.most_common()
     )

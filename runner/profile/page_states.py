@@ -105,10 +105,10 @@ class PageStates(Struct):
         distance = new_start // self.page_size - first_page
         if not distance:
             return  # The range grew or shrank without being moved.
-        shared = _select_pages(self._shared, first_page, end_page)
+        shared_pages = _select_pages(self._shared, first_page, end_page)
         states = {page + distance: self._states.pop(page) for page in _select_pages(self._states, first_page, end_page)}
-        self._shared.difference_update(shared)
-        self._shared.update(page + distance for page in shared)
+        self._shared.difference_update(shared_pages)
+        self._shared.update(page + distance for page in shared_pages)
         self._states.update(states)
 
     def _move_heap_end(self, end: int) -> int:
@@ -147,8 +147,8 @@ class LateAttachPageStates(PageStates):
         """Record a fault of a page; return the most likely kind of this touch."""
         is_new = page not in self._states
         previous_state = PageStates.record_fault(self, page, only_read=only_read)
-        returned = self._returned.find(page * self.page_size) if is_new else None
-        return returned.kind if returned else previous_state
+        returned_range = self._returned.find(page * self.page_size) if is_new else None
+        return returned_range.kind if returned_range else previous_state
 
     def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
         PageStates._mark_returned(self, start, size, touch)

@@ -631,14 +631,14 @@ def _allow_processors(cpus: frozenset[int]) -> Iterator[None]:
         os.sched_setaffinity(0, previous_cpus)
 
 
-def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+def split_processors(available_cpus: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
     """Return the processors of the server and those of the load generator.
 
     The load generator gets a quarter of all processors, and at least one. A single processor is shared.
     """
-    sorted_cpus = sorted(available)
+    sorted_cpus = sorted(available_cpus)
     if len(sorted_cpus) < 2:
-        return available, available
+        return available_cpus, available_cpus
     load_cpu_count = max(1, len(sorted_cpus) // 4)
     return frozenset(sorted_cpus[:-load_cpu_count]), frozenset(sorted_cpus[-load_cpu_count:])
 

@@ -198,8 +198,8 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
 def _summarise_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     """Return the facts about a nightly run that the grid depends on: its start, its hosts, and the missed cases."""
     hosts = frozenset(cell.host for cell in nightly_run.cells)
-    missed = {(cell.host, cell.case): cell.reason for cell in list_missed(nightly_run) if cell.case}
-    return LastNightlyRun(nightly_run.started_at, hosts, missed)
+    missed_reasons = {(cell.host, cell.case): cell.reason for cell in list_missed(nightly_run) if cell.case}
+    return LastNightlyRun(nightly_run.started_at, hosts, missed_reasons)
 
 
 def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:

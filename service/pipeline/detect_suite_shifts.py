@@ -179,8 +179,8 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
 def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
     """Return the commits that can have caused a shift at the last point of a path: those after the point before it."""
     parents = revisions.map_parents(session, suite.subject.id)
-    contained = list_commits_between(parents, path[-2].revision, path[-1].revision)
-    return revisions.list_candidates(session, suite.subject.id, contained)
+    contained_commits = list_commits_between(parents, path[-2].revision, path[-1].revision)
+    return revisions.list_candidates(session, suite.subject.id, contained_commits)
 
 
 def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:

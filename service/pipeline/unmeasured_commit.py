@@ -166,10 +166,10 @@ def _find_nearest(
 
 def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
     """Return how many commits ``newer`` contains, but not ``older``; None if it does not contain ``older``."""
-    contained = list_commits_between(parents, "", newer)  # without a lower end: the whole history
-    if older not in contained:
+    contained_commits = list_commits_between(parents, "", newer)  # without a lower end: the whole history
+    if older not in contained_commits:
         return None
-    return len(contained - list_commits_between(parents, "", older))
+    return len(contained_commits - list_commits_between(parents, "", older))
 
 
 def _list_measurable_cases(

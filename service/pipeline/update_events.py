@@ -162,27 +162,27 @@ def _rebuild_events(
         *(drift for drift in stored_drifts if drift.still_detected),
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    assembled = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
-    _add_new_events(session, subject_id, assembled, events, now)
-    was_certain = {
+    assembled_events = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
+    _add_new_events(session, subject_id, assembled_events, events, now)
+    certain_events = {
         event_id
         for event_id, event in events.items()
         if event.still_detected and event.confirmed and not event.merged_into
     }
-    reassigned_drifts = _assign_drifts(session, assembled, new_rows, stored_drifts, events)
-    is_stale = _carry_decisions(session, assembled, events)
+    reassigned_drifts = _assign_drifts(session, assembled_events, new_rows, stored_drifts, events)
+    is_stale = _carry_decisions(session, assembled_events, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(
         session,
-        assembled,
+        assembled_events,
         events,
         now,
         stored_drifts=stored_drifts,
-        refreshed=drift_update.refreshed_drifts,
+        refreshed_drifts=drift_update.refreshed_drifts,
         results=results,
     )
-    _decide_automatically(session, subject_id, assembled, events, now)
-    _log_withdrawals(session, events, was_certain, now)
+    _decide_automatically(session, subject_id, assembled_events, events, now)
+    _log_withdrawals(session, events, certain_events, now)
     return is_stale, reassigned_drifts
 
 
@@ -198,19 +198,19 @@ def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[st
 
 
 def _add_new_events(
-    session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
+    session: Session, subject_id: int, assembled_events: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
     """Add a row for each new event; its number follows those of the stored events.
 
     The fields that depend on its drifts get placeholders, which :func:`_summarise_events` replaces.
     """
     last_number = max((event.number for event in events.values()), default=0)
-    for number, event_id in enumerate(assembled.new_events, start=last_number + 1):
+    for number, event_id in enumerate(assembled_events.new_events, start=last_number + 1):
         events[event_id] = Event(
             id=event_id,
             subject_id=subject_id,
             number=number,
-            cause=assembled.members[event_id][0].cause,
+            cause=assembled_events.members[event_id][0].cause,
             state=State.NEW,
             still_detected=True,
             confirmed=False,
@@ -228,7 +228,7 @@ def _add_new_events(
 
 def _assign_drifts(
     session: Session,
-    assembled: AssembledEvents,
+    assembled_events: AssembledEvents,
     new_rows: Mapping[str, EventDriftRow],
     stored_drifts: Iterable[LocatedDrift],
     events: Mapping[str, Event],
@@ -239,9 +239,9 @@ def _assign_drifts(
     """
     previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored_drifts}
     reassigned_drifts: set[str] = set()
-    for event_id, members in assembled.members.items():
+    for event_id, members in assembled_events.members.items():
         for member in members:
-            assignment = event_id, member.drift_id in assembled.returned_drifts
+            assignment = event_id, member.drift_id in assembled_events.returned_drifts
             if previous_assignments.get(member.drift_id) == assignment:
                 continue
             row = new_rows.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
@@ -249,7 +249,7 @@ def _assign_drifts(
             reassigned_drifts.add(member.drift_id)
     session.flush()
     event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in reassigned_drifts])
-    for event_id, merge_target in assembled.merged_into.items():
+    for event_id, merge_target in assembled_events.merged_into.items():
         events[event_id].merged_into = merge_target
         for table in (EventDriftRow, DriftRow):
             statement = update(table).where(table.event_id == event_id).values(event_id=merge_target)
@@ -271,11 +271,11 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
         session.connection().execute(statement, rows)
 
 
-def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mapping[str, Event]) -> bool:
+def _carry_decisions(session: Session, assembled_events: AssembledEvents, events: Mapping[str, Event]) -> bool:
     """Copy the logs of events that were split or merged; return whether any of them was or is expected."""
     # Pairs of an event and the event that continues it.
-    copies = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
-    copies += assembled.merged_into.items()
+    copies = [(origin, name) for name, origins in assembled_events.origins.items() for origin in origins]
+    copies += assembled_events.merged_into.items()
     states = {events[name].state for pair in copies for name in pair}
     for origin, name in copies:
         decide_events.copy_log(session, origin, events[name])
@@ -287,12 +287,12 @@ def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mappi
 
 def _summarise_events(
     session: Session,
-    assembled: AssembledEvents,
+    assembled_events: AssembledEvents,
     events: Mapping[str, Event],
     now: datetime,
     *,
     stored_drifts: Iterable[LocatedDrift],
-    refreshed: Set[str],
+    refreshed_drifts: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
     """Update the summaries of the events with a drift that is new, has changed, or has disappeared.
@@ -301,7 +301,7 @@ def _summarise_events(
     ----------
     stored_drifts
         The drifts of all events before this update.
-    refreshed
+    refreshed_drifts
         The ids of the drifts that were detected again, or for the first time.
     results
         The results of bisects, by the event's id.
@@ -310,17 +310,19 @@ def _summarise_events(
     for drift in stored_drifts:
         previous_drifts[drift.event].add(drift.drift_id)
     for name, event in events.items():
-        members = assembled.members.get(name, [])
+        members = assembled_events.members.get(name, [])
         ids = {member.drift_id for member in members}
         if event.still_detected != bool(members):
             event.still_detected, event.changed_at = bool(members), now
-        is_unchanged = event.document and ids == previous_drifts[name] and not ids & refreshed
+        is_unchanged = event.document and ids == previous_drifts[name] and not ids & refreshed_drifts
         if not members or is_unchanged:
             continue  # an event without drifts keeps its last summary
         drifts = event_drifts.read_drifts(session, sorted(ids))
-        returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
+        returned_drifts = [drift for drift in drifts if drift.id in assembled_events.returned_drifts]
         # If only drifts with which the event came back are left, they describe it.
-        founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
+        founding_drifts = [
+            drift for drift in drifts if drift.id not in assembled_events.returned_drifts
+        ] or returned_drifts
         # The members are in the order of the history: the first drift names the cause, the last one the position.
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
@@ -332,13 +334,13 @@ def _summarise_events(
 
 
 def _decide_automatically(
-    session: Session, subject_id: int, assembled: AssembledEvents, events: Mapping[str, Event], now: datetime
+    session: Session, subject_id: int, assembled_events: AssembledEvents, events: Mapping[str, Event], now: datetime
 ) -> None:
     """Add the service's own decisions to the logs: events that were fixed, or that came back."""
     logs = decisions.read_logs(session, subject_id)
-    all_transitions = chain.from_iterable(assembled.transitions.values())
+    all_transitions = chain.from_iterable(assembled_events.transitions.values())
     units = event_drifts.read_units(session, {transition.drift.series for transition in all_transitions})
-    for name, transitions in assembled.transitions.items():
+    for name, transitions in assembled_events.transitions.items():
         entries = [decisions.build_entry(row) for row in logs.get(name, ())]
         for entry in decide_automatically(entries, transitions, units):
             decide_events.add_entry(session, events[name], entry, SERVICE, now)

@@ -75,11 +75,13 @@ def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
 def _search_environments(session: Session, words: list[str]) -> Iterator[Result]:
     """Search environments by hash, and by the names and values of settings."""
     settings = cast(Environment.settings, Text)
-    matching = [
+    conditions = [
         Environment.hash.startswith(word.lower(), autoescape=True) | settings.icontains(word, autoescape=True)
         for word in words
     ]
-    for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(MAX_RESULTS)):
+    for row in session.scalars(
+        select(Environment).where(*conditions).order_by(Environment.id.desc()).limit(MAX_RESULTS)
+    ):
         matching_settings = [
             f"{name} = {value}"
             for name, value in sorted(row.settings.items())

@@ -56,9 +56,9 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def _list_makefiles(sources: Sources) -> list[str]:
     """Return the makefiles nearest to the top: one for each of a few folders."""
-    nearest = sources.list_nearest(*_NAMES) or sources.list_nearest(*_TEMPLATES)
+    nearest_files = sources.list_nearest(*_NAMES) or sources.list_nearest(*_TEMPLATES)
     makefile_by_folder: dict[str, str] = {}
-    for file in nearest:
+    for file in nearest_files:
         makefile_by_folder.setdefault(str(PurePosixPath(file).parent), file)
     folders = [folder for folder in makefile_by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
     # The usual variant comes first, and folders for other systems come last.

@@ -97,12 +97,12 @@ def _propose_tests(
     # After a normal installation, the package must not be imported from its sources: they lack the built extensions.
     python = _PYTHON if editable else f"{_PYTHON} -P"
     command = f"{python} -m pytest -q -p no:cacheprovider -o addopts="
-    whole = RunProposal(f"{command} {outer_folders[0]}", may_do_nothing=True, is_test=True)
+    whole_suite = RunProposal(f"{command} {outer_folders[0]}", may_do_nothing=True, is_test=True)
     # All tests together may take long, so the largest files of tests are programs of their own.
     files = [file for file in sources.files if _TEST.search(file) and file.startswith(f"{outer_folders[0]}/")]
     largest = sorted(filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file)))
-    parts = [replace(whole, command=f"{command} {file}", program=file) for file in largest[:_MAX_TEST_FILES]]
-    runs = (whole, *(parts if len(files) > 1 else ()))
+    parts = [replace(whole_suite, command=f"{command} {file}", program=file) for file in largest[:_MAX_TEST_FILES]]
+    runs = (whole_suite, *(parts if len(files) > 1 else ()))
     required = ["pytest", *_list_test_requirements(sources, project)]
     builds = _propose_environments("", f"{editable}. {' '.join(required)}", runs, [*packages, *required])
     build_with_downloads = builds[-1]

@@ -56,8 +56,8 @@ def assemble_readings(
     rows_by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
         rows_by_pmu = rows_by_metric.setdefault(row.name.metric, {})
-        previous = rows_by_pmu.setdefault(row.name.pmu, row)
-        if previous.name != row.name or _make_reading(previous) != _make_reading(row):
+        previous_row = rows_by_pmu.setdefault(row.name.pmu, row)
+        if previous_row.name != row.name or _make_reading(previous_row) != _make_reading(row):
             raise row.line.make_error(f"{row.event!r} occurs twice, with different results")
         if len(rows_by_pmu) > 1 and "" in rows_by_pmu:
             raise row.line.make_error(f"{row.name.metric} occurs both for one PMU and for all")

@@ -467,8 +467,8 @@ class _ExactSearch:
         The merge then changed nothing itself; two changes cancel each other in the branch, but not in the line.
         """
         parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
-        merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
-        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged)
+        merged_parents = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
+        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged_parents)
 
     def _collect_failed_before(self, commit: str) -> int:
         """Return the failed ancestors of a commit with only failed commits between them and it, as a bit set."""

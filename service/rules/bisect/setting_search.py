@@ -90,8 +90,8 @@ class _UnmeasurableError(Exception):
 class _NotMeasuredError(Exception):
     """The search needs a mixture that is not measured yet."""
 
-    def __init__(self, changed: frozenset[str]) -> None:
-        self.changed = changed
+    def __init__(self, changed_settings: frozenset[str]) -> None:
+        self.changed = changed_settings
 
 
 def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:

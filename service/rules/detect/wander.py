@@ -174,10 +174,10 @@ class Explanations:
         inverse, self._half_log_determinants = _compute_wander_spectra(len(runs))
         y = compute_cosine_transform(runs)
         x = compute_cosine_transform(shapes)
-        weighted = inverse[:, None, :] * x
+        weighted_shapes = inverse[:, None, :] * x
         # The two sides of the normal equations: products of the shapes with each other, and with the runs.
-        self._gram = weighted @ x.T
-        self._products_with_runs = weighted @ y
+        self._gram = weighted_shapes @ x.T
+        self._products_with_runs = weighted_shapes @ y
         # If a shape is a combination of others, the projection leaves only rounding errors, smaller than this.
         self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300
         self._total_squares = inverse @ (y * y) + MIN_SQUARES

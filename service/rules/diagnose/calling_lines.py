@@ -93,8 +93,8 @@ def find_changed_place(
     if not growths_of_callers:
         return None
     most = max(growths_of_callers.values())
-    large = [place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * most]
-    innermost = max(large, key=lambda place: (after.get_depth(place), place))
+    large_places = [place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * most]
+    innermost = max(large_places, key=lambda place: (after.get_depth(place), place))
     return _build_changed_place(innermost, growths_of_callers[innermost], is_caller=True)
 
 

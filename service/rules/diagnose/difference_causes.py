@@ -412,8 +412,8 @@ def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_exce
     the shared faults of the callers, or also to their excess if none has shared faults.
     """
     excesses = Counter({caller.frame: caller.excess for caller in callers})
-    shared = Counter({caller.frame: caller.shared for caller in callers})
-    weights_of_shared = shared if shared.total() else excesses
+    shared_faults = Counter({caller.frame: caller.shared for caller in callers})
+    weights_of_shared = shared_faults if shared_faults.total() else excesses
     for n_faults, weights in ((n_excess, excesses), (n_shared, weights_of_shared)):
         yield from _distribute(n_faults, dict(weights.most_common()), max(1, weights.total()))
 
@@ -445,13 +445,13 @@ def _build_line_frame(line: PythonLine | AllocatingLine) -> Frame:
     return Frame(function=line.function, module=COMPILED_MODULE, file=line.file, line=line.line)
 
 
-def _convert_to_shares(faults_of_line: Mapping[Frame, float], counted: int) -> Counter[Frame]:
+def _convert_to_shares(faults_of_line: Mapping[Frame, float], n_counted: int) -> Counter[Frame]:
     """Return the shares of lines in the counted faults, in parts per million.
 
     If the lines together have more faults than were counted, their sum is used instead, so that the shares do not add
     up to more than one.
     """
-    total = max(1.0, counted, sum(faults_of_line.values()))
+    total = max(1.0, n_counted, sum(faults_of_line.values()))
     return Counter({frame: int(faults * _MILLION / total) for frame, faults in faults_of_line.items() if int(faults)})
 
 
@@ -463,9 +463,9 @@ def _distribute_by_shares(
     faults: int, shares: Mapping[Frame, int], remaining_frame: Frame
 ) -> Iterable[tuple[Frame, int]]:
     """Yield lines with their parts of some faults, given shares in parts per million; the rest goes to one frame."""
-    distributed = list(_distribute(faults, shares, _MILLION))
-    yield from distributed
-    yield remaining_frame, faults - sum(n_faults for _, n_faults in distributed)
+    distributed_faults = list(_distribute(faults, shares, _MILLION))
+    yield from distributed_faults
+    yield remaining_frame, faults - sum(n_faults for _, n_faults in distributed_faults)
 
 
 def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterable[tuple[Frame, int]]:
@@ -473,10 +473,10 @@ def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterab
 
     If rounding makes the sum of the parts too large, the last parts are reduced.
     """
-    remaining = faults
+    n_remaining = faults
     for frame, weight in weights.items():
-        n_faults = min(remaining, round(faults * weight / total))
-        remaining -= n_faults
+        n_faults = min(n_remaining, round(faults * weight / total))
+        n_remaining -= n_faults
         yield frame, n_faults
 
 

@@ -46,10 +46,10 @@ def _count_minor_remapped(facts: Facts) -> int:
     A major fault is not due to the unmapping: its page was not in memory. Which touches the major faults had is
     unknown, so each touch is assumed to have the same share of them.
     """
-    remapped = _count_remapped(facts)
+    remapped_pages = _count_remapped(facts)
     in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
     major = min(in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
-    return round(remapped * (1 - major / in_files)) if in_files else remapped
+    return round(remapped_pages * (1 - major / in_files)) if in_files else remapped_pages
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
@@ -73,9 +73,9 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     if not facts.faults:
         return 0.0
     after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
-    remapped = _count_minor_remapped(facts)
-    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, after_unmapping))
-    return facts.estimate_cost(remapped) + cost_of_calls
+    remapped_pages = _count_minor_remapped(facts)
+    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped_pages / max(1, after_unmapping))
+    return facts.estimate_cost(remapped_pages) + cost_of_calls
 
 
 def _list_files(facts: Facts, touch: Touch) -> list[str]:

@@ -74,7 +74,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     at the same location, or of commits with the same author and title; then the same location in different series.
     """
     scores = _score_pairs(groups, stored_events)
-    matching = CarriedEvents([None] * len(groups))
+    carried_events = CarriedEvents([None] * len(groups))
     group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
@@ -84,8 +84,8 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     # Assign the best pairs first, each group and each event once. Events that the previous detection found come first.
     ranked_pairs = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked_pairs:
-        if matching.events[index] is None and event not in group_of_event:
-            matching.events[index] = event
+        if carried_events.events[index] is None and event not in group_of_event:
+            carried_events.events[index] = event
             group_of_event[event] = index
     # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one. An
     # event that the previous detection did not find takes part in neither: it stays as it is until it is found again.
@@ -93,13 +93,13 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
         *n_shared_drifts, _location_overlaps = score
         if not any(n_shared_drifts) or not stored_events[event].alive:
             continue
-        if matching.events[index] is None:
-            matching.origins.setdefault(index, []).append(event)
+        if carried_events.events[index] is None:
+            carried_events.origins.setdefault(index, []).append(event)
         elif event not in group_of_event:
-            merge_target = matching.events[index]
+            merge_target = carried_events.events[index]
             assert merge_target is not None
-            matching.merged.setdefault(event, merge_target)
-    return matching
+            carried_events.merged.setdefault(event, merge_target)
+    return carried_events
 
 
 def _score_pairs(

@@ -71,9 +71,9 @@ def write_headline(drifts: Sequence[Drift]) -> str:
 
 def split_headline(headline: str, leading_case: str) -> tuple[str, str]:
     """Split a headline into the part about the leading drift, and the rest about the other drifts."""
-    start, place, others = headline.partition(f" in {leading_case}")
-    is_whole_case = bool(leading_case) and others[:1] in {" ", ";"}
-    return (start + place, others) if is_whole_case else (headline, "")
+    start, place, other_series = headline.partition(f" in {leading_case}")
+    is_whole_case = bool(leading_case) and other_series[:1] in {" ", ";"}
+    return (start + place, other_series) if is_whole_case else (headline, "")
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:

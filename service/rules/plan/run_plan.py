@@ -125,9 +125,9 @@ def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     return sorted(first_of_text.values(), key=lambda entry: entry[0])
 
 
-def _describe_plan(planned: Iterable[PlannedRun]) -> str:
+def _describe_plan(planned_runs: Iterable[PlannedRun]) -> str:
     """Return why a plan contains runs other than those of missing revisions; empty if it does not."""
-    reasons = {run.reason for run in planned}
+    reasons = {run.reason for run in planned_runs}
     return " ".join(text for reason, text in _REASON_NOTES.items() if reason in reasons)
 
 

@@ -256,12 +256,15 @@ def _add_other_environments(proofs: Iterable[Proof], sequences: Iterable[_Sequen
     The second value is whether the environment of the proof is not that of its pairs. A change of the program that
     pairs prove in one environment confirms the same change in another one, which the host may no longer have.
     """
-    measured = frozenset(chain.from_iterable(sequence.measured_commits for sequence in sequences))
-    environments = sorted({environment for _, environment in measured})
+    measured_commits = frozenset(chain.from_iterable(sequence.measured_commits for sequence in sequences))
+    environments = sorted({environment for _, environment in measured_commits})
     for proof in proofs:
         yield proof, False
         for environment in environments if proof.verdict is Verdict.CHANGED else ():
-            if environment != proof.environment and {(proof.base, environment), (proof.head, environment)} <= measured:
+            if (
+                environment != proof.environment
+                and {(proof.base, environment), (proof.head, environment)} <= measured_commits
+            ):
                 yield replace(proof, environment=environment), True
 
 

@@ -17,8 +17,8 @@ def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
     """Return the most informative change of a setting in words, and how many other settings changed."""
     if not settings:
         return "environment"
-    most_telling, *others = rank_setting_changes(settings)
-    return describe_setting_change(most_telling) + (f" and {len(others):,} more" if others else "")
+    most_telling, *other_settings = rank_setting_changes(settings)
+    return describe_setting_change(most_telling) + (f" and {len(other_settings):,} more" if other_settings else "")
 
 
 def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChange]:

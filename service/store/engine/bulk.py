@@ -174,8 +174,8 @@ def is_among(session: Session, column: InstrumentedAttribute[int], numbers: Iter
 
 def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Split into lists of at most ``size`` items."""
-    remaining = iter(items)
-    while chunk := list(islice(remaining, size)):
+    remaining_items = iter(items)
+    while chunk := list(islice(remaining_items, size)):
         yield chunk
 
 

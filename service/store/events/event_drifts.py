@@ -170,8 +170,8 @@ def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int
     facts_by_id: dict[int, _RevisionFacts] = {}
     columns = select(Revision.id, Revision.position, Revision.author, Revision.title, Revision.patch)
     for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
-        selected = session.execute(columns.where(Revision.id.in_(chunk)))
-        facts_by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected}
+        selected_rows = session.execute(columns.where(Revision.id.in_(chunk)))
+        facts_by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected_rows}
     return facts_by_id
 
 
@@ -242,8 +242,8 @@ def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, o
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     """Yield the shifts of whole suites that are not stored as drifts of events yet."""
-    stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
-    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
+    stored_ids = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
+    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored_ids))
     for look in session.scalars(query):
         if look.document:  # otherwise the check found no shift
             yield look.id, look.document

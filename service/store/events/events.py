@@ -81,11 +81,11 @@ class EventFilter:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
         series_conditions = self._list_series_conditions()
         if series_conditions is not None:
-            matching = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
-            matching = matching.where(
+            matching_events = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
+            matching_events = matching_events.where(
                 EventDriftRow.event_id == Event.id, EventDriftRow.still_detected, *series_conditions
             )
-            conditions.append(matching.exists())
+            conditions.append(matching_events.exists())
         if self.min_series is not None:
             count = select(func.count(EventDriftRow.series_id.distinct()))
             count = count.where(EventDriftRow.event_id == Event.id, EventDriftRow.still_detected)

@@ -58,8 +58,8 @@ def list_samples(
         query = query.where(Subject.name == subject)
     query = query.join(Series.subject).join(Series.host).join(Series.case).order_by(Point.series_id, Point.run_number)
     query = query.execution_options(yield_per=_ROWS_PER_FETCH)
-    for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
-        values = decode_samples(value, n, packed)
+    for run_id, *columns, name, status, quarantine, started_at, value, n, packed_samples in session.execute(query):
+        values = decode_samples(value, n, packed_samples)
         # The fields before and after the sample's own fields: its number, its value, and the level of the run.
         fields_before = (
             *(str(run_id), *columns, name, metric(name).unit),

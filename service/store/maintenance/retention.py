@@ -119,8 +119,8 @@ class _ShrinkStep:
     def shrink(self, number: int, document: bytes) -> _ShrunkReport:
         """Return the remaining content of a report."""
         report, remaining = self.shrink_report(unpack_report(document))
-        packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
-        return _ShrunkReport(number, packed, remaining, len(document) - len(packed))
+        packed_report = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
+        return _ShrunkReport(number, packed_report, remaining, len(document) - len(packed_report))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:

@@ -36,8 +36,8 @@ class _StoredCommit(NamedTuple):
 
 def add_commits(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
-    sent = _index_by_hash(revisions)
-    _store_missing(session, subject_id, sent, _map_stored(session, subject_id, sent))
+    sent_revisions = _index_by_hash(revisions)
+    _store_missing(session, subject_id, sent_revisions, _map_stored(session, subject_id, sent_revisions))
 
 
 def ensure_commits(

@@ -128,8 +128,8 @@ def read_readings(
     numbers = set(runs)
     if metrics is None or not PACKED_METRICS.issuperset(metrics):
         return _read_points(session, numbers, metrics)
-    unpacked = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
-    return unpacked | _read_points(session, numbers - unpacked.keys(), metrics)
+    unpacked_levels = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
+    return unpacked_levels | _read_points(session, numbers - unpacked_levels.keys(), metrics)
 
 
 def _read_points(
@@ -198,8 +198,8 @@ def list_drifts_between(
         .order_by(DriftRow.position, DriftRow.id)
     )
     base_runs = (run.number for pair in pairs for run in pair.base)
-    compared = {side.series for number in base_runs for side in readings_by_run.get(number, {}).values()}
-    among = bulk.is_among(session, DriftRow.series_id, (series for series in compared if series is not None))
+    compared_series = {side.series for number in base_runs for side in readings_by_run.get(number, {}).values()}
+    among = bulk.is_among(session, DriftRow.series_id, (series for series in compared_series if series is not None))
     rows = session.connection().execute(query.where(among)).all()
     stand_ins = _map_stand_ins(session, pairs, {series for series, _, _ in rows})
     drifts_by_series: dict[int, list[DriftSummary]] = {}

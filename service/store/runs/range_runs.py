@@ -81,8 +81,8 @@ def find_newest_report(session: Session, case: CaseOnHost) -> Report | None:
 def read_durations(reports: Collection[Report]) -> Durations:
     """Return how long a build and a measurement of a case took in its newest runs."""
     builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
-    measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
-    return Durations(median(builds) if builds else None, median(measured) if measured else None)
+    durations = [(report.finished_at - report.started_at).total_seconds() for report in reports]
+    return Durations(median(builds) if builds else None, median(durations) if durations else None)
 
 
 def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
@@ -92,7 +92,7 @@ def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
         conditions.append(Host.name == case.host)
     newest = (Run.started_at.desc(), Run.number.desc())
     numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
-    stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
-    documents = dict(session.execute(stored).all())
+    report_query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
+    documents = dict(session.execute(report_query).all())
     reports = (unpack_report(documents[number]) for number in numbers)
     return [report for report in reports if not has_imported(report)]

@@ -97,8 +97,8 @@ NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 def find_report(session: Session, run_id: UUID) -> contract.Report | None:
     """Return the report of the run with this id; None if there is none."""
-    stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
-    document = session.scalar(stored.where(Run.id == run_id))
+    report_query = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
+    document = session.scalar(report_query.where(Run.id == run_id))
     return None if document is None else unpack_report(document)
 
 

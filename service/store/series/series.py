@@ -66,8 +66,8 @@ _SELECT_SERIES = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Mark series to be judged again although their points have not changed; return their ids."""
-    selected = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics))
-    ids = list(session.scalars(selected.with_only_columns(Series.id)))
+    query = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics))
+    ids = list(session.scalars(query.with_only_columns(Series.id)))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
 

@@ -37,10 +37,10 @@ class ActionsJob:
 class IdentityVerifier:
     """Checks identities with the issuer's keys, which it caches."""
 
-    def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN_SECONDS) -> None:
-        self._trusted = trusted
+    def __init__(self, trusted_jobs: TrustedJobs, cooldown: int = _COOLDOWN_SECONDS) -> None:
+        self._trusted = trusted_jobs
         self._keys = PyJWKClient(
-            f"{trusted.issuer}/.well-known/jwks",
+            f"{trusted_jobs.issuer}/.well-known/jwks",
             timeout=_TIMEOUT_SECONDS,
             cooldown_duration=cooldown,
             max_cached_keys=_MAX_CACHED_KEYS,

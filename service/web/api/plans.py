@@ -56,14 +56,14 @@ def _select_series(request: PlanRequest) -> SeriesFilter:
 
 def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:
     """Raise if a plan names commits that the service does not know."""
-    unknown = [
+    field_errors = [
         FieldError(field=f"revisions.{index}", detail=f"commit {commit} is not known")
         for index, commit in enumerate(commits)
         if commit not in positions
     ]
-    if unknown:
+    if field_errors:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"{unknown[0].field}: {unknown[0].detail}. Send the commits first (PUT /subjects/…/revisions).",
-            unknown[:_MAX_LISTED_COMMITS],
+            f"{field_errors[0].field}: {field_errors[0].detail}. Send the commits first (PUT /subjects/…/revisions).",
+            field_errors[:_MAX_LISTED_COMMITS],
         )

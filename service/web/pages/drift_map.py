@@ -208,11 +208,11 @@ def read_style() -> str:
     # In app.css, the variables precede the first section, "Ground". drift_map.css begins with a comment.
     rules = (_STATIC_FOLDER / "drift_map.css").read_text(encoding="utf-8")
     colours = (_STATIC_FOLDER / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
-    used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
+    used_variables = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
     lines = []
     for line in colours.splitlines():
         is_variable = line.strip().startswith("--")
-        is_unused = is_variable and line.partition(":")[0].strip() not in used
+        is_unused = is_variable and line.partition(":")[0].strip() not in used_variables
         if not is_unused and not line.startswith("/*"):
             lines.append(line)
     rules_without_comment = rules.partition("*/")[2]

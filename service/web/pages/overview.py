@@ -60,14 +60,14 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = redact_for_caller(failures)
-    grouped = _group_failures_by_revision(failures)
+    failure_groups = _group_failures_by_revision(failures)
     return Page(
         "overview.html",
         inbox.build_context(
             event_list,
             n_series=n_judged,
-            failures=grouped[:_MAX_SHOWN_FAILURES],
-            n_failures=len(grouped),
+            failures=failure_groups[:_MAX_SHOWN_FAILURES],
+            n_failures=len(failure_groups),
             quarantined=quarantined_runs,
             hosts=all_hosts,
             activity=activity,

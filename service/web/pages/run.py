@@ -69,16 +69,16 @@ def index() -> Page:
         if len(commits) == 1:  # The text is a tag, a date or a part of a hash.
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED_RUNS, offset)
-        unmeasured = None
+        commit_without_runs = None
         if len(commits) == 1 and not listed_runs.total:
-            unmeasured = unmeasured_commit.find_unmeasured_commit(session, commits[0])
+            commit_without_runs = unmeasured_commit.find_unmeasured_commit(session, commits[0])
     return Page(
         "runs.html",
         {
             "runs": listed_runs,
             "query": {**names, "outcome": filter_.outcome or "", "quarantined": "quarantined" in request.args},
             "outcomes": list(Outcome),
-            "unmeasured": unmeasured,
+            "unmeasured": commit_without_runs,
             "named": commits,
             "may_measure": authorization.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),

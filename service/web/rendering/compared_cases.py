@@ -72,8 +72,8 @@ def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
 def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
     """Return how many cases changed, and the largest changes of metrics that count towards the result."""
     results = [case.result for case in cases]
-    changed = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
-    largest_changes = sorted(changed, key=rank_change)[:N_LARGEST]
+    changed_cases = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
+    largest_changes = sorted(changed_cases, key=rank_change)[:N_LARGEST]
     return ChangeCounts(
         worse=results.count("worse"),
         better=results.count("better"),
