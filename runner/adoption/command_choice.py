@@ -51,19 +51,19 @@ def choose_best(tried_commands: Sequence[TriedCommand]) -> TriedCommand | None:
     if not programs:
         return None
     best_of_programs = [_choose_best_of_program(results) for results in programs.values()]
-    best = min(
+    best_command = min(
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
-    is_of_same_kind = _find_kind(best)
+    is_of_same_kind = _find_kind(best_command)
     if is_of_same_kind:
         # Examples and tests are numerous and alike: the one with the most faults does the most work.
         alike = [
             candidate
             for candidate in best_of_programs
-            if is_of_same_kind(candidate) and candidate.did_work is best.did_work
+            if is_of_same_kind(candidate) and candidate.did_work is best_command.did_work
         ]
         return min(alike, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
-    return best
+    return best_command
 
 
 def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
@@ -222,8 +222,8 @@ def has_command_with_work(tried_commands: Sequence[TriedCommand]) -> bool:
 
     A command with a file that its program does not read is not the best.
     """
-    best = choose_best(tried_commands)
-    return best is not None and _rank(best) <= _LAST_RANK_WITH_WORK
+    best_command = choose_best(tried_commands)
+    return best_command is not None and _rank(best_command) <= _LAST_RANK_WITH_WORK
 
 
 def _rank(tried_command: TriedCommand) -> int:
@@ -279,10 +279,10 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
             slow_programs += 1
         else:
             total_seconds += sum(result.seconds for result in working_commands)
-        best = _choose_best_of_program(working_commands)
-        if best.did_work:
-            best_of_programs.append(best)
-    if len(programs) > _MAX_PROGRAMS or any(is_given_work(best) for best in best_of_programs):
+        best_command = _choose_best_of_program(working_commands)
+        if best_command.did_work:
+            best_of_programs.append(best_command)
+    if len(programs) > _MAX_PROGRAMS or any(is_given_work(best_command) for best_command in best_of_programs):
         return True
     if total_seconds > MAX_SECONDS or slow_programs >= _MAX_SLOW_PROGRAMS:
         return bool(best_of_programs)

@@ -609,8 +609,8 @@ class FirstMeasurement:
 
         A server is started only once, to see whether its load works.
         """
-        started = time.monotonic()
-        executions = 1 if run.load else _RUNS_PER_TRIAL
+        started_at = time.monotonic()
+        n_executions = 1 if run.load else _RUNS_PER_TRIAL
         seconds = _SERVER_TRIAL_SECONDS if run.load else TRIAL_SECONDS
         workload = self._make_workload(proposal, run, seconds)
         report = measure_case(
@@ -620,7 +620,7 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(min_samples=executions, max_samples=executions),
+            sampling=Sampling(min_samples=n_executions, max_samples=n_executions),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
@@ -646,7 +646,7 @@ class FirstMeasurement:
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
-        seconds_to_fail = time.monotonic() - started
+        seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
             return TriedCommand(run, (), "it was not measured", seconds=seconds_to_fail)
         # Only the message of a report tells whether a program exceeded its time limit.
@@ -671,15 +671,15 @@ class FirstMeasurement:
             return self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree)
 
         with_file, with_nothing = execute_variant(run), execute_variant(without_content)
-        differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        if differ and with_file.status == with_nothing.status:
+        outputs_differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
+        if outputs_differ and with_file.status == with_nothing.status:
             # An output with times or addresses differs in each execution.
-            differ = execute_variant(without_content).output == with_nothing.output
+            outputs_differ = execute_variant(without_content).output == with_nothing.output
         # An error message in the output does not count if the file contains it too: the program may print its input.
         content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
         names_error_itself = any(map(reports_error, (with_nothing.output, content)))
         refuses_file = reports_error(with_file.output) and not names_error_itself
-        return differ and not refuses_file
+        return outputs_differ and not refuses_file
 
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program prints most of the words of its file."""

@@ -190,12 +190,12 @@ def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[st
     ranked
         Sorted pairs: the rank of the file's folder (the lowest is the best), and its path.
     """
-    best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
-    if len(best) <= _MAX_FILES_OF_KIND:
+    best_files = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
+    if len(best_files) <= _MAX_FILES_OF_KIND:
         return ranked[:_MAX_FILES_OF_KIND]
     # Only files whose size is known and not too large.
-    large_files = sorted((item for item in best if rank_size(item[1])), key=lambda item: rank_size(item[1]))
-    spread_files = [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
+    large_files = sorted((item for item in best_files if rank_size(item[1])), key=lambda item: rank_size(item[1]))
+    spread_files = [best_files[index * len(best_files) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
     return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
 
 

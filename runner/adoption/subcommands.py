@@ -29,14 +29,14 @@ _CHOICES = re.compile(r"^\s+\{([\w,-]+)\}", re.MULTILINE)
 def list_subcommands(help_text: str) -> list[str]:
     """Return the subcommands in a help text that probably read a file, the most promising first."""
     named_choices = {name for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
-    in_list = False
+    is_in_list = False
     for line in help_text.splitlines():
         entry = _ENTRY.fullmatch(line)
-        if in_list and entry:
+        if is_in_list and entry:
             named_choices.add(entry[1])
         elif line.strip():
             # A list of subcommands ends at the next line that is not indented. Other lines may separate its entries.
-            in_list = _HEADING.fullmatch(line) is not None or (in_list and line.startswith((" ", "\t")))
+            is_in_list = _HEADING.fullmatch(line) is not None or (is_in_list and line.startswith((" ", "\t")))
     return [name for name in _READING_SUBCOMMANDS if name in named_choices][:_MAX_SUBCOMMANDS]
 
 

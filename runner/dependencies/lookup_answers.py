@@ -239,12 +239,12 @@ class _AnswerReader:
     def _identify_file(self, kind: str, real_path: str) -> Answer:
         """Return what identifies a file outside of the build, without reading its content."""
         try:
-            state = os.lstat(real_path)
+            status = os.lstat(real_path)
         except OSError:
             return ("absent",)
-        if stat.S_ISDIR(state.st_mode):
-            return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
-        return (state.st_mode, *identify_file(state))
+        if stat.S_ISDIR(status.st_mode):
+            return (status.st_dev, status.st_ino, status.st_mode, status.st_mtime_ns if kind == "d" else 0)
+        return (status.st_mode, *identify_file(status))
 
     def _read_own_answer(self, kind: str, real_path: str) -> Answer:
         """Return the answer about a file of the build: its content, its link, or its state.
@@ -256,30 +256,30 @@ class _AnswerReader:
             attributes.
         """
         try:
-            state = os.lstat(real_path)
+            status = os.lstat(real_path)
             if kind == "x":
                 return _list_attributes(real_path)
-            match stat.S_IFMT(state.st_mode):
+            match stat.S_IFMT(status.st_mode):
                 case stat.S_IFLNK:
                     return ("link", self._blank_out_tree(os.readlink(real_path)))  # noqa: PTH115 - as text
                 case stat.S_IFDIR:
-                    return self._answer_about_folder(kind, real_path, state)
+                    return self._answer_about_folder(kind, real_path, status)
                 case stat.S_IFREG if kind == "c":
                     digest = hash_built_file(Path(real_path), self._program_tree.tree) or _UNKNOWN
-                    return (state.st_mode, digest, _find_data_extents(real_path, state.st_size))
+                    return (status.st_mode, digest, _find_data_extents(real_path, status.st_size))
                 case _:
-                    return (*self._build_answer(state), _list_attributes(real_path))
+                    return (*self._build_answer(status), _list_attributes(real_path))
         except OSError:
             return (_UNKNOWN,)
 
-    def _build_answer(self, state: os.stat_result) -> Answer:
+    def _build_answer(self, status: os.stat_result) -> Answer:
         """Return the status of a file without the fields that differ from tree to tree, such as the inode number."""
-        has_holes = state.st_blocks * _BLOCK_BYTES < state.st_size
-        size = (state.st_size, has_holes, state.st_nlink)
-        times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
-        return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
+        has_holes = status.st_blocks * _BLOCK_BYTES < status.st_size
+        size = (status.st_size, has_holes, status.st_nlink)
+        times = (self._normalize_time(status.st_mtime_ns), self._normalize_access_time(status.st_atime_ns))
+        return (status.st_mode, status.st_rdev, *size, status.st_uid, status.st_gid, *times)
 
-    def _answer_about_folder(self, kind: str, real_path: str, state: os.stat_result) -> Answer:
+    def _answer_about_folder(self, kind: str, real_path: str, status: os.stat_result) -> Answer:
         """Return the answer about a folder of the build: its entries or its state."""
         made_names = self._made_names_by_folder.get(real_path, [])
         if kind == "d":
@@ -287,7 +287,7 @@ class _AnswerReader:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
                 return tuple(sorted(name for name in names if self._program_tree.is_fresh or name[0] not in made_names))
         # Entries that the program has made change the folder's size and time.
-        return (state.st_mode,) if kind == "c" or made_names else self._build_answer(state)
+        return (status.st_mode,) if kind == "c" or made_names else self._build_answer(status)
 
     def _normalize_time(self, time_ns: int) -> object:
         """Return a time, or ``built`` for any time since the build began."""

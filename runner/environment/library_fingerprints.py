@@ -33,8 +33,8 @@ def list_folders(tree: Tree, preferred_folders: tuple[str, ...] = ()) -> tuple[s
 def hash_library(path: Path) -> str | None:
     """Return the first 12 hex digits of the file's SHA-256, or ``None`` if it cannot be read."""
     try:
-        state = path.stat()
-        return _hash_content(path, state.st_mtime_ns, state.st_size)
+        status = path.stat()
+        return _hash_content(path, status.st_mtime_ns, status.st_size)
     except OSError:
         return None
 

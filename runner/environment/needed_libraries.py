@@ -42,8 +42,8 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
 def list_needed(file: Path) -> tuple[str, ...]:
     """Return the names of a file's direct dependencies; none unless it is a 64-bit ELF file."""
     try:
-        state = file.stat()
-        return _parse_needed(file, state.st_mtime_ns, state.st_size)
+        status = file.stat()
+        return _parse_needed(file, status.st_mtime_ns, status.st_size)
     except OSError:
         return ()
 

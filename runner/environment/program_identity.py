@@ -185,10 +185,10 @@ def _identify_program(file: Path) -> str | None:
     """Return the path, size and time of a program: they identify its version, and the file need not be read."""
     try:
         target = file.resolve(strict=True)
-        state = target.stat()
+        status = target.stat()
     except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         return None
-    return f"{target}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{target}, {status.st_size} bytes of {datetime.fromtimestamp(int(status.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _describe_library(file: Path) -> str | None:

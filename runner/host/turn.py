@@ -228,8 +228,8 @@ def _open_lock(lock: Path) -> int:
 
 def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
     """Return who holds a lock and which processes wait for it, from the kernel's list, which cannot be forged."""
-    state = os.fstat(descriptor)
-    file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    status = os.fstat(descriptor)
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     holder, waiting_processes = None, []
     for line in Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines():
         # "1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF" is a holder, and "1: -> FLOCK …" a process that waits. A

@@ -59,10 +59,10 @@ class CachePreparer(Struct):
         """Bring a file's pages into the prepared state, unless they are in it already; return the result."""
         try:
             with open_regular(path) as file:
-                state = os.fstat(file.fileno())
-                if state.st_size > MAX_BYTES:
+                status = os.fstat(file.fileno())
+                if status.st_size > MAX_BYTES:
                     return Preparation(CacheState.UNPREPARED, f"it is larger than {MAX_BYTES >> 20} MiB")
-                return self._prepare_file(file.fileno(), identify_file(state))
+                return self._prepare_file(file.fileno(), identify_file(status))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
 

@@ -255,13 +255,13 @@ class TrialFiles:
         try:
             if path.resolve() in self._untouched_files:
                 return False
-            state = path.stat()
+            status = path.stat()
         except OSError:
             return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
         # In a sandbox, the program may see another file at this path. A file that changed since then is its output.
-        return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began_at
+        return (self._sandbox is None or _is_same_file(status, file)) and status.st_ctime_ns <= began_at
 
     def _is_visible_to_program(self, path: Path) -> bool:
         """Return whether the program sees the same file at a path as the runner.
@@ -356,13 +356,13 @@ def _list_files(paths: Sequence[str]) -> str:
     return join_words([*paths[:_MAX_NAMED_FILES], *([f"{n_more} more"] if n_more > 0 else [])])
 
 
-def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
+def _is_same_file(status: os.stat_result, file: FileFaults) -> bool:
     """Return whether the file with this status is the file that was mapped.
 
     File systems without a device, such as overlays, report another device number by ``stat`` than to perf.
     """
-    device = os.major(state.st_dev), os.minor(state.st_dev)
-    return state.st_ino == file.inode and (device == file.device or device[0] == 0)
+    device = os.major(status.st_dev), os.minor(status.st_dev)
+    return status.st_ino == file.inode and (device == file.device or device[0] == 0)
 
 
 def _identify_path(path: str) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ class ControlledPerf:
         before_execution
             Called in the new process before it becomes perf.
         """
-        self._stopped = False
+        self._is_stopped = False
         self._descriptors = list(inherited_descriptors)
         try:
             self._stderr = self._keep_descriptor(os.memfd_create("perf-stderr"))
@@ -117,8 +117,8 @@ class ControlledPerf:
 
     def stop(self) -> None:
         """Tell perf to write its results, without waiting. Otherwise it may notice a program's end a second later."""
-        if not self._stopped:
-            self._stopped = True
+        if not self._is_stopped:
+            self._is_stopped = True
             self._perf.send_signal(signal.SIGINT)
 
     def end(self, timeout: float = 5) -> None:

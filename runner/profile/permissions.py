@@ -95,5 +95,5 @@ def detect_recording_permissions(
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
     """Return whether a tracepoint can be read: in the host's tracefs, or in one that is mounted for perf only."""
-    mounted = any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
-    return mounted or (tree.root == Path("/") and has_private_tracepoint(tracepoint))
+    is_mounted = any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
+    return is_mounted or (tree.root == Path("/") and has_private_tracepoint(tracepoint))

@@ -103,9 +103,9 @@ class KeepRules(Struct, frozen=True):
 
 def read_state(file: os.DirEntry[str] | Path) -> FileState:
     """Return the state of a file; for a link, that of the link itself."""
-    state = file.lstat() if isinstance(file, Path) else file.stat(follow_symlinks=False)
-    size = 0 if stat.S_ISDIR(state.st_mode) else state.st_size
-    return FileState(state.st_mode, size, state.st_mtime_ns)
+    status = file.lstat() if isinstance(file, Path) else file.stat(follow_symlinks=False)
+    size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+    return FileState(status.st_mode, size, status.st_mtime_ns)
 
 
 def list_states(tree: Path) -> dict[str, FileState]:

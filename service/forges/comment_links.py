@@ -27,16 +27,16 @@ class Links:
     """The address of this service's page about page faults."""
     commits: str = ""
     """The prefix of a commit's address on the forge, to which its hash is appended."""
-    bisect: bool = False
+    offers_bisect: bool = False
     """Whether to offer the command that bisects a case."""
-    accept: bool = False
+    reads_comments: bool = False
     """Whether a service reads comments, so that a comment can accept the change."""
-    merge: bool = False
+    needs_merge: bool = False
     """Whether only a merge can accept the change, because the gate is a CI job without a service."""
 
 
 def build_links(
-    address: str, report: GateReport, *, accept: bool = True, merge: bool = False, log_url: str = ""
+    address: str, report: GateReport, *, reads_comments: bool = True, needs_merge: bool = False, log_url: str = ""
 ) -> Links:
     """Return the links of a comment.
 
@@ -44,9 +44,9 @@ def build_links(
     ----------
     address
         The address of this service; empty if it has none.
-    accept
+    reads_comments
         Whether the service reads comments.
-    merge
+    needs_merge
         Whether the gate is a CI job without a service, so that only a merge can accept the change.
     log_url
         The address of the log; empty for the address in the report.
@@ -55,7 +55,14 @@ def build_links(
     log = log_url or report.log_url
     compare = f"{address}/compare?{query}" if address else ""
     definitions = f"{address}/definitions" if address else ""
-    return Links(compare, log, definitions, _find_commit_address_prefix(report, log), accept=accept, merge=merge)
+    return Links(
+        compare,
+        log,
+        definitions,
+        _find_commit_address_prefix(report, log),
+        reads_comments=reads_comments,
+        needs_merge=needs_merge,
+    )
 
 
 def format_last_line(outcome: GateOutcome, links: Links) -> str:

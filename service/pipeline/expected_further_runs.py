@@ -43,5 +43,5 @@ class FurtherRuns:
         if unread_hashes:
             settings = environments.find_settings(self.session, unread_hashes)
             self._imported |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unread_hashes}
-        imported = any(self._imported[hash_] for hash_ in hashes)
-        return CaseOnHost(drift.host, imported, None if imported else self.find_last_seen(drift.host))
+        has_imported_runs = any(self._imported[hash_] for hash_ in hashes)
+        return CaseOnHost(drift.host, has_imported_runs, None if has_imported_runs else self.find_last_seen(drift.host))

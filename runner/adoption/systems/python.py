@@ -268,8 +268,8 @@ def _is_benchmark(file: str) -> bool:
 def _is_example(file: str) -> bool:
     """Return whether a file is an example of the project, with a path that needs no quotes in a command."""
     path = PurePosixPath(file)
-    in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
-    return in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
+    is_in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
+    return is_in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
 
 
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:

@@ -21,7 +21,7 @@ _GONE_STATUSES = frozenset({404, 410})
 def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
     """Create or update the comment; return its id."""
     marker = comment_text.build_marker(publication.repository, publication.number)
-    links = replace(publication.links, bisect=may_offer_bisect(publication.bisect_policies, pull.commits or 0))
+    links = replace(publication.links, offers_bisect=may_offer_bisect(publication.bisect_policies, pull.commits or 0))
     body = comment_text.build_comment(publication.outcome, links, marker)
     comment = _find_comment(pull, publication, marker, app_id)
     try:

@@ -126,8 +126,8 @@ def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
 
 
 def _is_complete(cell: CellDigest) -> bool:
-    measured = all(case.state is CaseState.MEASURED for case in cell.cases)
-    return cell.carried_out and not cell.problem and measured
+    is_measured = all(case.state is CaseState.MEASURED for case in cell.cases)
+    return cell.carried_out and not cell.problem and is_measured
 
 
 def _describe_digest(n_complete: int, n_planned: int, absent_hosts: Sequence[str], n_drifts: int) -> str:

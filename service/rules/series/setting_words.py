@@ -33,8 +33,8 @@ def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChang
 
 def weigh_setting_changes(settings: Sequence[SettingChange]) -> float:
     """Return a weight for changes of settings: above 1 for an upgrade, otherwise below; it grows with their number."""
-    upgraded = any(change.name in _UPGRADE_SETTINGS for change in settings)
-    return upgraded + len(settings) / (1 + len(settings))
+    is_upgrade = any(change.name in _UPGRADE_SETTINGS for change in settings)
+    return is_upgrade + len(settings) / (1 + len(settings))
 
 
 def describe_setting_change(change: SettingChange) -> str:

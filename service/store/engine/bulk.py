@@ -180,18 +180,18 @@ def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 @lru_cache(maxsize=64)
-def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
+def _build_insert_sql(table: str, names: str, n_columns: int, n_rows: int) -> str:
     """Return SQLite's statement for inserting a number of rows with a number of columns."""
-    row = f"({', '.join('?' * columns)})"
-    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * rows)}'  # noqa: S608 - not user input
+    row = f"({', '.join('?' * n_columns)})"
+    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * n_rows)}'  # noqa: S608 - not user input
 
 
 @lru_cache(maxsize=64)
-def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
+def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], n_rows: int) -> str:
     """Return SQLite's statement for updating many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
-        f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
+        f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * n_rows)}) "  # noqa: S608 - no user input
         f'UPDATE "{table}" SET {_list_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
     )
 

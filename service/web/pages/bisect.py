@@ -274,8 +274,8 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
     except ValidationError as error:
         return None, forms.describe_errors_by_field(error)
     with get_database().reading() as session:
-        checked = check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
-    return (None, checked.objections) if checked.objections else (checked, {})
+        checked_bisect = check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
+    return (None, checked_bisect.objections) if checked_bisect.objections else (checked_bisect, {})
 
 
 def _make_preview_key(values: Mapping[str, str]) -> str:

@@ -207,8 +207,8 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         # Count the matching events; if none is new, count all open events instead.
         filter_ = query.build_filter(start, committed_since)
         counts, counts_at_any_time = events.count_events(store, filter_)
-        nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
-        if nothing_new:
+        has_nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
+        if has_nothing_new:
             filter_, counts = query.build_filter(None, committed_since), counts_at_any_time
         # The events of this page. Those below the floor are listed separately if the reader unfolds them; only the
         # list of snoozed events contains them among the others (None selects both).
@@ -233,8 +233,8 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         since_choice=since_choice,
         since_words=time_filter.describe_since(since_choice),
         counts=counts,
-        older=0 if nothing_new else counts_at_any_time.total - counts.total,
-        nothing_new=nothing_new,
+        older=0 if has_nothing_new else counts_at_any_time.total - counts.total,
+        nothing_new=has_nothing_new,
         events=event_list,
         rows=rows[: len(event_list.items)],
         folded_rows=rows[len(event_list.items) :],
