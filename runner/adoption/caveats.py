@@ -66,6 +66,6 @@ def _only_starts(tried_command: TriedCommand, start_faults: int) -> bool:
     return adds_little(tried_command, start_faults) and not works_long
 
 
-def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
+def adds_little(result_with_input: TriedCommand, start_faults: int) -> bool:
     """Return whether an input hardly adds to the faults of a start; False if these are unknown (0)."""
-    return min(with_input.faults) - start_faults < start_faults * MIN_ADDED_SHARE
+    return min(result_with_input.faults) - start_faults < start_faults * MIN_ADDED_SHARE

@@ -55,10 +55,10 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
         system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)
     ]
     # If there are files of several CI systems, the remote's address decides.
-    in_use = [
+    systems_in_use = [
         system for system in systems_of_server if system in systems_with_files or not systems_with_files
     ] + systems_with_files
-    return in_use[0].name if in_use else SHELL.name
+    return systems_in_use[0].name if systems_in_use else SHELL.name
 
 
 def render_ci_file(

@@ -109,19 +109,21 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     return first if first.did_work or not working_commands[0].did_work else working_commands[0]
 
 
-def works_on_folder(with_folder: TriedCommand, other_commands: Sequence[TriedCommand]) -> bool:
+def works_on_folder(command_with_folder: TriedCommand, other_commands: Sequence[TriedCommand]) -> bool:
     """Return whether a command without a file, or with a folder, takes many more faults than each one with a file."""
-    if not with_folder.did_work or (with_folder.run.file and not with_folder.run.is_folder):
+    if not command_with_folder.did_work or (command_with_folder.run.file and not command_with_folder.run.is_folder):
         return False
-    with_files = [other for other in other_commands if other.did_work and other.run.file and not other.run.is_folder]
-    most_faults = max((min(other.faults) for other in with_files), default=0)
-    return bool(with_files) and min(with_folder.faults) >= _MIN_FOLDER_RATIO * most_faults
+    commands_with_files = [
+        other for other in other_commands if other.did_work and other.run.file and not other.run.is_folder
+    ]
+    most_faults = max((min(other.faults) for other in commands_with_files), default=0)
+    return bool(commands_with_files) and min(command_with_folder.faults) >= _MIN_FOLDER_RATIO * most_faults
 
 
-def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
+def _reads_more(result_with_input: TriedCommand, result_without_input: TriedCommand) -> bool:
     """Return whether a program has read its file, compared with an execution that worked without it."""
-    return _opens_other_files(with_input, without_input) and _have_distinct_counts(
-        without_input.faults, with_input.faults
+    return _opens_other_files(result_with_input, result_without_input) and _have_distinct_counts(
+        result_without_input.faults, result_with_input.faults
     )
 
 
@@ -187,13 +189,13 @@ def list_commands_with_files(
         and other is not chosen_command
         and not (other.run.needs_failures or other.run.is_folder)
     ]
-    of_program = [other for other in other_commands if _get_program_or_script(other.run) == program]
+    commands_of_program = [other for other in other_commands if _get_program_or_script(other.run) == program]
     if chosen_run.file:
-        inputs = [other for other in of_program if other.run.input_file]
-        of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
+        inputs = [other for other in commands_of_program if other.run.input_file]
+        commands_of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
     else:
-        of_program = [other for other in of_program if _opens_other_files(other, chosen_command)]
-    return of_program[:_MAX_LARGER_INPUTS]
+        commands_of_program = [other for other in commands_of_program if _opens_other_files(other, chosen_command)]
+    return commands_of_program[:_MAX_LARGER_INPUTS]
 
 
 def find_bare_command(chosen_command: TriedCommand, tried_commands: Iterable[TriedCommand]) -> TriedCommand | None:
@@ -332,11 +334,11 @@ def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand
     return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
 
 
-def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool:
+def may_ignore_file(result_with_file: TriedCommand, result_without_file: TriedCommand) -> bool:
     """Return whether a program did not open its file; if unknown, whether its count is similar without the file."""
-    if with_file.own_bytes and without_file.own_bytes:
-        return with_file.own_bytes == without_file.own_bytes
-    return not _have_distinct_counts(without_file.faults, with_file.faults)
+    if result_with_file.own_bytes and result_without_file.own_bytes:
+        return result_with_file.own_bytes == result_without_file.own_bytes
+    return not _have_distinct_counts(result_without_file.faults, result_with_file.faults)
 
 
 def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:

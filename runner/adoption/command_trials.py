@@ -264,8 +264,8 @@ class FirstMeasurement:
         missing_run = replace_file(run, name_missing_file(run.file)) if run.file else None
         if may_show or missing_run is None or not tried_command.faults or not tried_command.own_bytes:
             return False
-        without_file = self._try_run(proposal, missing_run, tree)
-        return bool(without_file.faults) and without_file.own_bytes == tried_command.own_bytes
+        result_without_file = self._try_run(proposal, missing_run, tree)
+        return bool(result_without_file.faults) and result_without_file.own_bytes == tried_command.own_bytes
 
     def _ignore_varying_file_names(
         self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
@@ -371,8 +371,8 @@ class FirstMeasurement:
         if not arguments:
             return tried_command
         sized_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
-        with_sizes = self._try_run(proposal, sized_run, tree)
-        return with_sizes if with_sizes.faults and not with_sizes.prints_usage else tried_command
+        result_with_sizes = self._try_run(proposal, sized_run, tree)
+        return result_with_sizes if result_with_sizes.faults and not result_with_sizes.prints_usage else tried_command
 
     def _try_shorter(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.
@@ -431,16 +431,16 @@ class FirstMeasurement:
             return None
         if status >= _FIRST_ERROR_STATUS and run.file:
             # It may serve the files of a folder instead.
-            with_folder = replace_file_by_folder(run)
-            other_status, other_listener = self._observe_command(proposal, with_folder, tree)
+            run_with_folder = replace_file_by_folder(run)
+            other_status, other_listener = self._observe_command(proposal, run_with_folder, tree)
             if other_listener and 0 < other_status < _FIRST_ERROR_STATUS:
-                run, status, listener = with_folder, other_status, other_listener
+                run, status, listener = run_with_folder, other_status, other_listener
         if listener.port and str(listener.port) not in run.command:
             # Look for the option by which it listens on another port.
-            for with_port in list_port_variants(run, _OTHER_PORT):
-                other_status, other_listener = self._observe_command(proposal, with_port, tree)
+            for run_with_port in list_port_variants(run, _OTHER_PORT):
+                other_status, other_listener = self._observe_command(proposal, run_with_port, tree)
                 if other_listener and other_listener.port == _OTHER_PORT:
-                    run, status, listener = with_port, other_status, other_listener
+                    run, status, listener = run_with_port, other_status, other_listener
                     break
         programs = find_built_programs(tree, self.sources.files)
         server = propose_listening_server(
@@ -483,12 +483,12 @@ class FirstMeasurement:
         if chosen_folder is None or not may_work_on_folder(tried_command):
             return None
         folder, _ = chosen_folder
-        with_files, without_files = (
+        result_with_files, result_without_files = (
             self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
             for run in (run_in_folder(tried_command.run, folder), make_empty_folder(tried_command.run))
         )
-        prints_more = len(with_files.output.splitlines()) > len(without_files.output.splitlines())
-        return chosen_folder if prints_more and with_files.status == 0 else None
+        prints_more = len(result_with_files.output.splitlines()) > len(result_without_files.output.splitlines())
+        return chosen_folder if prints_more and result_with_files.status == 0 else None
 
     def find_stable_environment(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Return a command with environment variables that make its count repeat, or at least vary much less.
@@ -503,20 +503,23 @@ class FirstMeasurement:
             return tried_command
         narrowest = tried_command
         for variables in self.list_variables(proposal, tried_command.run):
-            with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
-            if not with_variables.faults:
+            result_with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
+            if not result_with_variables.faults:
                 continue  # the program fails with them
             # An exact count that did not occur without the variables is their effect.
-            if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried_command.faults:
+            if (
+                len(set(result_with_variables.faults)) == 1
+                and result_with_variables.faults[0] not in tried_command.faults
+            ):
                 # Any variable lengthens the beginning of the stack, and this alone can move a count.
-                with_meaningless_variable = self._try_with_variables(
+                result_with_meaningless_variable = self._try_with_variables(
                     _MEANINGLESS_VARIABLE, proposal, tried_command, tree
                 )
-                is_unaffected = with_meaningless_variable.faults == with_variables.faults
-                return tried_command if is_unaffected else with_variables
-            spread = max(_compute_spread(with_variables), 1)
+                is_unaffected = result_with_meaningless_variable.faults == result_with_variables.faults
+                return tried_command if is_unaffected else result_with_variables
+            spread = max(_compute_spread(result_with_variables), 1)
             if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
-                narrowest = with_variables
+                narrowest = result_with_variables
         return narrowest
 
     def find_single_thread_command(
@@ -538,8 +541,8 @@ class FirstMeasurement:
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             options = list_single_thread_options(answer.output)
             for option in options:
-                with_option = replace(tried_command.run, command=f"{start} {option}{rest}")
-                result = self._try_run(proposal, with_option, tree)
+                run_with_option = replace(tried_command.run, command=f"{start} {option}{rest}")
+                result = self._try_run(proposal, run_with_option, tree)
                 if len(set(result.faults)) == 1:
                     return result
             if options:
@@ -665,20 +668,23 @@ class FirstMeasurement:
         """
         # The command has the form "sh -c 'exec PROGRAM < FILE'", so it ends with a quote.
         start, _, _ = run.command.rpartition(f" < {run.file}")
-        without_content = replace(run, command=f"{start} < {os.devnull}'")
+        run_without_content = replace(run, command=f"{start} < {os.devnull}'")
 
         def execute_variant(variant: RunProposal) -> ProgramResult:
             return self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree)
 
-        with_file, with_nothing = execute_variant(run), execute_variant(without_content)
-        outputs_differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        if outputs_differ and with_file.status == with_nothing.status:
+        result_with_file, result_with_nothing = execute_variant(run), execute_variant(run_without_content)
+        outputs_differ = (result_with_file.status, result_with_file.output) != (
+            result_with_nothing.status,
+            result_with_nothing.output,
+        )
+        if outputs_differ and result_with_file.status == result_with_nothing.status:
             # An output with times or addresses differs in each execution.
-            outputs_differ = execute_variant(without_content).output == with_nothing.output
+            outputs_differ = execute_variant(run_without_content).output == result_with_nothing.output
         # An error message in the output does not count if the file contains it too: the program may print its input.
         content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
-        names_error_itself = any(map(reports_error, (with_nothing.output, content)))
-        refuses_file = reports_error(with_file.output) and not names_error_itself
+        names_error_itself = any(map(reports_error, (result_with_nothing.output, content)))
+        refuses_file = reports_error(result_with_file.output) and not names_error_itself
         return outputs_differ and not refuses_file
 
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
@@ -779,12 +785,14 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
     """
     if not run.file or run.is_folder or run.command.startswith(_ANY_SHELL_START):
         return [run]
-    with_files = [result for result in earlier_results if result.run.file]
-    redirected = next((result.run for result in with_files if result.did_work and is_redirected(result.run)), None)
+    results_with_files = [result for result in earlier_results if result.run.file]
+    redirected = next(
+        (result.run for result in results_with_files if result.did_work and is_redirected(result.run)), None
+    )
     if redirected:
         argument = _STANDARD_INPUT_ARGUMENT if f" {_STANDARD_INPUT_ARGUMENT} < " in redirected.command else ""
         return [] if run.needs_failures else [redirect_file_to_input(run, argument)]
-    is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in with_files)
+    is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in results_with_files)
     return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
 
 
@@ -798,10 +806,12 @@ def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCo
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
     """Return whether a program was tried with enough inputs, so that another file is superfluous."""
-    with_input = [result for result in earlier_results if result.run.input_file and result.faults]
-    if run.stand_in_file and any(result.did_work for result in with_input):
+    results_with_input = [result for result in earlier_results if result.run.input_file and result.faults]
+    if run.stand_in_file and any(result.did_work for result in results_with_input):
         return True
-    is_enough = len(with_input) >= _MAX_INPUTS or sum(result.seconds for result in with_input) > MAX_SECONDS
+    is_enough = (
+        len(results_with_input) >= _MAX_INPUTS or sum(result.seconds for result in results_with_input) > MAX_SECONDS
+    )
     return bool(run.input_file) and is_enough and not run.is_folder
 
 

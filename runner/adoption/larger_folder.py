@@ -73,8 +73,10 @@ def starts_in_folder(run: RunProposal) -> bool:
 
 def make_empty_folder(run: RunProposal) -> RunProposal:
     """Return a command that makes the empty folder, and starts a program there."""
-    in_folder = run_in_folder(run, _EMPTY_FOLDER)
-    return replace(in_folder, command=in_folder.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1))
+    run_in_empty_folder = run_in_folder(run, _EMPTY_FOLDER)
+    return replace(
+        run_in_empty_folder, command=run_in_empty_folder.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1)
+    )
 
 
 def propose_larger_folder(

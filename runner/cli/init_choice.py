@@ -163,14 +163,16 @@ def _choose_larger_input(
     from runner.adoption.larger_input import count_runtime_faults
 
     runtime_faults = count_runtime_faults(start_faults)
-    for with_file in list_commands_with_files(chosen_command, tried_commands):
-        larger_choice = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
+    for command_with_file in list_commands_with_files(chosen_command, tried_commands):
+        larger_choice = _try_larger_input(
+            first_measurement, proposal, tree, command_with_file, chosen_command, runtime_faults
+        )
         if larger_choice:
             return (*larger_choice, start_faults)
     # A program that is only given a stand-in, with which it does less than without, may also work on its folder.
     bare_command = find_bare_command(chosen_command, tried_commands)
-    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, bare_command or chosen_command)
-    return in_larger_folder or (proposal, tree, chosen_command, start_faults)
+    larger_folder_choice = _try_larger_folder(first_measurement, proposal, tree, bare_command or chosen_command)
+    return larger_folder_choice or (proposal, tree, chosen_command, start_faults)
 
 
 def _make_count_repeat(
@@ -315,13 +317,13 @@ def _try_larger_folder(
     try:
         with show_activity("building with a folder of files") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            tried_command, in_empty_folder = (
+            tried_command, result_in_empty_folder = (
                 next(iter(first_measurement.try_runs(build, [run], larger_tree, show_progress))) for run in runs
             )
     except (BuildFailure, FaultwatchError):
         return None
-    start_faults = min(in_empty_folder.faults, default=0)
-    if not start_faults or not does_more_work(tried_command, in_empty_folder, start_faults):
+    start_faults = min(result_in_empty_folder.faults, default=0)
+    if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "

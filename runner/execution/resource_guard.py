@@ -122,18 +122,18 @@ class FreeResources(Struct, frozen=True):
         return cls(state.f_bavail * state.f_frsize, state.f_favail, state.f_files > 0, _read_available_memory())
 
 
-def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
+def describe_shortage(start_resources: FreeResources, end_resources: FreeResources) -> str:
     """Return which resource of the host has run short, as the predicate of a sentence; empty if none has.
 
     On a host that had little of a resource at the start, a fraction of that must remain.
     """
-    if at_end.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
+    if end_resources.bytes < min(MIN_FREE_BYTES, start_resources.bytes // 2):
         return "left too little free space on the disk"
-    if at_end.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
+    if end_resources.memory < min(MIN_FREE_MEMORY_BYTES, start_resources.memory // 4):
         return "left too little memory on the machine"
-    if at_start.has_files and at_end.files < min(MIN_FREE_FILES, at_start.files // 2):
+    if start_resources.has_files and end_resources.files < min(MIN_FREE_FILES, start_resources.files // 2):
         return "left too few free inodes on the disk"
-    if at_start.has_files and at_start.files - at_end.files > MAX_FILES:
+    if start_resources.has_files and start_resources.files - end_resources.files > MAX_FILES:
         return f"created more than {MAX_FILES:,} files"
     return ""
 

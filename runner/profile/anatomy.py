@@ -470,18 +470,18 @@ class AnatomyBuilder(Struct):
     def _build_area(self, image: int, thread_faults: list[_ThreadFaults]) -> Area:
         """Return one memory area, with the faults of all its threads."""
         # The mapping may have grown between the faults of two threads.
-        mapping = max((of_thread.mapping for of_thread in thread_faults), key=lambda mapping: mapping.end)
+        mapping = max((faults_of_thread.mapping for faults_of_thread in thread_faults), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,
             name=cut_label(mapping.file),
             size=mapping.end - mapping.start,
-            faults=sum(of_thread.faults for of_thread in thread_faults),
+            faults=sum(faults_of_thread.faults for faults_of_thread in thread_faults),
             pages=self._pages[image].count_pages(mapping.start, mapping.end),
             threads=len(thread_faults),
             seconds=max(
                 0.0,
-                max(of_thread.last_time for of_thread in thread_faults)
-                - min(of_thread.first_time for of_thread in thread_faults),
+                max(faults_of_thread.last_time for faults_of_thread in thread_faults)
+                - min(faults_of_thread.first_time for faults_of_thread in thread_faults),
             ),
         )
 

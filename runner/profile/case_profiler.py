@@ -493,11 +493,11 @@ def _get_scope(workload: Workload) -> ProfileScope:
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
     """Return the number of operations, computed from faults and faults per operation; None if either is unknown."""
-    per_operation = _get_value(readings, "faults-per-operation")
+    faults_per_operation = _get_value(readings, "faults-per-operation")
     page_faults = readings.get("page-faults")
-    if not per_operation or page_faults is None or not page_faults.value:
+    if not faults_per_operation or page_faults is None or not page_faults.value:
         return None
-    return float(page_faults.value / per_operation)
+    return float(page_faults.value / faults_per_operation)
 
 
 def _compute_overhead_percent(

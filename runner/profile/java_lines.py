@@ -138,8 +138,8 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
     for method, (package, class_name) in places.items():
         candidates = [path for path in paths if path.stem == class_name]
         if package:
-            in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
-            candidates = in_package or candidates
+            paths_in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
+            candidates = paths_in_package or candidates
         files[method] = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
     return files
 

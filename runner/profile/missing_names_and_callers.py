@@ -29,11 +29,9 @@ _HINTS: Mapping[CallGraph, str] = {
 def has_no_callers(weighted_stacks: WeightedStacks) -> bool:
     """Return whether nearly all recorded stacks have only one frame of the program, apart from the kernel's frames."""
     depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighted_stacks.stacks.items()]
-    with_user_frames = sum(weight for depth, weight in depths if depth)
+    user_weight = sum(weight for depth, weight in depths if depth)
     single_frame_weight = sum(weight for depth, weight in depths if depth == 1)
-    return (
-        weighted_stacks.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
-    )
+    return weighted_stacks.samples >= _MIN_STACKS and 0 < user_weight * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
 
 
 def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:

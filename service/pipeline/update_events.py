@@ -63,9 +63,9 @@ def _find_changed_subjects(database: Database, subjects: Collection[str] | None)
 
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     """Update the prices of the events of the given series, after a profile has shown the cost of a fault."""
-    in_series = EventDriftRow.series_id.in_(list(series_ids))
+    is_in_series = EventDriftRow.series_id.in_(list(series_ids))
     event_ids = list(
-        session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.still_detected).distinct())
+        session.scalars(select(EventDriftRow.event_id).where(is_in_series, EventDriftRow.still_detected).distinct())
     )
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
         founding_drifts, _ = _read_drifts_of_event(session, event)

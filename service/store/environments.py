@@ -22,8 +22,8 @@ def list_environments(session: Session, host: str | None = None) -> list[Environ
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()
-        on_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
-        query = query.where(Environment.id.in_(on_host))
+        ids_of_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
+        query = query.where(Environment.id.in_(ids_of_host))
     rows = session.scalars(query.order_by(Environment.id.desc()).limit(_MAX_LISTED_ENVIRONMENTS)).all()
     entries = [_build_entry(session, row) for row in rows]
     seen_entries = [entry for entry in entries if entry is not None]

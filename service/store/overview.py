@@ -132,7 +132,7 @@ def read_activity(session: Session, since: datetime) -> list[Activity]:
             case=case,
             revision=commit,
             title=title,
-            finished_at=at,
+            finished_at=finished_at,
         )
-        for number, run_id, host, case, commit, title, at in rows
+        for number, run_id, host, case, commit, title, finished_at in rows
     ]

@@ -235,8 +235,8 @@ def count_old(
 
 def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for profiles recorded before a time, of the given subjects, or of all if none are given."""
-    of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
-    return (StoredProfile.started_at < before, *([of_subjects] if subjects else []))
+    is_of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
+    return (StoredProfile.started_at < before, *([is_of_subjects] if subjects else []))
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:

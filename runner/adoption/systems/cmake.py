@@ -40,12 +40,18 @@ def propose(sources: Sources) -> list[BuildProposal]:
     programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
     untested_programs = [option for option in programs if not _TESTS.search(option)]
     tests = [f"-D{name}=OFF" for name in names if _TESTS.search(name.upper())]
-    without_extras = ["-DBUILD_TESTING=OFF", *extras]
-    without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]
+    options_without_extras = ["-DBUILD_TESTING=OFF", *extras]
+    options_without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]
     all_programs = ["-DBUILD_TESTING=ON", *programs]
-    variants = [benchmarks, [], without_extras, *([without_tests] if untested_programs else []), all_programs]
+    variants = [
+        benchmarks,
+        [],
+        options_without_extras,
+        *([options_without_tests] if untested_programs else []),
+        all_programs,
+    ]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
-    enlarged = [without_tests, *([all_programs] if programs else [])]
+    enlarged = [options_without_tests, *([all_programs] if programs else [])]
     builds = [
         replace(
             _propose_build(folder, sources.build_folder, options, text),

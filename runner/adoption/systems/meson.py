@@ -26,12 +26,12 @@ def propose(sources: Sources) -> list[BuildProposal]:
     folder = PurePosixPath(file).parent
     text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
     benchmarks = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
-    without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
+    options_without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
     variants: list[list[str]] = [[]]  # the project's defaults
     if benchmarks:
         variants.insert(0, benchmarks)
-    if without_extras:
-        variants.append(without_extras)
+    if options_without_extras:
+        variants.append(options_without_extras)
     builds = [_propose_build(str(folder), sources.build_folder, options) for options in variants]
     return [builds[0], *(replace(build, is_reduced=True) for build in builds[1:])]
 

@@ -69,10 +69,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     )
     if sources.has("setup.py") and not needs_git:
         # Tried between the two builds: it needs no network, and works even if the package cannot be installed.
-        in_place = build_shell_command(
+        build_in_place = build_shell_command(
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
-        builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
+        builds.insert(1, BuildProposal("Python", build_in_place, ("python3",), runs=runs))
     return [*builds, *_propose_tests(sources, project, editable, [".", *required])]
 
 
@@ -158,8 +158,8 @@ def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
 
 def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
     """Propose to run scripts outside a package, with the packages that ``requirements.txt`` lists."""
-    at_top = [file for file in sources.find_files_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
-    files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MAX_SCRIPTS]]) if " " not in file]
+    top_files = [file for file in sources.find_files_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
+    files = [file for file in dict.fromkeys([*benchmarks, *top_files[:_MAX_SCRIPTS]]) if " " not in file]
     if not files:
         return []
     if not sources.has(_REQUIREMENTS):

@@ -220,9 +220,9 @@ def _count_moved(
     for place, change in changes:
         growth_of_function[place.function_key] += change.growth
     moved = sum(
-        abs(of_function - _limit_to_net(of_function, net_growth[function_key]))
-        for function_key, of_function in growth_of_function.items()
-        if of_function * growth > 0
+        abs(function_growth - _limit_to_net(function_growth, net_growth[function_key]))
+        for function_key, function_growth in growth_of_function.items()
+        if function_growth * growth > 0
     )
     return min(moved, abs(growth))
 
@@ -433,6 +433,7 @@ def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]
     others_of_line = {
         _build_line_frame(line): line.faults - min(line.faults, line.after_fork) * copied_share for line in lines
     }
+    # A Java profile knows the allocated bytes of a line, not its faults: each page of them counts as one fault.
     others_of_line |= {_build_line_frame(line): line.bytes / facts.page_size for line in facts.profile.java_lines}
     return _convert_to_shares(others_of_line, n_other_faults), _convert_to_shares(copies_of_line, n_copies)
 

@@ -47,9 +47,9 @@ def _count_minor_remapped(facts: Facts) -> int:
     unknown, so each touch is assumed to have the same share of them.
     """
     remapped_pages = _count_remapped(facts)
-    in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
-    major = min(in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
-    return round(remapped_pages * (1 - major / in_files)) if in_files else remapped_pages
+    faults_in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
+    major = min(faults_in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
+    return round(remapped_pages * (1 - major / faults_in_files)) if faults_in_files else remapped_pages
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
@@ -72,9 +72,9 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     """
     if not facts.faults:
         return 0.0
-    after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
+    faults_after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
     remapped_pages = _count_minor_remapped(facts)
-    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped_pages / max(1, after_unmapping))
+    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped_pages / max(1, faults_after_unmapping))
     return facts.estimate_cost(remapped_pages) + cost_of_calls
 
 

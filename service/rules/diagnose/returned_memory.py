@@ -186,15 +186,15 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults on pages that had been unmapped, also per operation, and their cost."""
-    per_operation = ""
+    operation_text = ""
     if facts.operations:
         faults = facts.faults / facts.operations
         amount = format_amount(faults * facts.page_size)
-        per_operation = f"{faults:,.0f} faults per operation on average: {amount} of pages" if faults else ""
+        operation_text = f"{faults:,.0f} faults per operation on average: {amount} of pages" if faults else ""
     return (
         f"{format_share(_compute_remapped_share(facts))} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
-        *([per_operation] if per_operation else []),
+        *([operation_text] if operation_text else []),
         f"calls: {_list_call_counts(facts, _list_buffer_calls(facts))}; these calls and the faults on unmapped pages "
         f"take {facts.format_cost(_compute_buffer_cost(facts))} of the CPU time",
         *_describe_returning_line(facts, ("munmap", "brk", "mremap")),

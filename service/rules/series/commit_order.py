@@ -48,8 +48,8 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
             if n_missing_parents[child] == 0:
                 heappush(ready_commits, (commit_by_hash[child].committed_at, child))
 
-    in_cycles = commit_by_hash.keys() - set(sorted_commits)
-    return sorted_commits + sorted(in_cycles, key=lambda commit: (commit_by_hash[commit].committed_at, commit))
+    commits_in_cycles = commit_by_hash.keys() - set(sorted_commits)
+    return sorted_commits + sorted(commits_in_cycles, key=lambda commit: (commit_by_hash[commit].committed_at, commit))
 
 
 def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:

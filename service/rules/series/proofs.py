@@ -143,12 +143,12 @@ class _Sequence:
     measured_commits: frozenset[tuple[str, str]]
 
 
-def _get_positions(proof_range: _ProofRange | SeriesDrift) -> tuple[int, int]:
+def _get_positions(proof_or_drift: _ProofRange | SeriesDrift) -> tuple[int, int]:
     """Return the positions between which a proof or a drift lies."""
     return (
-        (proof_range.start_position, proof_range.end_position)
-        if isinstance(proof_range, _ProofRange)
-        else (proof_range.after_position, proof_range.up_to_position)
+        (proof_or_drift.start_position, proof_or_drift.end_position)
+        if isinstance(proof_or_drift, _ProofRange)
+        else (proof_or_drift.after_position, proof_or_drift.up_to_position)
     )
 
 
@@ -237,6 +237,7 @@ def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list
             continue  # the two commits are not on one sequence of the trend, or a commit was compared with itself
         base_position, head_position = (positions[end] for end in ends)
         if base_position > head_position:
+            # The pairs compared a later commit with an earlier one: turn them round, to the direction of the history.
             proof = replace(  # noqa: PLW2901
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
             )

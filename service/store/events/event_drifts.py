@@ -236,8 +236,8 @@ def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
 def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     """Yield the detected drifts that have no event yet, with their documents."""
     drifts_query = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
-    without_event = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
-    yield from session.execute(without_event)
+    query_without_event = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
+    yield from session.execute(query_without_event)
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
@@ -280,8 +280,8 @@ def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[histo
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
-        of_subject = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
-        ids |= dict(session.execute(of_subject.where(Revision.commit.in_(chunk))).all())
+        revisions_query = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
+        ids |= dict(session.execute(revisions_query.where(Revision.commit.in_(chunk))).all())
     return ids
 
 

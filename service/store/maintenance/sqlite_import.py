@@ -99,8 +99,8 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     connection = session.connection()
     tables = Base.metadata.sorted_tables
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
-    (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
-    table_partitions.create_partitions(connection, newest)
+    (newest_run,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
+    table_partitions.create_partitions(connection, newest_run)
     foreign_keys = connection.execute(_FOREIGN_KEYS).all()
     for table, name, _ in foreign_keys:  # checking them only once, at the end, takes a fraction of the time
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))

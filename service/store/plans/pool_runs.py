@@ -33,7 +33,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
     series_of_case = _list_exact_series(session, request)
     all_series = [series_id for series_ids in series_of_case.values() for series_id in series_ids]
     points_by_series = points.read_points_on_trend(session, all_series)
-    environments = {point.environment for of_series in points_by_series.values() for point in of_series}
+    environments = {point.environment for points_of_series in points_by_series.values() for point in points_of_series}
     settings = pool_environments.read_pool_settings(session, environments) | {
         own_environment: dict(request.environment.settings)
     }

@@ -243,8 +243,8 @@ def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
         return Run.id == UUID(side.key)
     if side.kind == "revision":
         revision = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
-        of_commit = revision.where(Revision.commit == side.key, Subject.name == side.subject)
-        return Run.revision_id == session.scalar(of_commit)
+        commit_query = revision.where(Revision.commit == side.key, Subject.name == side.subject)
+        return Run.revision_id == session.scalar(commit_query)
     if side.kind == "environment":
         return Run.environment_id == session.scalar(select(Environment.id).where(Environment.hash == side.key))
     return Run.host_id == session.scalar(select(Host.id).where(Host.name == side.key))

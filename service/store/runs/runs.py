@@ -120,8 +120,8 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
     # Runs of bisects, proofs and labs, and reused counts, do not say whether the host counts correctly.
     concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
     newest = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
-    in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
-    return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*in_quarantine).order_by(Host.name))]
+    is_in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
+    return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*is_in_quarantine).order_by(Host.name))]
 
 
 def list_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:

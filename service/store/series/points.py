@@ -126,8 +126,8 @@ def select_joined(*columns: Any) -> Select[Any]:
 def select_points_by_run(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs, their points and their series; the caller restricts it to runs."""
     # Joined through the series, because the primary key of points begins with the series.
-    of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
-    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, of_run)
+    is_of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
+    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, is_of_run)
 
 
 IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
@@ -167,8 +167,8 @@ def find_history_window(session: Session, subject_id: int, host_id: int, n_revis
     position = session.scalar(newest.offset(n_revisions - 1).limit(1))
     if position is None:
         return None
-    of_part = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
-    first = session.scalar(of_part.where(is_of_subject, Revision.position >= position, Run.host_id == host_id))
+    first_run_query = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
+    first = session.scalar(first_run_query.where(is_of_subject, Revision.position >= position, Run.host_id == host_id))
     return HistoryWindow(position, first or 0)
 
 

@@ -54,8 +54,8 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     ]
     if rows:
         session.execute(insert(ProofRow), rows)
-        of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
-        session.execute(update(Series).where(of_case).values(version=Series.version + 1))
+        is_of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
+        session.execute(update(Series).where(is_of_case).values(version=Series.version + 1))
 
 
 def _find_excluded_change(verdict: MetricVerdict) -> float | None:

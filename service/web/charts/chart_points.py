@@ -112,18 +112,18 @@ class Plot:
 
     def __init__(self, points: Iterable[SeriesPoint], failures: Sequence[SeriesFailure]) -> None:
         """Divide the points into those on the path, those beside it, and those without a value."""
-        on_path: list[SeriesPoint] = []
+        path_points: list[SeriesPoint] = []
         off_path: list[SeriesPoint] = []
         self.valueless: list[SeriesPoint] = []
         for point in points:
             if point.value is None:
                 self.valueless.append(point)
             elif point.on_path:
-                on_path.append(point)
+                path_points.append(point)
             else:
                 off_path.append(point)
-        self.slots = Slots(on_path, [*failures, *self.valueless])
-        self.path, self.off_path = DrawnPoints(on_path, self.slots), DrawnPoints(off_path, self.slots)
+        self.slots = Slots(path_points, [*failures, *self.valueless])
+        self.path, self.off_path = DrawnPoints(path_points, self.slots), DrawnPoints(off_path, self.slots)
 
     @cached_property
     def newest_first(self) -> list[SeriesPoint]:

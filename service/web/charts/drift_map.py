@@ -326,8 +326,8 @@ def _describe_changes_by_column(changes: Sequence[SettingsChange]) -> list[tuple
     for change in changes:
         texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
     return [
-        (column, _shorten_text(", ".join(of_column), _MAX_HOVER_CHARACTERS))
-        for column, of_column in sorted(texts.items())
+        (column, _shorten_text(", ".join(texts_of_column), _MAX_HOVER_CHARACTERS))
+        for column, texts_of_column in sorted(texts.items())
     ]
 
 

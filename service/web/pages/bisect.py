@@ -306,10 +306,8 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
     measured_run_ids
         The runs that were measured for the search.
     """
-    measured_in_order = [
-        observation.run for observation in progress.observations if observation.run in measured_run_ids
-    ]
-    number_of_run = {run_id: rank for rank, run_id in enumerate(measured_in_order, 1)}
+    sorted_run_ids = [observation.run for observation in progress.observations if observation.run in measured_run_ids]
+    number_of_run = {run_id: rank for rank, run_id in enumerate(sorted_run_ids, 1)}
     good_level = _compute_level(progress.observations, progress.question.good)
     bad_level = _compute_level(progress.observations, progress.question.bad)
     min_difference = progress.request.min_difference if progress.question.exact else None

@@ -227,8 +227,8 @@ def _compare_sides(
     drifts_between = compared_runs.list_drifts_between(session, matched_runs.pairs, readings)
     # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
     histories = compared_runs.map_histories(session, matched_runs.pairs) if drifts_between else {}
-    measured_interleaved = _compare_interleaved(session, matched_runs, base, head)
-    rows = compare_all(matched_runs.pairs, readings, drifts_between, measured_interleaved, histories)
+    interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)
+    rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories)
     rows = sort_rows(rows, query.sort)
     compared_cases = group_cases(rows)
     counts = count_changes(compared_cases)  # Of all cases: what is shown does not change the result.

@@ -107,8 +107,8 @@ def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
 
 def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
     """Return the newest profiles of a profile's case on its host, with which it can be compared. May contain itself."""
-    of_case = ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host)
-    return profiles.list_page(session, of_case, _MAX_COMPARABLE, 0)
+    case_filter = ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host)
+    return profiles.list_page(session, case_filter, _MAX_COMPARABLE, 0)
 
 
 def _build_table(profile_list: ProfileList) -> Table:

@@ -116,8 +116,8 @@ def show(run_id: UUID) -> Page:
 
 def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
     """Return the id of each metric's series, by metric, for a run."""
-    of_case = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
-    summaries = series.list_page(session, of_case).items
+    case_filter = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
+    summaries = series.list_page(session, case_filter).items
     return {summary.metric: summary.id for summary in summaries if summary.definition == report.case.definition}
 
 
