@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.report import finish, steps
 from runner.errors import FaultwatchError
-from runner.measuring.cold_files import EvictionError, make_cold
+from runner.measuring.cold_files import EvictionError, make_files_cold
 from runner.perf.perf_stat import Execution, ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
 from runner.process_state.memory_group import MemoryGroup
@@ -324,7 +324,7 @@ def cold_start(folder: Path, ledger: Ledger) -> None:
         try:
             cold = []
             for _ in range(SAMPLES):
-                make_cold([file])
+                make_files_cold([file])
                 cold.append(start().major)
             ledger.claim(f"cold_start[{name},cold]: major faults", min(cold) > 0, cold)
         except EvictionError as error:

@@ -56,13 +56,13 @@ def choose_best(tried_commands: Sequence[TriedCommand]) -> TriedCommand | None:
     )
     is_of_same_kind = _find_kind(best_command)
     if is_of_same_kind:
-        # Examples and tests are numerous and alike: the one with the most faults does the most work.
-        alike = [
+        # Examples and tests are numerous and alike_commands: the one with the most faults does the most work.
+        alike_commands = [
             candidate
             for candidate in best_of_programs
             if is_of_same_kind(candidate) and candidate.did_work is best_command.did_work
         ]
-        return min(alike, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
+        return min(alike_commands, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
     return best_command
 
 

@@ -135,6 +135,7 @@ def _list_documents(sources: Sources) -> list[str]:
     """Return the files that show commands: documents first, those near the top before others."""
 
     def may_show_commands(file: str) -> bool:
+        """Return whether a file is a CI configuration, a document near the top, a makefile or a script."""
         path = PurePosixPath(file)
         if _CI_FILE.fullmatch(file):
             return True

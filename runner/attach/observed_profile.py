@@ -103,7 +103,7 @@ class ProfileBuilder(Struct):
         anatomy, census = self._build_anatomy_and_census()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
-        frames = tuple(self._make_relative(frame) for frame in self.frame_table.frames)
+        frames = tuple(self._make_frame_relative(frame) for frame in self.frame_table.frames)
         program = observation.program
         name = make_safe_name(program.name)
         return Profile(
@@ -254,7 +254,7 @@ class ProfileBuilder(Struct):
         )
         return keep_readable(events, self.remarks.append)
 
-    def _make_relative(self, frame: Frame) -> Frame:
+    def _make_frame_relative(self, frame: Frame) -> Frame:
         """Return a frame; if its module is the program itself, its path is relative, unlike the paths of libraries."""
         return frame.model_copy(update={"module": self._make_file_relative(frame.module)})
 
@@ -270,7 +270,7 @@ class ProfileBuilder(Struct):
             """Return sites with relative paths of their frames and files."""
             return tuple(
                 site.model_copy(
-                    update={"frame": self._make_relative(site.frame), "file": self._make_file_relative(site.file)}
+                    update={"frame": self._make_frame_relative(site.frame), "file": self._make_file_relative(site.file)}
                 )
                 for site in sites
             )

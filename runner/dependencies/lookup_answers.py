@@ -148,7 +148,7 @@ class _AnswerReader:
         if real_path is None:
             return  # The missing file was recorded while the path was resolved.
         if self._is_own(real_path):
-            self.tree_answers[kind, self._make_relative(real_path)] = self._read_own_answer(kind, real_path)
+            self.tree_answers[kind, self._make_path_relative(real_path)] = self._read_own_answer(kind, real_path)
         elif self._is_visible(real_path):
             self.host_answers[kind, real_path] = self._identify_file(kind, real_path)
 
@@ -208,7 +208,7 @@ class _AnswerReader:
     def _record_absence(self, real_path: str) -> None:
         """Record that a file does not exist, if the program could see it."""
         if self._is_own(real_path):
-            self.tree_answers["absent", self._make_relative(real_path)] = ()
+            self.tree_answers["absent", self._make_path_relative(real_path)] = ()
         elif self._is_visible(real_path):
             self.host_answers["absent", real_path] = ()
 
@@ -233,7 +233,7 @@ class _AnswerReader:
         visible_folders = (*_VISIBLE_FOLDERS, *sandbox.readable_folders)
         return any(real_path == folder or real_path.startswith(f"{folder}/") for folder in visible_folders)
 
-    def _make_relative(self, real_path: str) -> str:
+    def _make_path_relative(self, real_path: str) -> str:
         return real_path[len(self._tree) + 1 :]
 
     def _identify_file(self, kind: str, real_path: str) -> Answer:

@@ -76,7 +76,7 @@ class Heartbeat:
         """
         with self._lock:
             update = {
-                "sentence": _make_acceptable(sentence) or self._progress.sentence,
+                "sentence": _make_sentence_acceptable(sentence) or self._progress.sentence,
                 "runs_left": runs_left,
                 "seconds_left": seconds_left,
             }
@@ -135,7 +135,7 @@ class Heartbeat:
                 lease=self._lease,
                 outcome=outcome,
                 measured=tuple(self._unreported),
-                sentence=_make_acceptable(sentence),
+                sentence=_make_sentence_acceptable(sentence),
                 result=result,
             )
             return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, finish)
@@ -170,6 +170,6 @@ class Heartbeat:
             self._print_message(f"the service had declared job {self.job.id} lost; this runner has claimed it again")
 
 
-def _make_acceptable(sentence: str) -> str:
+def _make_sentence_acceptable(sentence: str) -> str:
     """Return a sentence that the contract accepts: it may quote a path that is not text, or the output of a program."""
     return re.sub(r"[\0\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", sentence)[:_MAX_SENTENCE_CHARACTERS]

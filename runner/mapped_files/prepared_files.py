@@ -145,7 +145,7 @@ class TrialFiles:
         for file in mapped_files:
             if self._is_input(file, began_at) and self._prepare_file(file.path):
                 had_unprepared_file = True
-        self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
+        self._known.expected[self._case] = tuple(str(self._make_path_relative(path)) for path in self.paths)
         return had_unprepared_file
 
     def prepare_restored(self, files: Iterable[Path]) -> None:
@@ -320,7 +320,7 @@ class TrialFiles:
         path, preparation = Path(file.path), self._preparations[file.path]
         is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
-            path=_make_valid_text(str(self._make_relative(path))),
+            path=_make_valid_text(str(self._make_path_relative(path))),
             in_build=is_in_build,
             digest=hash_built_file(path, self._tree) if is_in_build else hash_file(path),
             cache=preparation.cache,
@@ -333,7 +333,7 @@ class TrialFiles:
         """Whether every fault of the watched execution was recorded."""
         return self.faults is not None and not self.faults.lost
 
-    def _make_relative(self, path: Path) -> Path:
+    def _make_path_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
 
 

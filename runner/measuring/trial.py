@@ -41,7 +41,7 @@ from runner.host.trust import HostTrust
 from runner.installed_version import get_version
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
-from runner.measuring.cold_files import OutsideError, make_cold
+from runner.measuring.cold_files import OutsideError, make_files_cold
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
@@ -377,7 +377,7 @@ class Trial:
                 return server.run()
         self._restore_tree()
         if not keep_page_cache:
-            self._make_cold()
+            self._make_files_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
         group_execution = count_processes(
@@ -407,7 +407,7 @@ class Trial:
             As :meth:`execute` does.
         """
         self._restore_tree()
-        self._make_cold()
+        self._make_files_cold()
         # A recording without plans only watches which files the server maps, for which one window is enough.
         is_watched = recording is not None and not recording.plans
         order = ServerOrder(
@@ -461,10 +461,10 @@ class Trial:
         except OSError as error:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
-    def _make_cold(self) -> None:
+    def _make_files_cold(self) -> None:
         """Evict the files that a cold case names, before an execution."""
         try:
-            make_cold(self._cold_files, allowed_folder=self._tree if self.sandbox else None)
+            make_files_cold(self._cold_files, allowed_folder=self._tree if self.sandbox else None)
         except FileNotFoundError as error:
             name = os.path.relpath(error.filename, self._tree)
             raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None

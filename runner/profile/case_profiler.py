@@ -52,7 +52,7 @@ from runner.profile.stack_folding import (
     FrameTable,
     WeightedStacks,
     count_stacks,
-    make_relative,
+    make_path_relative,
     sum_blocked_time,
 )
 from runner.profile.stack_unwinding import choose_unwinding
@@ -423,13 +423,13 @@ def collect_profile(
 
 def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:
     return frame.model_copy(
-        update={"module": make_relative(frame.module, root), "file": make_relative(frame.file, root)}
+        update={"module": make_path_relative(frame.module, root), "file": make_path_relative(frame.file, root)}
     )
 
 
 def _make_site_relative(site: Site, root: str) -> Site:
     return site.model_copy(
-        update={"frame": _make_frame_relative(site.frame, root), "file": make_relative(site.file, root)}
+        update={"frame": _make_frame_relative(site.frame, root), "file": make_path_relative(site.file, root)}
     )
 
 
@@ -437,8 +437,8 @@ def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
     """Return an anatomy in which files in the working tree have relative paths."""
     sites = tuple(_make_site_relative(site, root) for site in anatomy.sites)
     major_sites = tuple(_make_site_relative(site, root) for site in anatomy.major_sites)
-    areas = tuple(area.model_copy(update={"name": make_relative(area.name, root)}) for area in anatomy.areas)
-    kinds = tuple(kind.model_copy(update={"file": make_relative(kind.file, root)}) for kind in anatomy.kinds)
+    areas = tuple(area.model_copy(update={"name": make_path_relative(area.name, root)}) for area in anatomy.areas)
+    kinds = tuple(kind.model_copy(update={"file": make_path_relative(kind.file, root)}) for kind in anatomy.kinds)
     return anatomy.model_copy(update={"sites": sites, "major_sites": major_sites, "areas": areas, "kinds": kinds})
 
 

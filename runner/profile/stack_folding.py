@@ -197,7 +197,7 @@ def is_user_frame(frame: ScriptFrame) -> bool:
     return frame.offset < _KERNEL_START
 
 
-def make_relative(path: str, root: str) -> str:
+def make_path_relative(path: str, root: str) -> str:
     """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds.
 
     ``root`` ends with a slash.

@@ -191,7 +191,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     named_changes = sorted_changes[:_MAX_NAMED_FILES]
     unnamed_count = len(changes) - len(named_changes)
     groups = {
-        kind: [_make_printable(change.path or ".") for change in group]
+        kind: [_make_path_printable(change.path or ".") for change in group]
         for kind, group in groupby(named_changes, key=lambda change: change.kind)
     }
     if unnamed_count:
@@ -219,7 +219,7 @@ def _make_pattern(path: str) -> str:
     return pattern or "*"
 
 
-def _make_printable(path: str) -> str:
+def _make_path_printable(path: str) -> str:
     """Return a path, which a program has chosen, as text on one line and of limited length."""
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in path)
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:_MAX_NAME_CHARACTERS]}…"

@@ -168,6 +168,7 @@ def _select_important(subject_id: int | None) -> Select[Event, str]:
 
 
 def _read_events(session: Session, query: Select[Event, str]) -> list[MapEvent]:
+    """Return the events that a query selects, each with its subject, as the map shows them."""
     return [
         MapEvent(
             id=event.id,

@@ -180,6 +180,7 @@ def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *,
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
+        """Set the options of a new connection; SQLite stores none of them in the file except the journal mode."""
         connection.isolation_level = None  # on_begin, rather than the driver, starts transactions
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")

@@ -22,6 +22,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     base, head = request.base, request.head
     if base.case != head.case or base.environment != head.environment or base.session is None:
         return
+    # Find the rows to which the proof belongs.
     decided_verdicts = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
     subject_id = shared_rows.ensure_subjects(session, [base.subject])[base.subject]
     key = shared_rows.make_case_key(base.case)
@@ -31,6 +32,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     )
     case_id = shared_ids.cases[key]
     host_id = shared_ids.hosts[base.host.name]
+    # Replace the earlier verdicts of the session.
     session.execute(delete(ProofRow).where(ProofRow.session == base.session, ProofRow.case_id == case_id))
     rows = [
         {
@@ -54,6 +56,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     ]
     if rows:
         session.execute(insert(ProofRow), rows)
+        # A higher version makes a series stale, so that it is judged again.
         is_of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
         session.execute(update(Series).where(is_of_case).values(version=Series.version + 1))
 

@@ -56,6 +56,7 @@ def sign_in(json_data: Identity) -> Admission:
     if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")
     trusted_jobs: TrustedJobs = current_app.extensions[_TRUSTED_JOBS_KEY]
+    # Verify the identity of the job.
     refuse_throttled_caller()
     try:
         job = verifier.verify(json_data.token)
@@ -65,6 +66,7 @@ def sign_in(json_data: Identity) -> Admission:
     except IssuerUnavailable as error:
         headers = {"Retry-After": str(_RETRY_SECONDS)}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
+    # Issue a token for what the job may report.
     presented_token, now = tokens.generate_token(), datetime.now(UTC)
     stored_token = Token(
         id=presented_token.id,
@@ -76,6 +78,7 @@ def sign_in(json_data: Identity) -> Admission:
         repository=job.repository,
         **tokens.list_limits(compute_job_limits(job.repository, trusted_jobs.subjects, trusted_jobs.hosts or None)),
     )
+    # Store the token together with the identity, so that two requests at the same time cannot both use the identity.
     with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity token has already been used: request a new one.")

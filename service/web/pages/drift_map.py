@@ -129,6 +129,7 @@ def _draw_map(content: MapContent | None, size: MapSize) -> DrawnMap | None:
 
 
 def _build_page(subject: str | None) -> Page:
+    """Return the page of the map of one subject, or of all subjects."""
     return Page(
         "drift_map.html",
         {"subject": subject, "map": read_drawn_map(subject, FULL_SIZE)},

@@ -226,6 +226,7 @@ def _show_problem(event_id: str, form: dict[str, str], problem: str, status: HTT
 
 def _build_context(event_id: str) -> dict[str, Any]:
     """Return the context of an event's template."""
+    # Read the event, what was decided and searched about it, and the runs on both sides of its leading drift.
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         if event is None:
@@ -240,6 +241,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
         further_runs = FurtherRuns(session, datetime.now(UTC))
         doubt = further_runs.describe_end_of_doubt(drift) if drift else ""
         can_be_confirmed = inbox.can_be_confirmed(event, drift, further_runs)
+    # Leave out what only people with access may see.
     profile_context: dict[str, Any] = {}
     if drift and not authorization.is_anonymous():
         profile_context = evidence.find_drift_profiles(drift, before, after)

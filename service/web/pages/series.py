@@ -39,6 +39,7 @@ _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
 def show(series_id: int) -> Page:
     """Show one series."""
     series = find_series(series_id)
+    # The table of points: at first only the newest ones, because a series can be long.
     n_rows = _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
     if "all" in request.args:
         n_rows = len(series.points)
