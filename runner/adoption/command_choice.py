@@ -38,7 +38,7 @@ with slow commands do not count, up to :data:`_MAX_SLOW_PROGRAMS`: one slow test
 _MAX_SLOW_PROGRAMS = 2
 
 
-def choose_best(tried_commands: Sequence[TriedCommand]) -> TriedCommand | None:
+def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand | None:
     """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
@@ -224,7 +224,7 @@ def has_command_with_work(tried_commands: Sequence[TriedCommand]) -> bool:
 
     A command with a file that its program does not read is not the best.
     """
-    best_command = choose_best(tried_commands)
+    best_command = choose_best_command(tried_commands)
     return best_command is not None and _rank(best_command) <= _LAST_RANK_WITH_WORK
 
 

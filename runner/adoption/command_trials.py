@@ -58,7 +58,7 @@ from runner.adoption.systems import scripts
 from runner.adoption.tried_command import LONG_CPU_SECONDS, TriedCommand
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
-from runner.environment.needed_libraries import list_needed
+from runner.environment.needed_libraries import list_needed_libraries
 from runner.errors import FaultwatchError
 from runner.execution.execute import TIMEOUT_WORDS, ProgramResult, execute
 from runner.execution.process_variables import PROCESS_VARIABLES
@@ -358,7 +358,7 @@ class FirstMeasurement:
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
         takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
         may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
-        return self._try_shorter(proposal, tried_command, tree) if may_be_shorter else tried_command
+        return self._try_shorter_run(proposal, tried_command, tree) if may_be_shorter else tried_command
 
     def _try_with_sizes(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that did no work with the sizes that its usage asks for.
@@ -374,7 +374,7 @@ class FirstMeasurement:
         result_with_sizes = self._try_run(proposal, sized_run, tree)
         return result_with_sizes if result_with_sizes.faults and not result_with_sizes.prints_usage else tried_command
 
-    def _try_shorter(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+    def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.
 
         Return the given result if no such command works.
@@ -721,7 +721,7 @@ def _get_size(file: Path) -> int:
 
 def _uses_mpi(program: Path) -> bool:
     """Return whether a program is linked with a library of MPI."""
-    return any(library.startswith("libmpi") for library in list_needed(program))
+    return any(library.startswith("libmpi") for library in list_needed_libraries(program))
 
 
 def _lacks_arguments(tried_command: TriedCommand) -> bool:

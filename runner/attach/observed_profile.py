@@ -252,7 +252,7 @@ class ProfileBuilder(Struct):
             sandbox_prefix=self.file_view.sandbox_prefix,
             inherited_descriptors=[recorder.descriptor],
         )
-        return keep_readable(events, self.remarks.append)
+        return keep_readable_events(events, self.remarks.append)
 
     def _make_frame_relative(self, frame: Frame) -> Frame:
         """Return a frame; if its module is the program itself, its path is relative, unlike the paths of libraries."""
@@ -316,7 +316,7 @@ def select_calls(events: Iterable[Event], pids: Iterable[int]) -> tuple[list[Tra
     return calls, end
 
 
-def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:
+def keep_readable_events(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:
     """Yield events until perf can read no further; a remark then says why.
 
     The readable events are kept because the processes cannot be recorded a second time. perf refuses, for example, a

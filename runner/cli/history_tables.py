@@ -134,7 +134,7 @@ def show_drifts(
         certainty = " is certain" if suspected_drifts else ""
         console.print(f"No drift{certainty}." if not drifts else f"No drift above the floor{certainty}.")
     for nomination in suspected_drifts[:_MAX_SUSPECTED_DRIFTS]:
-        _show_suspected(console, nomination, target)
+        _show_suspected_drift(console, nomination, target)
     if len(suspected_drifts) > _MAX_SUSPECTED_DRIFTS:
         n_more = len(suspected_drifts) - _MAX_SUSPECTED_DRIFTS
         console.print(
@@ -164,7 +164,7 @@ def show_drifts(
         console.print(f"{count} below the floor: even runs of identical programs can differ by that much.", style="dim")
 
 
-def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:
+def _show_suspected_drift(console: Console, nomination: Nomination, target: TypedTarget) -> None:
     """Print a likely change that is not proven yet, and the command that proves or refutes it."""
     name, before, after = nomination.metric, nomination.before, nomination.after
     percent = "" if nomination.percent is None else f", {format_percent(nomination.percent)}"

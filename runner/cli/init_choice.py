@@ -690,9 +690,9 @@ def _ask_user(questions: Questions, tried_commands: "list[TriedCommand]", run: s
 
     At least one of the commands must work.
     """
-    from runner.adoption.command_choice import choose_best
+    from runner.adoption.command_choice import choose_best_command
 
-    chosen_command = choose_best(tried_commands)
+    chosen_command = choose_best_command(tried_commands)
     assert chosen_command
     working_commands = [
         chosen_command,

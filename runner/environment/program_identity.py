@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from runner.environment import compilers, library_fingerprints
 from runner.environment.executed_programs import find_executed_programs, find_script_programs
-from runner.environment.needed_libraries import list_needed, resolve_dependencies
+from runner.environment.needed_libraries import list_needed_libraries, resolve_dependencies
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
@@ -74,7 +74,7 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
         The copy of the workload's folder, whose scripts are the same for all revisions.
     """
     file = _find_program(command[0], path)
-    needed_libraries = list_needed(file) if file else ()
+    needed_libraries = list_needed_libraries(file) if file else ()
     further_programs = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
     return {
         "program": _identify_program(file) if file else None,

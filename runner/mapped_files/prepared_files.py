@@ -111,7 +111,7 @@ class TrialFiles:
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
-    def prepare_expected(self, program: Path) -> None:
+    def prepare_expected_files(self, program: Path) -> None:
         """Prepare the program's own file, and the files that the case mapped in earlier sessions.
 
         If the first traced execution maps no further files, all were prepared already, and it need not be repeated.
@@ -121,7 +121,7 @@ class TrialFiles:
             if _is_file(path):
                 self._prepare_file(path)
 
-    def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
+    def prepare_mapped_files(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
         """Prepare the files that an execution mapped whose faults and file lookups were recorded.
 
         Parameters
@@ -148,7 +148,7 @@ class TrialFiles:
         self._known.expected[self._case] = tuple(str(self._make_path_relative(path)) for path in self.paths)
         return had_unprepared_file
 
-    def prepare_restored(self, files: Iterable[Path]) -> None:
+    def prepare_restored_files(self, files: Iterable[Path]) -> None:
         """Prepare files that were restored to their built state, so that all executions find them in the same state."""
         for path in files:
             with suppress(OSError):

@@ -273,7 +273,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.prepare_expected(self.program)
+        self._files.prepare_expected_files(self.program)
         self._restorer.begin_session()
         for _ in range(2):
             began_at_ns, started_at = time.time_ns(), time.monotonic()
@@ -282,7 +282,7 @@ class Trial:
             if objection := describe_hidden_programs(faults) or describe_unmapped_preload(faults, variables):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             leaves_files = self._leaves_files(lookups)
-            had_unprepared_files = self._files.prepare_mapped(faults, lookups, began_at_ns)
+            had_unprepared_files = self._files.prepare_mapped_files(faults, lookups, began_at_ns)
             needs_repetition = leaves_files or had_unprepared_files
             if not needs_repetition or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
                 break
@@ -305,7 +305,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.prepare_expected(self.program)
+        self._files.prepare_expected_files(self.program)
         return self.execute()
 
     def renew_page_cache(self) -> None:
@@ -450,7 +450,7 @@ class Trial:
 
     def _restore_tree(self) -> None:
         """Undo what the last execution changed in the tree."""
-        self._files.prepare_restored(self._restorer.restore())
+        self._files.prepare_restored_files(self._restorer.restore())
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, so that it is not taken for that of the next execution."""

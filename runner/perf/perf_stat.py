@@ -236,7 +236,7 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
         The program had a problem, or the kernel killed a part of it.
     """
     problem = problem or describe_unloaded_preload(program_result.error)
-    has_lost_process = not problem and group.count_killed() > 0
+    has_lost_process = not problem and group.count_killed_processes() > 0
     if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:

@@ -92,7 +92,7 @@ class ProcessMappings(Struct):
         mappings = [
             part
             for old_mapping in self._mappings[first_index:end_index]
-            for part in _cut_outside(old_mapping, start, end)
+            for part in _cut_parts_outside(old_mapping, start, end)
         ]
         self._mappings[first_index:end_index] = mappings
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
@@ -163,7 +163,7 @@ class ProcessMappings(Struct):
         return first_index, end_index
 
 
-def _cut_outside(mapping: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
+def _cut_parts_outside(mapping: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
     """Return the parts of a mapping that lie outside of a range."""
     parts = []
     if mapping.start < start:

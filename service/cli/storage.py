@@ -196,7 +196,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     # run.
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
-        counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
+        counts = {name: count for name, count in deletion.count_stored_rows(database, subject).items() if count}
         count_texts = [_format_count(count, name) for name, count in counts.items() if name in _COUNTED_TABLES]
         click.echo(f"{subject} has {', '.join(count_texts) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):

@@ -45,7 +45,7 @@ class Suite:
 def detect_shifts(database: Database) -> None:
     """Check the newest revision of each subject on each host once, when all its cases are measured and judged."""
     with database.reading() as session:
-        due_suites = list(_select_due(session))
+        due_suites = list(_select_due_suites(session))
     # Judge the series first, because a series with a drift of its own is left out.
     subjects = {suite.subject.name for suite, _ in due_suites}
     judged_subjects = {name for name in subjects if are_all_judged(database, [SeriesFilter(subject=name)])}
@@ -59,7 +59,7 @@ def detect_shifts(database: Database) -> None:
         update_events.update_events(database)
 
 
-def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
+def _select_due_suites(session: Session) -> Iterator[tuple[Suite, str]]:
     """Yield each complete suite with each metric for which it has to be checked."""
     for suite in _list_suites(session):
         metrics = _list_unchecked_metrics(session, suite)

@@ -176,7 +176,7 @@ def _store_results(session: Session, results: Sequence[JudgedSeries]) -> None:
         new_values = {"drifts_version": Subject.drifts_version + 1}
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(new_values))
         for result in results_with_new_drifts:
-            event_drifts.mark_withdrawn(session, result.withdrawal_reasons)
+            event_drifts.mark_withdrawn_drifts(session, result.withdrawal_reasons)
     assignees_and_snoozes.wake_events_after_run(session, current_results)
     sparkline_of_series = {
         series_id: (result.version, result.sparkline)

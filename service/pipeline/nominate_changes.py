@@ -14,7 +14,7 @@ from service.pipeline.comparison_power import read_powers
 from service.rules.detect.nomination import MAX_NOMINATED_POINTS
 from service.rules.relative_change import compute_change_rank, compute_percent_change
 from service.rules.series.describe_drift import REPEATING_RULES
-from service.rules.series.find_drifts import nominate_newest
+from service.rules.series.find_drifts import nominate_newest_change
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.rules.series.proofs import Proof, are_changes_excluded, unify_proofs
 from service.schemas.history import Drift, SeriesDetail, SeriesHead, Standing
@@ -37,7 +37,7 @@ class _RankedNomination(NamedTuple):
 
 def list_nominations(session: Session, series_filter: SeriesFilter) -> NominationList:
     """Return the nominations of the judged series that a filter selects: likely ones first, then the largest."""
-    heads = [series.read_head(row) for row in series.list_judged(session, series_filter)]
+    heads = [series.read_head(row) for row in series.list_judged_series(session, series_filter)]
     ids = [head.id for head in heads]
     stored_drifts = {
         series_id: [Drift.model_validate(row.document) for row in drift_rows]
@@ -142,7 +142,7 @@ def _list_changes_on_level(head: SeriesHead, level: Points, known_proofs: list[P
     """Yield the pairs of commits on one level of a noisy series that are worth an interleaved comparison."""
     if len({value for point in level for value in point.samples}) == 1:
         return  # all samples are equal, so the series is not noisy
-    nomination = nominate_newest(level)
+    nomination = nominate_newest_change(level)
     clear_steps = _list_clear_steps(level)
     index_pairs = [*clear_steps]
     if nomination:

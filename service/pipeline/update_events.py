@@ -351,7 +351,7 @@ def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain:
     is_certain = {name for name, event in events.items() if event.still_detected and event.confirmed}
     candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
-    withdrawn_drifts = event_drifts.list_withdrawn(session, list(candidate_events))
+    withdrawn_drifts = event_drifts.list_withdrawn_drifts(session, list(candidate_events))
     for name, event in candidate_events.items():
         entry = build_certainty_entry(
             event.state,

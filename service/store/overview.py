@@ -21,14 +21,14 @@ _MAX_COUNTED_RUNS = 100_000
 """At most this many recent runs are counted."""
 
 
-def count_judged(session: Session) -> int:
+def count_judged_series(session: Session) -> int:
     """Return the number of judged series."""
     return session.scalar(select(func.count()).select_from(Series).where(Series.judged)) or 0
 
 
-def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
+def list_judged_series(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
     """Return a page of the judged series, most recently measured first, and the number of judged series."""
-    total = count_judged(session)
+    total = count_judged_series(session)
     newest_series = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
     newest_series = newest_series.limit(limit).offset(offset)
     rows = session.scalars(

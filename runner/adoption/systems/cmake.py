@@ -29,7 +29,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     The last two variants are for libraries, which often build no program by default. The first of them leaves out the
     tests, for which many builds download a framework. Equal variants are proposed once.
     """
-    file = sources.find_nearest("CMakeLists.txt")
+    file = sources.find_nearest_file("CMakeLists.txt")
     if file is None:
         return []
     text = sources.read_text(file)
@@ -82,7 +82,7 @@ def _propose_separate_programs(sources: Sources, text: str) -> list[BuildProposa
 
 def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> BuildProposal | None:
     """Switch off the part of a build that needs a library; return None if no option names the library."""
-    text = sources.read_text(sources.find_nearest("CMakeLists.txt") or "")
+    text = sources.read_text(sources.find_nearest_file("CMakeLists.txt") or "")
     names = [
         name
         for name in _OPTION.findall(text)

@@ -56,7 +56,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def _list_makefiles(sources: Sources) -> list[str]:
     """Return the makefiles nearest to the top: one for each of a few folders."""
-    nearest_files = sources.list_nearest(*_NAMES) or sources.list_nearest(*_TEMPLATES)
+    nearest_files = sources.list_nearest_files(*_NAMES) or sources.list_nearest_files(*_TEMPLATES)
     makefile_by_folder: dict[str, str] = {}
     for file in nearest_files:
         makefile_by_folder.setdefault(str(PurePosixPath(file).parent), file)

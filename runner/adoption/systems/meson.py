@@ -20,7 +20,7 @@ _DISABLED_VALUE = {"boolean": "false", "feature": "disabled"}
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose three variants: with benchmarks, with the project's defaults, and without documents and tests."""
-    file = sources.find_nearest("meson.build")
+    file = sources.find_nearest_file("meson.build")
     if file is None or "project(" not in sources.read_text(file):
         return []
     folder = PurePosixPath(file).parent

@@ -79,7 +79,7 @@ class Missed:
     run_id: UUID | None = None
 
 
-def list_missed(digest: NightlyDigest) -> list[Missed]:
+def list_missed_cells(digest: NightlyDigest) -> list[Missed]:
     """Return the cells that a nightly run did not or could not carry out, and the cases that it did not measure."""
     misses: list[Missed] = []
     for cell in digest.cells:

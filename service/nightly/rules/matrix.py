@@ -319,7 +319,7 @@ def build_grid(
         revision, row_cells = _align_row(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
-            row_cells = _mark_missed(row_cells, columns, case.case, nightly_run)
+            row_cells = _mark_missed_cases(row_cells, columns, case.case, nightly_run)
         rows.append(
             GridRow(
                 subject=case.subject,
@@ -438,7 +438,7 @@ def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> dateti
     return nightly_run.started_at if nightly_run is not None and host in nightly_run.hosts else None
 
 
-def _mark_missed(
+def _mark_missed_cases(
     cells: Sequence[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun
 ) -> list[GridCell]:
     """Return the cells of a case; if a host missed the case, the cell of its newest configuration gets the reason."""

@@ -331,9 +331,8 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
             return _describe_doubt(question, measurements, good, bad, belief.no_step_probability)
     if n_runs < MAX_RUNS:
         return ""
-    best_hypothesis = int(
-        belief.probabilities.argmax()
-    )  # hypothesis i is about test i + 1, because test 0 is the good end
+    # Hypothesis i is about test i + 1, because test 0 is the good end.
+    best_hypothesis = int(belief.probabilities.argmax())
     probability = format_number(float(belief.probabilities[best_hypothesis]))
     return (
         f"after {n_runs} runs, no commit is certain to be the culprit; the most probable one is "

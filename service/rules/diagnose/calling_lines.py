@@ -120,7 +120,7 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     if any(frame.module == COMPILED_MODULE for profile in profiles for frame in profile.frames):
         return False
     is_precise = _compute_resolution(profiles) <= _MAX_UNKNOWN_SHARE * growth
-    unknown_growth = _count_unknown(after) - _count_unknown(before)
+    unknown_growth = _count_unknown_faults(after) - _count_unknown_faults(before)
     knows_growth = (
         all(_knows_callers(profile) for profile in profiles) and unknown_growth <= _MAX_UNKNOWN_SHARE * growth
     )
@@ -128,7 +128,7 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     return is_precise and knows_growth and executes_changed_file
 
 
-def _count_unknown(profile: Profile) -> int:
+def _count_unknown_faults(profile: Profile) -> int:
     """Return how many faults have no line of the program on their stack."""
     return sum(weight for frames, weight in _list_own_stacks(profile) if not any(frame.line for frame in frames))
 

@@ -158,7 +158,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
     }
-    moved = {group: _count_moved(_pair_lines(group, sides), net_growth, parts[group].faults) for group in parts}
+    moved = {group: _count_moved_faults(_pair_lines(group, sides), net_growth, parts[group].faults) for group in parts}
     ranked_groups = sorted(
         parts,
         key=lambda group: (
@@ -209,7 +209,7 @@ def _limit_to_net(growth: int, net_growth: int) -> int:
     return max(0, min(growth, net_growth)) if growth > 0 else min(0, max(growth, net_growth))
 
 
-def _count_moved(
+def _count_moved_faults(
     changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
 ) -> int:
     """Return how many of the faults by which a cause grew, or shrank, only moved between causes.

@@ -118,9 +118,8 @@ class Facts:
         if is_timed and profile.on_cpu:
             fault_cost_share, call_costs = _compute_cost_shares(profile, profile.on_cpu)
         if is_timed and not _may_show_kernel(profile):
-            fault_cost_share = compute_system_share(
-                profile
-            )  # no stack shows the kernel: an upper bound of the faults' cost
+            # No stack shows the kernel: this is an upper bound of the faults' cost.
+            fault_cost_share = compute_system_share(profile)
         lock_frames = _find_frames(profile, _LOCK_FUNCTION)
         memory_call_frames = _find_frames(profile, _MEMORY_CALLS)
         storage_frames = _find_frames(profile, _STORAGE_FUNCTION)

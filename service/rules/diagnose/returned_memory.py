@@ -72,7 +72,7 @@ def _estimate_kept_pages_saving(facts: Facts) -> float:
     return faults + min(faults, facts.sum_costs(*_list_returning_calls(facts)))
 
 
-def _describe_returned(facts: Facts) -> tuple[str, ...]:
+def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults on pages that had been given back, and what keeping the pages would save."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
@@ -103,7 +103,7 @@ RETURNED_MEMORY = Rule(
     title="Returned memory is touched again",
     condition=_is_memory_returned,
     max_saving=_estimate_kept_pages_saving,
-    evidence=_describe_returned,
+    evidence=_describe_returned_pages,
     remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",
     count=lambda facts: _compute_refault_share(facts) * facts.faults,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from runner.contract import Case, Plan, PlannedRun, PlanRequest, Reason
 from service.rules.plan.anchor_commit import choose_anchor
-from service.rules.plan.cross_measured_runs import choose_cross_measured, choose_dividing_revision
+from service.rules.plan.cross_measured_runs import choose_cross_measured_runs, choose_dividing_revision
 from service.rules.plan.reruns import choose_rerun
 from service.rules.plan.settled_revisions import StoredRun, list_measured_revisions, list_settled_revisions
 
@@ -88,7 +88,7 @@ def make_plan(
                 requested_revisions.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
         attempts = Counter(run.revision for run in runs if run.environment == request.environment.hash)
-        requested_revisions += choose_cross_measured(
+        requested_revisions += choose_cross_measured_runs(
             runs,
             settled_revisions,
             requested_revisions,

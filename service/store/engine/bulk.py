@@ -95,7 +95,7 @@ def update_rows(
         connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 
 
-def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def insert_missing_rows(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert the rows that violate no unique constraint; other writers may insert the same rows at the same time."""
     if rows:
         session.execute(_build_insert(session)(table).on_conflict_do_nothing(), list(rows))

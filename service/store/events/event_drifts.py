@@ -47,7 +47,7 @@ def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[st
 
 def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
     """Update the stored drifts of a subject from its detected drifts."""
-    has_undetected = _mark_undetected(session, subject_id)
+    has_undetected = _mark_undetected_drifts(session, subject_id)
     rows = _update_rows(session, subject_id)
     new_rows = [row for row in rows if row not in session]
     has_moved = has_undetected or bool(new_rows) or any(map(session.is_modified, rows))
@@ -55,14 +55,14 @@ def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
     return DriftUpdate(new_rows, {row.drift_id for row in rows}, has_moved)
 
 
-def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
+def mark_withdrawn_drifts(session: Session, reasons: Mapping[str, str]) -> None:
     """Store why drifts are withdrawn, by the drift's id."""
     for drift_id, reason in reasons.items():
         mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
         session.execute(mark.execution_options(synchronize_session=False))
 
 
-def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+def list_withdrawn_drifts(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the withdrawn drifts, largest change first, by the event's id."""
     rows_by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
@@ -249,7 +249,7 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
             yield look.id, look.document
 
 
-def _mark_undetected(session: Session, subject_id: int) -> bool:
+def _mark_undetected_drifts(session: Session, subject_id: int) -> bool:
     """Mark the stored drifts that are no longer detected; return whether there were any."""
     is_of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)

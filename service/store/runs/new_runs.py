@@ -106,7 +106,7 @@ class _SeriesUpdate:
         self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
-    def update_latest(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
+    def update_latest_level(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
         """Set the newest level, unless the series has a newer one."""
         if (
             self.latest_position is None
@@ -150,7 +150,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
             if newest_report is None or report.started_at >= newest_report.started_at:
                 newest_reports[update.id] = report
             if is_judged and value is not None:
-                update.update_latest(value, revision_id, run.position, report.started_at)
+                update.update_latest_level(value, revision_id, run.position, report.started_at)
     # Sorted by primary key, so that each page of the table is written once.
     updates = (update for series_of_group in series.values() for update in series_of_group.values() if update.points)
     changed_series = sorted(updates, key=attrgetter("id"))
@@ -250,7 +250,7 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     ids = bulk.reserve_series_ids(session, len(rows_to_insert))
     if ids is not None:
         rows_to_insert = [{"id": number, **row} for number, row in zip(ids, rows_to_insert, strict=True)]
-    bulk.insert_missing(session, bulk.get_table(Series), rows_to_insert)
+    bulk.insert_missing_rows(session, bulk.get_table(Series), rows_to_insert)
     return _find_series(session, metrics_by_group)
 
 

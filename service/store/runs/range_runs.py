@@ -41,7 +41,7 @@ class Durations:
 def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
     """Return the newest level of a metric at each of the commits that was measured; runs of searches count, too."""
     rows = session.execute(
-        _select_measured(session, case, metric, Revision.commit, Point.value)
+        _select_measured_runs(session, case, metric, Revision.commit, Point.value)
         .where(Revision.commit.in_(commits))
         .order_by(Run.number)
     )
@@ -50,11 +50,11 @@ def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collec
 
 def list_measured_commits(session: Session, case: CaseOnHost, metric: str) -> set[str]:
     """Return the commits at which a metric was measured; runs of searches count, too."""
-    query = _select_measured(session, case, metric, Revision.commit).where(Point.value.is_not(None))
+    query = _select_measured_runs(session, case, metric, Revision.commit).where(Point.value.is_not(None))
     return set(session.connection().scalars(query))
 
 
-def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
+def _select_measured_runs(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
     """Return the query for columns of the measured runs of a case with a metric; runs of searches count, too."""
     series = (
         select(Series.id)

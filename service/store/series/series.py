@@ -88,7 +88,7 @@ def list_page(
     return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
-def list_judged(session: Session, series_filter: SeriesFilter) -> list[Series]:
+def list_judged_series(session: Session, series_filter: SeriesFilter) -> list[Series]:
     """Return the series that a filter selects and that are judged, with their subjects, cases and hosts."""
     return list(
         session.scalars(_SELECT_SERIES.where(*series_filter.list_conditions(), Series.judged).order_by(Series.id))

@@ -49,7 +49,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
     # The rest of the page.
     with get_database().reading() as session:
-        n_judged = overview.count_judged(session)
+        n_judged = overview.count_judged_series(session)
         failures = _list_failures(session)
         quarantined_runs = runs.list_newest_quarantined_runs(session)
         all_hosts = hosts.list_hosts(session)
@@ -78,7 +78,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         document=lambda: {
             "events": event_list.events.items,
             "drifts": _list_open_drifts(),
-            "series": _list_judged(),
+            "series": _list_judged_series(),
             "not_measured": failures,
             "quarantined": quarantined_runs,
             "hosts": all_hosts,
@@ -89,9 +89,9 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     )
 
 
-def _list_judged() -> object:
+def _list_judged_series() -> object:
     with get_database().reading() as session:
-        judged_series, _total = overview.list_judged(session, _MAX_SERIES)
+        judged_series, _total = overview.list_judged_series(session, _MAX_SERIES)
     return judged_series
 
 

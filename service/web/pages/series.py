@@ -19,7 +19,7 @@ from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.app_resources import get_database, is_published
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid, read_window
+from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid_series, read_window
 from service.web.rendering.csv_tables import build_point_table
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, page
@@ -45,7 +45,7 @@ def show(series_id: int) -> Page:
         n_rows = len(series.points)
     points = PLOTS.get_plot(series).newest_first[:n_rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
-    overlaid_series = list_overlaid(series)
+    overlaid_series = list_overlaid_series(series)
     drawing = draw_chart(series, overlaid_series)
     can_draw = drawing["path"] or drawing["beside"]
     suspected_changes, power = _find_likely_changes(series)
@@ -76,7 +76,7 @@ def show(series_id: int) -> Page:
 def drawing(series_id: int) -> ResponseReturnValue:
     """Return the data of a series' chart, for the whole series or for the zoomed part."""
     series = find_series(series_id)
-    return jsonify(draw_chart(series, list_overlaid(series), read_window()))
+    return jsonify(draw_chart(series, list_overlaid_series(series), read_window()))
 
 
 def _map_doubts(series: SeriesDetail) -> dict[str, str]:

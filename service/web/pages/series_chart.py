@@ -32,7 +32,7 @@ def find_series(series_id: int) -> SeriesDetail:
     return series
 
 
-def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
+def list_overlaid_series(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to overlay on this one; only of the same subject, whose commits are on the same axis."""
     ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
     overlaid_series = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]

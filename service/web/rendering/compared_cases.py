@@ -56,7 +56,7 @@ class ComparedCase(NamedTuple):
     def list_others(self) -> list[OtherMetric]:
         """Return the other metrics, each in one line."""
         leading = self.leading
-        return [_describe_other(metric) for metric in self.metrics if metric is not leading]
+        return [_describe_other_metric(metric) for metric in self.metrics if metric is not leading]
 
 
 def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
@@ -112,7 +112,7 @@ def _describe_change(row: ComparedMetric) -> str:
     return f"{text} ({format_percent(percent)})" if percent is not None else text
 
 
-def _describe_other(row: ComparedMetric) -> OtherMetric:
+def _describe_other_metric(row: ComparedMetric) -> OtherMetric:
     """Return a metric other than the leading one, with both of its levels and its change in words."""
     unit, base, head = row.metric.unit, row.base.level, row.head.level
     if base is None or head is None:

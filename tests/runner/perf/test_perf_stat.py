@@ -352,7 +352,7 @@ def test_why_perf_cannot_attach_is_told() -> None:
 def test_a_host_without_memory_is_a_temporary_reason_and_a_limit_of_the_case_is_not(
     limit: str, temporary: bool
 ) -> None:
-    group: Any = SimpleNamespace(count_killed=lambda: 1, read_value=lambda: limit)
+    group: Any = SimpleNamespace(count_killed_processes=lambda: 1, read_value=lambda: limit)
     with pytest.raises(ExecutionFailure, match="memory ran out") as failure:
         raise_on_failure(["./program"], "", ProgramResult(0, "", "", 1.0, 10.0), group)
     assert failure.value.temporary is temporary
