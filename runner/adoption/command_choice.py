@@ -75,38 +75,40 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     """
     working_commands = sorted(results, key=lambda candidate: not candidate.did_work)
     # The command without a file, with which the others are compared.
-    first = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
+    first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
     # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.
     inputs = [candidate for candidate in working_commands if candidate.run.input_file and candidate.did_work]
-    reading = [
+    reading_commands = [
         candidate
         for candidate in inputs
-        if candidate is first
-        or not first.did_work
-        or _reads_more(candidate, first)
-        or (_opens_other_files(candidate, first) and _lies_steadily_above(candidate, first))
+        if candidate is first_command
+        or not first_command.did_work
+        or _reads_more(candidate, first_command)
+        or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))
     ]
-    if reading:
+    if reading_commands:
         # The inputs of a program execute much the same code: the one with the most faults causes the most work.
-        start_faults = min(first.faults) if first.did_work and not first.run.input_file else 0
+        start_faults = min(first_command.faults) if first_command.did_work and not first_command.run.input_file else 0
         return min(
-            reading,
+            reading_commands,
             key=lambda candidate: (
                 adds_little(candidate, start_faults),
-                not works_on_folder(candidate, reading),
+                not works_on_folder(candidate, reading_commands),
                 *_rank_steadiness(candidate),
                 -min(candidate.faults),
             ),
         )
     # Otherwise, prefer another file that the program reads, or with which its count is steadier.
     for other in working_commands:
-        if not other.did_work or other is first or other.run.input_file:
+        if not other.did_work or other is first_command or other.run.input_file:
             continue
         # A file that the program does not open makes its count no steadier, except by chance.
-        if _reads_more(other, first) or (_opens_other_files(other, first) and _is_steadier(other, first)):
+        if _reads_more(other, first_command) or (
+            _opens_other_files(other, first_command) and _is_steadier(other, first_command)
+        ):
             return other
     # Otherwise, choose the command without a file, unless it does no work and another one does.
-    return first if first.did_work or not working_commands[0].did_work else working_commands[0]
+    return first_command if first_command.did_work or not working_commands[0].did_work else working_commands[0]
 
 
 def works_on_folder(command_with_folder: TriedCommand, other_commands: Sequence[TriedCommand]) -> bool:
@@ -294,10 +296,10 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
     """Return how many programs have to work before no other is tried: more if they are similar tests or examples."""
     best_rank = min(map(_rank, best_of_programs), default=0)
-    leaders = [best for best in best_of_programs if _rank(best) == best_rank]
-    if leaders and all(map(_is_test_program, leaders)):
+    leading_commands = [best for best in best_of_programs if _rank(best) == best_rank]
+    if leading_commands and all(map(_is_test_program, leading_commands)):
         return _MAX_PROGRAMS
-    if leaders and all(map(_is_example, best_of_programs)):
+    if leading_commands and all(map(_is_example, best_of_programs)):
         return _MAX_EXAMPLES + 1  # after the last example, one program of another kind is tried
     return _MAX_WEAK_PROGRAMS
 

@@ -501,7 +501,7 @@ class FirstMeasurement:
         varies = len(set(tried_command.faults)) > 1
         if not varies and not tried_command.run.command.startswith(_PYTHON_STARTS):
             return tried_command
-        narrowest = tried_command
+        narrowest_result = tried_command
         for variables in self.list_variables(proposal, tried_command.run):
             result_with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
             if not result_with_variables.faults:
@@ -518,9 +518,9 @@ class FirstMeasurement:
                 is_unaffected = result_with_meaningless_variable.faults == result_with_variables.faults
                 return tried_command if is_unaffected else result_with_variables
             spread = max(_compute_spread(result_with_variables), 1)
-            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
-                narrowest = result_with_variables
-        return narrowest
+            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest_result):
+                narrowest_result = result_with_variables
+        return narrowest_result
 
     def find_single_thread_command(
         self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path

@@ -180,19 +180,21 @@ def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]
     return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
 
 
-def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[str], int]) -> list[tuple[int, str]]:
+def _select_files_of_kind(
+    ranked_files: list[tuple[int, str]], rank_size: Callable[[str], int]
+) -> list[tuple[int, str]]:
     """Return the first few files; if the best folders contain more, the largest of those and a spread of the others.
 
     Files are taken from the whole alphabet, because files with similar names are alike.
 
     Parameters
     ----------
-    ranked
+    ranked_files
         Sorted pairs: the rank of the file's folder (the lowest is the best), and its path.
     """
-    best_files = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
+    best_files = [ranked_file for ranked_file in ranked_files if ranked_file[0] == ranked_files[0][0]]
     if len(best_files) <= _MAX_FILES_OF_KIND:
-        return ranked[:_MAX_FILES_OF_KIND]
+        return ranked_files[:_MAX_FILES_OF_KIND]
     # Only files whose size is known and not too large.
     large_files = sorted((item for item in best_files if rank_size(item[1])), key=lambda item: rank_size(item[1]))
     spread_files = [best_files[index * len(best_files) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]

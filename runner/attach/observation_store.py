@@ -93,14 +93,14 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
     elif _ID.fullmatch(name):
         matching_names = [stored_name for stored_name in names if stored_name.startswith(name)]
     if not matching_names:
-        newest = ", ".join(names[-_MAX_LISTED_OBSERVATIONS:])
-        remedy = f"pass one of them; the newest are: {newest}" if names else "observe a process first"
+        newest_names = ", ".join(names[-_MAX_LISTED_OBSERVATIONS:])
+        remedy = f"pass one of them; the newest are: {newest_names}" if names else "observe a process first"
         raise FaultwatchError(f"there is no stored observation {name!r}", remedy)
     if len(matching_names) > 1:
-        newest = ", ".join(matching_names[-_MAX_LISTED_OBSERVATIONS:])
+        newest_names = ", ".join(matching_names[-_MAX_LISTED_OBSERVATIONS:])
         raise FaultwatchError(
             f"the ids of {len(matching_names)} observations begin with {name!r}",
-            f"pass a whole id; the newest are: {newest}",
+            f"pass a whole id; the newest are: {newest_names}",
         )
     file = folder / matching_names[0] / _FILE
     try:

@@ -143,10 +143,10 @@ def command(
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
     if commit_range is not None:
-        succeeded = _search_commits(request, commit_range, prove=prove)
+        has_succeeded = _search_commits(request, commit_range, prove=prove)
     else:
-        succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)
-    if not succeeded:
+        has_succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)
+    if not has_succeeded:
         raise click.exceptions.Exit(1)
 
 

@@ -41,7 +41,7 @@ from runner.run_store.store import RunStore
 from runner.settings import Settings, load_settings
 from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository
-from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
 from runner.workload.workload_lookup import choose_cases
@@ -354,7 +354,7 @@ def prepare_history(
 
     workload, repository = find_target(settings, workload_name, repo)
     cases = choose_cases(workload, parameter_choices, case_names)
-    refuse_dirty(repository, workload, allow=committed_only)
+    refuse_dirty_work_tree(repository, workload, allows_changes=committed_only)
     revisions = repository.list_revisions(commit_range, first_parent=first_parent)
     # Check the newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))

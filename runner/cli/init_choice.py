@@ -661,9 +661,9 @@ def _explain_failure(
     failure = failures[0]
     network_error = next(filter(find_network_error, build_errors), "")
     tip = f"pass a program with --run, as in --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
-    interactive = next((result for result in failures if needs_terminal(result.problem)), None)
-    if interactive:
-        failure = interactive
+    interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
+    if interactive_result:
+        failure = interactive_result
         tip = (
             "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
             f"{_DRIVER_HINT.format('')}"
@@ -675,9 +675,9 @@ def _explain_failure(
             f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module or interactive else "correct --run, or make --build create the files that it needs"
+        tip = tip if module or interactive_result else "correct --run, or make --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
-    if network_error and not (interactive or module):
+    if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
     other_error = f"; another build failed: {network_error or build_errors[0]}" if build_errors else ""
     return FaultwatchError(

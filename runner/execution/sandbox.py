@@ -99,12 +99,12 @@ class Sandbox(Struct, frozen=True):
 
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system; for a link, whether it shows the target as well."""
-        visible = (
+        visible_folders = (
             *(Path("/", name) for name in _SYSTEM_FOLDERS),
             *map(Path, self.readable_folders),
             *_list_visible_settings(),
         )
-        return all(any(path.is_relative_to(folder) for folder in visible) for path in (file, file.resolve()))
+        return all(any(path.is_relative_to(folder) for folder in visible_folders) for path in (file, file.resolve()))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file of the tree or of the system."""

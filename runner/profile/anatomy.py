@@ -206,12 +206,12 @@ class AnatomyBuilder(Struct):
         The recording's other events, such as program starts and mappings, are ignored: the recording of the faults
         contains them too.
         """
-        separate = AnatomyBuilder(self.period, self.page_size, self.access)
-        separate.add_events(events)
-        self.calls.update(separate.calls)
-        self.advice.update(separate.advice)
-        self._bytes.update(separate._bytes)
-        self.lost += separate.lost
+        separate_builder = AnatomyBuilder(self.period, self.page_size, self.access)
+        separate_builder.add_events(events)
+        self.calls.update(separate_builder.calls)
+        self.advice.update(separate_builder.advice)
+        self._bytes.update(separate_builder._bytes)
+        self.lost += separate_builder.lost
 
     def build_anatomy(self, n_counted: int, locate: Locate) -> Anatomy:
         """Build the anatomy, whose tables add up to the counted faults.

@@ -65,8 +65,8 @@ def detect_recording_permissions(
             f"frames in the kernel cannot be recorded: kernel.perf_event_paranoid is {paranoid}; "
             "to record them, run `sysctl kernel.perf_event_paranoid=1`"
         )
-    readable = _is_readable(tree, "syscalls:sys_enter_mmap")
-    tracepoints = readable and (root or paranoid < 0)
+    is_readable = _is_readable(tree, "syscalls:sys_enter_mmap")
+    tracepoints = is_readable and (root or paranoid < 0)
     error_codes = (
         tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
     )
@@ -74,7 +74,7 @@ def detect_recording_permissions(
     # The instructions distinguish reads from writes where they are known; elsewhere, only the error codes do.
     needs_error_codes = not has_known_instructions(machine)
     lost_information = f", and {_ACCESS_REMARK}" if needs_error_codes else ""
-    if not readable:
+    if not is_readable:
         remarks.append(
             f"tracepoints cannot be read, so strace records system calls{lost_information}: "
             "to make them readable, run `mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with "

@@ -90,8 +90,8 @@ class BuildAhead:
 
     def plan_builds(self, commits: Sequence[str]) -> None:
         """Set the commits to build next; cancel builds in progress of other commits."""
-        building = {worker.commit for worker in self._workers}
-        self._next_commits = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
+        commits_in_progress = {worker.commit for worker in self._workers}
+        self._next_commits = deque(commit for commit in dict.fromkeys(commits) if commit not in commits_in_progress)
         self._finished_commits.clear()
         unneeded_workers = [worker for worker in self._workers if worker.commit not in {None, *commits}]
         for worker in unneeded_workers:

@@ -43,22 +43,22 @@ def list_nominations(session: Session, series_filter: SeriesFilter) -> Nominatio
         series_id: [Drift.model_validate(row.document) for row in drift_rows]
         for series_id, drift_rows in drifts.map_rows_by_series(session, ids).items()
     }
-    ranked, paths = _rank_nominations(session, heads, points.arrange_trends(session, ids), stored_drifts)
-    items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
+    ranked_nominations, paths = _rank_nominations(session, heads, points.arrange_trends(session, ids), stored_drifts)
+    items = tuple(entry.nomination for entry in ranked_nominations[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
 def list_likely_changes(session: Session, judged_series: SeriesDetail) -> NominationList:
     """Return the nominations among the newest points of a series that are likelier than not, and its power."""
     window = points.find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
-    ranked, paths = _rank_nominations(
+    ranked_nominations, paths = _rank_nominations(
         session,
         [judged_series],
         points.arrange_trends(session, [judged_series.id], window),
         {judged_series.id: judged_series.drifts},
     )
-    likely = tuple(entry.nomination for entry in ranked if entry.nomination.likely)
-    return NominationList(items=likely, powers=tuple(read_powers(session, paths)))
+    likely_nominations = tuple(entry.nomination for entry in ranked_nominations if entry.nomination.likely)
+    return NominationList(items=likely_nominations, powers=tuple(read_powers(session, paths)))
 
 
 def _rank_nominations(

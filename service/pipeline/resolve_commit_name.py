@@ -38,5 +38,5 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
 
 
 def _describe_newest_commit(session: Session, subject: str | None) -> str:
-    newest = revisions.list_newest_commits(session, subject, 1) if subject else []
-    return f" The newest commit that the service knows is {newest[0].commit[:10]}." if newest else ""
+    newest_commits = revisions.list_newest_commits(session, subject, 1) if subject else []
+    return f" The newest commit that the service knows is {newest_commits[0].commit[:10]}." if newest_commits else ""

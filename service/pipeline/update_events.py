@@ -154,6 +154,7 @@ def _rebuild_events(
     session: Session, subject: Subject, drift_update: event_drifts.DriftUpdate
 ) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts whose event has changed."""
+    # Assign the drifts to events: to stored ones if they continue, otherwise to new ones.
     now, subject_id = datetime.now(UTC), subject.id
     new_rows = {row.drift_id: row for row in drift_update.new_rows}
     stored_drifts = event_drifts.list_located_drifts(session, subject_id)
@@ -164,6 +165,7 @@ def _rebuild_events(
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled_events = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
     _add_new_events(session, subject_id, assembled_events, events, now)
+    # Remember which events are certain, to log at the end which no longer are.
     certain_events = {
         event_id
         for event_id, event in events.items()
@@ -171,6 +173,7 @@ def _rebuild_events(
     }
     reassigned_drifts = _assign_drifts(session, assembled_events, new_rows, stored_drifts, events)
     is_stale = _carry_decisions(session, assembled_events, events)
+    # Bring the events up to date, and decide what follows from that.
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(
         session,
@@ -346,17 +349,19 @@ def _decide_automatically(
             decide_events.add_entry(session, events[name], entry, SERVICE, now)
 
 
-def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain: Set[str], now: datetime) -> None:
+def _log_withdrawals(session: Session, events: Mapping[str, Event], certain_before: Set[str], now: datetime) -> None:
     """Log that events are no longer certain, with the reason, or are certain again."""
-    is_certain = {name for name, event in events.items() if event.still_detected and event.confirmed}
-    candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
+    certain_now = {name for name, event in events.items() if event.still_detected and event.confirmed}
+    candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (
+        certain_before - certain_now
+    )
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
     withdrawn_drifts = event_drifts.list_withdrawn_drifts(session, list(candidate_events))
     for name, event in candidate_events.items():
         entry = build_certainty_entry(
             event.state,
-            was_certain=name in was_certain,
-            is_certain=name in is_certain,
+            was_certain=name in certain_before,
+            is_certain=name in certain_now,
             reasons=[row.withdrawal for row in withdrawn_drifts.get(name, []) if row.withdrawal],
         )
         if entry is not None:

@@ -63,9 +63,9 @@ def propose(sources: Sources) -> list[BuildProposal]:
     python = f"{_PYTHON} -P" if needs_git else _PYTHON
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
     editable = "" if needs_git or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
-    required = _list_build_requirements(project)
+    required_packages = _list_build_requirements(project)
     builds = _propose_environments(
-        f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required]
+        f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required_packages]
     )
     if sources.has("setup.py") and not needs_git:
         # Tried between the two builds: it needs no network, and works even if the package cannot be installed.
@@ -73,7 +73,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
         builds.insert(1, BuildProposal("Python", build_in_place, ("python3",), runs=runs))
-    return [*builds, *_propose_tests(sources, project, editable, [".", *required])]
+    return [*builds, *_propose_tests(sources, project, editable, [".", *required_packages])]
 
 
 def _propose_tests(
@@ -100,11 +100,17 @@ def _propose_tests(
     whole_suite = RunProposal(f"{command} {outer_folders[0]}", may_do_nothing=True, is_test=True)
     # All tests together may take long, so the largest files of tests are programs of their own.
     files = [file for file in sources.files if _TEST.search(file) and file.startswith(f"{outer_folders[0]}/")]
-    largest = sorted(filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file)))
-    parts = [replace(whole_suite, command=f"{command} {file}", program=file) for file in largest[:_MAX_TEST_FILES]]
+    largest_files = sorted(
+        filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file))
+    )
+    parts = [
+        replace(whole_suite, command=f"{command} {file}", program=file) for file in largest_files[:_MAX_TEST_FILES]
+    ]
     runs = (whole_suite, *(parts if len(files) > 1 else ()))
-    required = ["pytest", *_list_test_requirements(sources, project)]
-    builds = _propose_environments("", f"{editable}. {' '.join(required)}", runs, [*packages, *required])
+    required_packages = ["pytest", *_list_test_requirements(sources, project)]
+    builds = _propose_environments(
+        "", f"{editable}. {' '.join(required_packages)}", runs, [*packages, *required_packages]
+    )
     build_with_downloads = builds[-1]
     return [replace(build_with_downloads, builds_tests=True)]
 
@@ -201,8 +207,8 @@ def _propose_environments(
 def _list_build_requirements(project: dict[str, Any]) -> list[str]:
     """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
-    required = system.get("requires") if isinstance(system, dict) else None
-    packages = required if isinstance(required, list) else ["setuptools", "wheel"]
+    required_packages = system.get("requires") if isinstance(system, dict) else None
+    packages = required_packages if isinstance(required_packages, list) else ["setuptools", "wheel"]
     return _quote_requirements([*packages, *_EDITABLE_REQUIREMENTS.get(_get_build_backend(project), ())])
 
 

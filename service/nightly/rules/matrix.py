@@ -230,8 +230,8 @@ def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColum
     """Return a column with only the environments of these cells; with all environments if no cell was run."""
     used_environments = {cell.environment for cell in cells}
     environments = [environment for environment in column.environments if environment in used_environments]
-    newest, *older = environments or column.environments
-    return replace(column, environment=newest, others=tuple(older))
+    newest_environment, *older_environments = environments or column.environments
+    return replace(column, environment=newest_environment, others=tuple(older_environments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,8 +358,8 @@ def _align_row(
     row = list(cells)
     position_of = {point.revision: point.position for points in columns for point in points}
     commits = {cell.revision for cell in row if cell.revision is not None}
-    newest = max(commits, key=lambda revision: position_of[revision], default=None)
-    return newest, [replace(cell, other_commit=cell.revision not in {None, newest}) for cell in row]
+    newest_revision = max(commits, key=lambda revision: position_of[revision], default=None)
+    return newest_revision, [replace(cell, other_commit=cell.revision not in {None, newest_revision}) for cell in row]
 
 
 def _build_columns(

@@ -43,12 +43,12 @@ def write_markdown(releases: Releases) -> str:
 
 def _write_row(change: ReleaseChange) -> str:
     """Return the row of one change in the Markdown table."""
-    relative = f" ({format_percent(change.percent)})" if change.percent is not None else ""
+    percent_text = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     cells = (
         f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
         format_number(change.before),
         format_number(change.after),
-        f"{format_difference(change.change, change.unit)}{relative}",
+        f"{format_difference(change.change, change.unit)}{percent_text}",
         _write_parts(change.commits, change.unit),
         _write_parts(change.configuration, change.unit),
     )

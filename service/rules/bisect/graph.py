@@ -98,12 +98,12 @@ class Graph:
     def list_members(self, commits: int) -> Iterator[str]:
         """Return the commits of a bit set, parents before children, without those outside of the range."""
         while commits:
-            lowest = commits & -commits  # the lowest set bit
-            index = lowest.bit_length() - 1
+            lowest_bit = commits & -commits  # the lowest set bit
+            index = lowest_bit.bit_length() - 1
             if index >= len(self.names):
                 return
             yield self.names[index]
-            commits ^= lowest
+            commits ^= lowest_bit
 
     def map_ancestries(self, commits: int) -> dict[str, int]:
         """Return the ancestry of each commit of a bit set, which must contain all commits between any two of them."""

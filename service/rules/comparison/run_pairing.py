@@ -99,8 +99,8 @@ def _get_history_order(run: ComparableRun) -> tuple[int, datetime]:
 
 def _list_newest_repeats(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and its repetitions, newest first, at most ``MAX_POOLED_RUNS``."""
-    newest = max(runs, key=_get_history_order)
-    repeats = [run for run in runs if _identify_measured_state(run) == _identify_measured_state(newest)]
+    newest_run = max(runs, key=_get_history_order)
+    repeats = [run for run in runs if _identify_measured_state(run) == _identify_measured_state(newest_run)]
     return tuple(sorted(repeats, key=_get_history_order, reverse=True)[:MAX_POOLED_RUNS])
 
 

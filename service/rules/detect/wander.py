@@ -150,8 +150,8 @@ def _compute_wander_spectra(n: int) -> tuple[Floats, Floats]:
     # The eigenvalues of the second difference: a random walk has the power 1 / frequency.
     frequency = 2 - 2 * np.cos(math.pi * np.arange(1, n) / n)
     spectra = [np.ones(n - 1), *(1 + power / (frequency + corner) for corner in _CORNERS for power in _POWERS)]
-    stacked = np.array(spectra)
-    return 1 / stacked, np.log(stacked).sum(axis=1) / 2
+    stacked_spectra = np.array(spectra)
+    return 1 / stacked_spectra, np.log(stacked_spectra).sum(axis=1) / 2
 
 
 class Explanations:

@@ -80,9 +80,9 @@ def find_changed_place(
     for place, change in changes:
         if is_named(place):
             growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    largest = max(growths, key=lambda place: (growths[place], place), default=None)
-    if largest is not None and growths[largest] >= least:
-        return _build_changed_place(largest, growths[largest], is_caller=False)
+    largest_place = max(growths, key=lambda place: (growths[place], place), default=None)
+    if largest_place is not None and growths[largest_place] >= least:
+        return _build_changed_place(largest_place, growths[largest_place], is_caller=False)
     # None faults more itself. Compare the lines by the faults of what they call.
     before, after = (_sum_calling_lines(profile) for profile in profiles)
     growths_of_callers = {
@@ -92,8 +92,10 @@ def find_changed_place(
     }
     if not growths_of_callers:
         return None
-    most = max(growths_of_callers.values())
-    large_places = [place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * most]
+    largest_growth = max(growths_of_callers.values())
+    large_places = [
+        place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * largest_growth
+    ]
     innermost = max(large_places, key=lambda place: (after.get_depth(place), place))
     return _build_changed_place(innermost, growths_of_callers[innermost], is_caller=True)
 

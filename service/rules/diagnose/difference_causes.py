@@ -367,9 +367,9 @@ def _sum_callers(profile: Profile) -> dict[_LibraryFunction, Counter[Frame]]:
     callers: defaultdict[_LibraryFunction, Counter[Frame]] = defaultdict(Counter)
     for stack in profile.faults.stacks if profile.faults else ():
         frames = [profile.frames[index] for index in stack.frames]
-        responsible = _find_responsible_frame(frames)
-        if responsible is not None:
-            callers[_identify_library_function(frames[-1])][responsible] += stack.weight
+        responsible_frame = _find_responsible_frame(frames)
+        if responsible_frame is not None:
+            callers[_identify_library_function(frames[-1])][responsible_frame] += stack.weight
     return callers
 
 
@@ -605,8 +605,8 @@ def _is_exchange(
     """
     growths = {line: change.growth for line, change in changes if not _may_be_changed(changed_lines, line)}
     growth = growths.get(place, 0)
-    exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
-    return exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
+    n_exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
+    return n_exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
 
 
 def _may_be_changed(changed_lines: ChangedLines, line: FunctionLine) -> bool:

@@ -151,8 +151,8 @@ def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], coun
     kind = column.class_.__tablename__
     # `LastNumber` holds the highest number before the last deletion, which may have removed the row with that number.
     last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
-    last = max(last_number, session.scalar(select(func.max(column))) or 0)
-    return list(range(last + 1, last + 1 + count))
+    highest_number = max(last_number, session.scalar(select(func.max(column))) or 0)
+    return list(range(highest_number + 1, highest_number + 1 + count))
 
 
 def remember_last_numbers(session: Session) -> None:

@@ -335,15 +335,15 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
     return difference > _MAX_LEVEL_DEVIATION * abs(row.after - row.before)
 
 
-def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
+def _find_first_run_at_new_level(session: Session, drift: history.Drift, last_commit: str) -> UUID | None:
     """Return the first run at the new level; None for a shift of a whole suite, which belongs to no series.
 
-    The new level of a ramp, which spreads over several commits, begins with the first judged run at its end. ``last``
-    is the last commit that could have caused the drift.
+    The new level of a ramp, which spreads over several commits, begins with the first judged run at its end.
+    ``last_commit`` is the last commit that could have caused the drift.
     """
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
-    end = (drift.environment_after, last)
+    end = (drift.environment_after, last_commit)
     judged_points = points.arrange_trends(session, [drift.series_id])[drift.series_id].measured
     return next((point.run_id for point in judged_points if (point.environment, point.revision) == end), None)
 

@@ -159,5 +159,7 @@ def _set_sequences(connection: Connection) -> None:
             owner = {"table": f'"{table.name}"', "column": column.name}
             name = connection.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), owner).scalar()
             if name is not None:
-                last = max(connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0))
-                connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last + 1})
+                last_number = max(
+                    connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0)
+                )
+                connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last_number + 1})

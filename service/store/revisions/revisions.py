@@ -219,8 +219,10 @@ def _order_continuation(
     of thousands again for each of them would take longer than everything else that a report needs.
     """
     is_of_subject = Revision.subject_id == subject_id
-    last = select(Revision.commit, Revision.position).where(is_of_subject).order_by(Revision.position.desc()).limit(1)
-    tip = session.execute(last).first()
+    tip_query = (
+        select(Revision.commit, Revision.position).where(is_of_subject).order_by(Revision.position.desc()).limit(1)
+    )
+    tip = session.execute(tip_query).first()
     if tip is None:
         return None
     entries = [Commit(row["commit"], tuple(row["parents"]), row["committed_at"]) for row in rows]

@@ -121,8 +121,8 @@ class _SeriesUpdate:
     def as_update_row(self) -> tuple[object, ...]:
         """Return the id and the columns that the new points change, in the order of ``_SERIES_COLUMNS``."""
         n_points = self.n_points + len(self.points)
-        latest = (self.latest, self.latest_revision_id, self.latest_at)
-        return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
+        latest_columns = (self.latest, self.latest_revision_id, self.latest_at)
+        return (self.id, self.version + 1, n_points, *latest_columns, self.judged, self.budget)
 
 
 def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:

@@ -90,8 +90,10 @@ def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
     conditions = [Subject.name == case.subject, Case.name == case.case, Run.outcome == Outcome.MEASURED]
     if case.host:
         conditions.append(Host.name == case.host)
-    newest = (Run.started_at.desc(), Run.number.desc())
-    numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
+    newest_first = (Run.started_at.desc(), Run.number.desc())
+    numbers = session.scalars(
+        select_joined(Run.number).where(*conditions).order_by(*newest_first).limit(_MAX_RUNS)
+    ).all()
     report_query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(report_query).all())
     reports = (unpack_report(documents[number]) for number in numbers)

@@ -119,15 +119,15 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host whose newest measured run is in quarantine."""
     # Runs of bisects, proofs and labs, and reused counts, do not say whether the host counts correctly.
     concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
-    newest = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
-    is_in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
+    newest_runs = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
+    is_in_quarantine = bulk.is_among(session, Run.number, newest_runs), Run.quarantine.is_not(None)
     return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*is_in_quarantine).order_by(Host.name))]
 
 
 def list_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the run number of each host's newest run that satisfies the conditions; hosts without one are left out."""
-    newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*NEWEST_FIRST).limit(1)
-    numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
+    newest_run = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*NEWEST_FIRST).limit(1)
+    numbers = session.scalars(select(newest_run.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
     return [number for number in numbers if number is not None]
 
 

@@ -163,13 +163,15 @@ def find_history_window(session: Session, subject_id: int, host_id: int, n_revis
     """Return the newest part of a history with ``n_revisions`` revisions measured by a host; None if it has fewer."""
     is_measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     is_of_subject = Revision.subject_id == subject_id
-    newest = select(Revision.position).where(is_of_subject, is_measured).order_by(Revision.position.desc())
-    position = session.scalar(newest.offset(n_revisions - 1).limit(1))
+    position_query = select(Revision.position).where(is_of_subject, is_measured).order_by(Revision.position.desc())
+    position = session.scalar(position_query.offset(n_revisions - 1).limit(1))
     if position is None:
         return None
     first_run_query = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
-    first = session.scalar(first_run_query.where(is_of_subject, Revision.position >= position, Run.host_id == host_id))
-    return HistoryWindow(position, first or 0)
+    first_run = session.scalar(
+        first_run_query.where(is_of_subject, Revision.position >= position, Run.host_id == host_id)
+    )
+    return HistoryWindow(position, first_run or 0)
 
 
 def find_newest_window(session: Session, series_id: int, max_points: int) -> HistoryWindow | None:

@@ -447,10 +447,10 @@ def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, co
 
 def _list_dates(columns: Columns) -> list[str]:
     """Return the dates of the first, the middle and the last column; not the middle one if there are few columns."""
-    last = len(columns) - 1
-    indices = {0, last}
+    last_column = len(columns) - 1
+    indices = {0, last_column}
     if len(columns) >= _MIN_COLUMNS_WITH_MIDDLE:
-        indices.add(last // 2)
+        indices.add(last_column // 2)
     return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted(indices)]
 
 

@@ -181,8 +181,8 @@ def _list_cells(subject: str | None) -> list[MapCell]:
         content = _read_map(session, _find_subject(session, subject), FULL_SIZE)
     if content is None:
         return []
-    arranged = content.layout
-    return [_build_cell(arranged, row, cell) for row in arranged.rows for _, cell in sorted(row.cells.items())]
+    arranged_map = content.layout
+    return [_build_cell(arranged_map, row, cell) for row in arranged_map.rows for _, cell in sorted(row.cells.items())]
 
 
 def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:

@@ -270,8 +270,12 @@ def _build_context(event_id: str) -> dict[str, Any]:
 
 def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
     """Return the drift that the headline begins with; None if no drift of the event is still detected."""
-    first = choose_leading_event_drift(event.drifts)
-    return drifts.find_drift(session, first.drift_id) if first is not None and first.drift_id is not None else None
+    leading_drift = choose_leading_event_drift(event.drifts)
+    return (
+        drifts.find_drift(session, leading_drift.drift_id)
+        if leading_drift is not None and leading_drift.drift_id is not None
+        else None
+    )
 
 
 def _build_event_table(summaries: list[EventSummary]) -> Table:

@@ -108,8 +108,8 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
         return [], ""
     with get_database().reading() as session:
         likely_changes = list_likely_changes(session, series)
-    flagged = {drift.revision for drift in series.drifts}
-    suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged]
+    flagged_revisions = {drift.revision for drift in series.drifts}
+    suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged_revisions]
     # A single series has at most one power.
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")
 
