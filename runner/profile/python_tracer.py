@@ -42,7 +42,7 @@ class LineCounter:
         self.pid = os.getpid()
         self._is_own_by_file: dict[str, bool] = {}
         self._place: tuple[CodeType, int] | None = None
-        self._assigned_faults = self._events = 0
+        self._assigned_faults = self._n_events = 0
         self._has_forked = False
 
     def start(self) -> None:
@@ -89,8 +89,8 @@ class LineCounter:
         """Assign the faults since the last trace event, and remember the line that comes next."""
         self._assign_faults()
         self._place = (frame.f_code, frame.f_lineno) if frame is not None else None
-        self._events += 1
-        if self._events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
+        self._n_events += 1
+        if self._n_events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
             sys.settrace(None)
             threading.settrace(None)
 

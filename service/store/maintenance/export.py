@@ -97,9 +97,9 @@ def list_suites(session: Session, subject: str | None = None) -> Iterator[tuple[
             yield report.run_id, text.getvalue()
 
 
-def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
-    """Return the number of rows of an export: samples for ``csv`` and ``jsonl``, reports for any other kind."""
-    if kind in {"csv", "jsonl"}:
+def count_rows(session: Session, export_format: str, subject: str | None = None) -> int:
+    """Return the number of rows of an export: samples for ``csv`` and ``jsonl``, reports for any other format."""
+    if export_format in {"csv", "jsonl"}:
         # A point without values is one row.
         query = select(func.sum(case((Point.n == 0, 1), else_=Point.n))).join(Series, Point.series_id == Series.id)
         query = query.join(Series.subject)
@@ -111,10 +111,10 @@ def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
     return int(session.scalar(query) or 0)
 
 
-def list_lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
+def list_lines(session: Session, export_format: str, subject: str | None = None) -> Iterator[str]:
     """Return the lines of an export: samples as `csv` or `jsonl`, or whole `reports`."""
-    if kind == "csv":
+    if export_format == "csv":
         return write_csv(list_samples(session, subject))
-    if kind == "reports":
+    if export_format == "reports":
         return list_report_lines(session, subject)
     return write_json_lines(list_samples(session, subject))
