@@ -130,7 +130,7 @@ class _AnswerReader:
         self._program_tree = program_tree
         self._tree = str(program_tree.tree)
         made_paths = [os.path.normpath(path) for path in made_paths]
-        self._missing = frozenset(() if program_tree.is_fresh else made_paths)
+        self._missing_paths = frozenset(() if program_tree.is_fresh else made_paths)
         """Files that exist only because the program has made them."""
         self._made_names_by_folder: dict[str, list[str]] = {}
         for path in made_paths:
@@ -196,7 +196,7 @@ class _AnswerReader:
 
     def _read_status(self, real_path: str) -> os.stat_result | None:
         """Return the status of a file; None if it does not exist, or if the program cannot see it."""
-        if real_path in self._missing or not (
+        if real_path in self._missing_paths or not (
             self._is_own(real_path) or self._is_visible(real_path) or self._is_above(real_path)
         ):
             return None

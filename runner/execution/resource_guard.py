@@ -59,7 +59,7 @@ class ResourceGuard:
         self._resources_at_start = FreeResources.measure(tree)
         self._used_bytes_at_start = count_used_bytes(tree) or 0
         self._reason = ""
-        self._ended = threading.Event()
+        self._has_ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
         self._thread = threading.Thread(target=self._watch_tree, daemon=True)
 
@@ -85,14 +85,14 @@ class ResourceGuard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
+        self._has_ended.set()
         self._thread.join()
         os.close(self._alarm)
         os.close(self._alarm_writer)
 
     def _watch_tree(self) -> None:
         """Watch the disk until the program ends; raise the alarm when the program has written too much."""
-        while not self._ended.wait(self._period):
+        while not self._has_ended.wait(self._period):
             free_resources = FreeResources.measure(self._tree)
             self._reason = describe_shortage(self._resources_at_start, free_resources)
             # Walking the tree takes long, so do it only if the disk has lost as much space as the tree may grow by. The

@@ -50,7 +50,7 @@ class Heartbeat:
         self._service, self._claim, self._print_message = service, claim, print_message
         self._lease, self._interval_seconds = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(instruction=Instruction.CONTINUE)
-        self._unreported: list[UUID] = []
+        self._unreported_runs: list[UUID] = []
         self._runs = set(lease.job.runs)
         self._progress = Progress(lease=lease.lease)
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class Heartbeat:
         with self._lock:
             if document.run_id not in self._runs:
                 self._runs.add(document.run_id)
-                self._unreported.append(document.run_id)
+                self._unreported_runs.append(document.run_id)
                 self._send_progress()
 
     def check_orders(self, n_runs: int = 0) -> None:
@@ -134,7 +134,7 @@ class Heartbeat:
             finish = Finish(
                 lease=self._lease,
                 outcome=outcome,
-                measured=tuple(self._unreported),
+                measured=tuple(self._unreported_runs),
                 sentence=_make_sentence_acceptable(sentence),
                 result=result,
             )
@@ -147,7 +147,7 @@ class Heartbeat:
 
     def _send_progress(self) -> None:
         """Report the progress of the job, and take the service's orders."""
-        measured_runs = tuple(self._unreported[:_MAX_REPORTED_RUNS])
+        measured_runs = tuple(self._unreported_runs[:_MAX_REPORTED_RUNS])
         progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured_runs})
         try:
             self._orders = self._service.report_progress(self.job.id, progress)
@@ -156,7 +156,7 @@ class Heartbeat:
         except FaultwatchError:
             return  # A later heartbeat reports it; until then, new runs are safe on disk.
         else:
-            del self._unreported[: len(measured_runs)]
+            del self._unreported_runs[: len(measured_runs)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
         """Claim the job again, because the service declared it lost when no heartbeat arrived."""

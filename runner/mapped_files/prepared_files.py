@@ -100,10 +100,10 @@ class TrialFiles:
         self.lookups = make_untraced("it was not executed")
         self._tree = tree.resolve()
         self._program_tree = ProgramTree(self._tree, began, sandbox)
-        self._answered: AnsweredLookups | None = None
+        self._answered_lookups: AnsweredLookups | None = None
         self._renewals: list[FaultsByFile | None] = []
         self._case = case
-        self._known = known_files
+        self._known_files = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
         # Not Path.resolve(), which raises for a link to itself.
@@ -116,7 +116,7 @@ class TrialFiles:
 
         If the first traced execution maps no further files, all were prepared already, and it need not be repeated.
         """
-        expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
+        expected = (str(self._tree / name) for name in self._known_files.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
             if _is_file(path):
                 self._prepare_file(path)
@@ -139,13 +139,13 @@ class TrialFiles:
         self.faults = faults
         self.lookups = self.lookups.combine(lookups) if self._has_lookups else lookups
         self._has_lookups = True
-        self._answered = None
+        self._answered_lookups = None
         had_unprepared_file = False
         mapped_files = faults.files if faults else ()
         for file in mapped_files:
             if self._is_input(file, began_at) and self._prepare_file(file.path):
                 had_unprepared_file = True
-        self._known.expected[self._case] = tuple(str(self._make_path_relative(path)) for path in self.paths)
+        self._known_files.expected[self._case] = tuple(str(self._make_path_relative(path)) for path in self.paths)
         return had_unprepared_file
 
     def prepare_restored_files(self, files: Iterable[Path]) -> None:
@@ -160,7 +160,7 @@ class TrialFiles:
                 if real_path in self._preparations:  # The program maps it, so its preparation is recorded again.
                     self._prepare_file(real_path)
                 else:
-                    self._known.preparer.prepare(path)
+                    self._known_files.preparer.prepare(path)
 
     @property
     def paths(self) -> list[Path]:
@@ -170,11 +170,11 @@ class TrialFiles:
     @property
     def answered(self) -> AnsweredLookups:
         """The program's file lookups, with their answers."""
-        if self._answered is None:
-            self._answered = AnsweredLookups(
+        if self._answered_lookups is None:
+            self._answered_lookups = AnsweredLookups(
                 self._program_tree, self.lookups, answer_lookups(self._program_tree, self.lookups)
             )
-        return self._answered
+        return self._answered_lookups
 
     @property
     def are_all_prepared(self) -> bool:
@@ -198,9 +198,9 @@ class TrialFiles:
         )
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         # Remember only known answers: unknown ones cannot be compared with those of another build.
-        self._known.answered.pop(self._case, None)
+        self._known_files.answered.pop(self._case, None)
         if own_bytes:
-            self._known.answered[self._case] = self.answered
+            self._known_files.answered[self._case] = self.answered
         return ProgramFiles(
             mapped=mapped_files,
             own_bytes=own_bytes,
@@ -212,7 +212,7 @@ class TrialFiles:
         """Mark files as unprepared that are no longer prepared after the program was measured."""
         for path, preparation in self._preparations.items():
             mapped = self.copies.get(path, Path(path))
-            if preparation.cache is not CacheState.UNPREPARED and not self._known.preparer.is_prepared(mapped):
+            if preparation.cache is not CacheState.UNPREPARED and not self._known_files.preparer.is_prepared(mapped):
                 self._preparations[path] = Preparation(CacheState.UNPREPARED, "its state changed during the session")
 
     def list_remarks(self) -> tuple[str, ...]:
@@ -279,12 +279,12 @@ class TrialFiles:
         """Prepare one file; return whether it was unprepared before."""
         if Path(path).resolve() in self._untouched_files:
             return False
-        shared_file = self._known.shared.get(path)
+        shared_file = self._known_files.shared.get(path)
         if shared_file:
             identity, copy = shared_file
             if identity == _identify_path(path):  # The file has not changed since it was copied.
                 return self._prepare_known_copy(path, copy)
-        preparation = self._known.preparer.prepare(Path(path))
+        preparation = self._known_files.preparer.prepare(Path(path))
         if preparation.cache is CacheState.UNPREPARED:
             preparation = self._prepare_private_copy(path, preparation)
         self._preparations[path] = preparation
@@ -292,7 +292,7 @@ class TrialFiles:
 
     def _prepare_known_copy(self, path: str, copy: Path) -> bool:
         """Prepare an existing private copy of a file; return whether it was unprepared, or not mounted yet."""
-        preparation = self._known.preparer.prepare(copy)
+        preparation = self._known_files.preparer.prepare(copy)
         if preparation.cache is CacheState.PREPARED:
             preparation = replace(preparation, cache=CacheState.COPY)
         was_mounted = self.copies.get(path) == copy
@@ -308,11 +308,11 @@ class TrialFiles:
         if not can_mount_copies(self._sandbox):
             return replace(failed_preparation, reason=f"{failed_preparation.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
-        preparation = self._known.preparer.prepare(copy) if copy else failed_preparation
+        preparation = self._known_files.preparer.prepare(copy) if copy else failed_preparation
         if copy is None or preparation.cache is CacheState.UNPREPARED:
             return failed_preparation
         self.copies[path] = copy
-        self._known.shared[path] = _identify_path(path), copy  # for the other trials that map this shared file
+        self._known_files.shared[path] = _identify_path(path), copy  # for the other trials that map this shared file
         return replace(preparation, cache=CacheState.COPY, changed=True)  # The program has not mapped the copy yet.
 
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:

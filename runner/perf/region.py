@@ -74,7 +74,7 @@ class Region:
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
         self._problem = ""
-        self._pending = b""
+        self._pending_bytes = b""
         self._commands, self._program_control = os.pipe()
         try:
             self._program_ack, self._acks = os.pipe()
@@ -103,9 +103,9 @@ class Region:
 
     def serve(self, pid: int) -> bool:
         """Execute the received commands, and acknowledge each; return True, because more can come at any time."""
-        self._pending += os.read(self._commands, _READ_BYTES)
-        while b"\n" in self._pending:
-            line, _, self._pending = self._pending.partition(b"\n")
+        self._pending_bytes += os.read(self._commands, _READ_BYTES)
+        while b"\n" in self._pending_bytes:
+            line, _, self._pending_bytes = self._pending_bytes.partition(b"\n")
             if self._problem:
                 pass  # The program continues without region counts; its other readings are still valid.
             elif line in {b"enable", b"disable"}:
@@ -120,8 +120,8 @@ class Region:
                 self._problem = f"the program wrote the command {command!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
-        if len(self._pending) > _MAX_COMMAND_BYTES:
-            self._pending, self._problem = b"", "the program wrote an invalid command"
+        if len(self._pending_bytes) > _MAX_COMMAND_BYTES:
+            self._pending_bytes, self._problem = b"", "the program wrote an invalid command"
         return True
 
     def read_readings(self) -> dict[str, Reading]:

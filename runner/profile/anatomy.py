@@ -124,7 +124,7 @@ class AnatomyBuilder(Struct):
     """The number of the latest image; below -1, which perf writes for an unknown process."""
     _maps: dict[int, ProcessMappings] = field(default_factory=dict)
     _pages: dict[int, PageStates] = field(default_factory=dict)
-    _major: Counter[Memory] = field(default_factory=Counter)
+    _major_faults: Counter[Memory] = field(default_factory=Counter)
     # These are updated at each fault; the tables of the anatomy are derived from them at the end.
     _faults: dict[tuple[int, int, str, int | None, bool, str, str, str], int] = field(default_factory=dict)
     _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
@@ -134,7 +134,7 @@ class AnatomyBuilder(Struct):
     """The process of each thread that has faulted."""
     _shared_pages: set[int] = field(default_factory=set)
     """The pages of shared memory that faulted in some process."""
-    _forked: set[int] = field(default_factory=set)
+    _forked_images: set[int] = field(default_factory=set)
     """The images whose process has forked since or was created by a fork."""
     _heap_ends: dict[int, int] = field(default_factory=dict)
     """The requested end of each image's heap, in whole pages."""
@@ -183,7 +183,7 @@ class AnatomyBuilder(Struct):
                     self._pages[image] = self._get_pages(parent).fork()
                     if parent in self._heap_ends:
                         self._heap_ends[image] = self._heap_ends[parent]
-                    self._forked |= {image, parent}
+                    self._forked_images |= {image, parent}
                     self.forks += 1
                 case Forked() if self.recorded:
                     self.threads += 1  # Threads that are reported before the first fault are older than the recording.
@@ -251,12 +251,12 @@ class AnatomyBuilder(Struct):
             period=self.period,
             lost=self.lost,
             unrecorded=unrecorded,
-            major=self._major.total(),
+            major=self._major_faults.total(),
             pages=sum(len(pages) for pages in self._pages.values()),
             by_memory=dict((+memory).most_common()),
             by_touch=dict((+touch).most_common()),
             by_access=dict((+access).most_common()),
-            major_by_memory=dict(self._major.most_common()),
+            major_by_memory=dict(self._major_faults.most_common()),
             kinds=_merge_small_files(+kinds),
             major_sites=self._locate_major_sites(locate),
             forks=self.forks,
@@ -288,7 +288,7 @@ class AnatomyBuilder(Struct):
             self._modules[image, ip] = self._get_mappings(image).find(ip)
         if name == "major-faults":
             # perf applies the period to both events, so a recorded major fault stands for as many as any other.
-            self._major[mapping.memory if mapping else Memory.OTHER] += self.period
+            self._major_faults[mapping.memory if mapping else Memory.OTHER] += self.period
             self._major_places[image, ip, place_text, memory_kind, file] += self.period
             return
         page = address // self.page_size
@@ -308,7 +308,7 @@ class AnatomyBuilder(Struct):
                 touch_kind = _FIRST_TOUCH  # Another file, or another part of the file, is mapped at this address now.
         if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
             # The page is older than the recording, and the fault is a copy on write.
-            touch_kind = _AFTER_FORK if image in self._forked else _REPEATED_TOUCH
+            touch_kind = _AFTER_FORK if image in self._forked_images else _REPEATED_TOUCH
         is_fetch = address == ip  # The instruction itself could not be read.
         key = image, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file
         self._faults[key] = self._faults.get(key, 0) + self.period

@@ -169,7 +169,7 @@ class RepeatingSeries:
         is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.n_points - self._level_start - 1
         if is_single_run and self._pending_values[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._suspect_change_after_first()
-            self._start_at(0)  # the first point was an outlier, or a level that no other run repeats
+            self._start_level_at(0)  # the first point was an outlier, or a level that no other run repeats
         elif len(self._pending_values) > MAX_PENDING_RUNS:
             self._count_as_outliers(self._pending_values)
             self._pending_values = []
@@ -354,14 +354,14 @@ class RepeatingSeries:
         self.confirmed_changes.append(change)
         if change.rule == "exact":
             self.exact_changes.append(change)
-        self._start_at(_find_first_repeated(self._pending_values))
+        self._start_level_at(_find_first_repeated(self._pending_values))
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
         repeats = _is_mostly_repeated(runs)
         return "exact" if repeats and self._count_outliers() == 0 and self._can_exclude_outliers(runs) else "repeat"
 
-    def _start_at(self, first_index: int) -> None:
+    def _start_level_at(self, first_index: int) -> None:
         """Start a new level with the value of the pending run ``first_index``, and add the later pending runs again."""
         pending_values = self._pending_values
         end = self.n_points

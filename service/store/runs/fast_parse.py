@@ -72,16 +72,16 @@ class _PartValidator:
     """Validates parts of reports; a part that several reports share is validated once."""
 
     def __init__(self) -> None:
-        self._validated: dict[tuple[str, bytes], BaseModel] = {}
+        self._validated_parts: dict[tuple[str, bytes], BaseModel] = {}
 
     def __call__(self, name: str, part: Raw) -> BaseModel:
         """Return a part of a report, such as its ``case``, as its model."""
         # The key is the JSON text, because Python considers 1, 1.0 and True equal.
         text = bytes(part)
         key = name, text
-        validated_part = self._validated.get(key)
+        validated_part = self._validated_parts.get(key)
         if validated_part is None:
-            validated_part = self._validated[key] = _SHARED_PARTS[name].model_validate(from_json(text))
+            validated_part = self._validated_parts[key] = _SHARED_PARTS[name].model_validate(from_json(text))
         return validated_part
 
 

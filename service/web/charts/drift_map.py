@@ -179,18 +179,20 @@ def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
     return {(-index, -column) for *_, index, column in heapq.nlargest(limit, cells)}
 
 
-def list_linked_events(layout: DriftMap, linked: set[tuple[int, int]]) -> set[str]:
+def list_linked_events(layout: DriftMap, linked_cells: set[tuple[int, int]]) -> set[str]:
     """Return the events that the linked cells lead to."""
     rows = layout.rows
-    return {rows[index].cells[column].largest.event for index, column in linked}
+    return {rows[index].cells[column].largest.event for index, column in linked_cells}
 
 
-def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: NamedEvents, max_config: int) -> DrawnMap:
+def draw_map(
+    layout: DriftMap, linked_cells: set[tuple[int, int]], named_events: NamedEvents, max_config: int
+) -> DrawnMap:
     """Draw a map.
 
     Parameters
     ----------
-    linked
+    linked_cells
         The linked cells, from :func:`choose_linked_cells`.
     max_config
         The largest number of changes of settings that get a callout; the others are lines without a text.
@@ -198,7 +200,7 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
     changes = group_config_events(layout, named_events.config_events)
     n_callouts = len(named_events.important_events) + min(len(changes), max_config)
     top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
-    headings, rows, bottom = _draw_rows(layout, linked, named_events.events, top)
+    headings, rows, bottom = _draw_rows(layout, linked_cells, named_events.events, top)
     return DrawnMap(
         columns=len(layout.columns),
         unit=layout.columns.unit,
@@ -217,7 +219,7 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
 
 
 def _draw_rows(
-    layout: DriftMap, linked: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
+    layout: DriftMap, linked_cells: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
 ) -> tuple[list[tuple[float, str]], list[DrawnRow], float]:
     """Return the headings, the rows, and the bottom of the grid.
 
@@ -240,11 +242,11 @@ def _draw_rows(
                 name = parameters or row.case
             else:
                 name = _join_names(subject, row.case)
-            rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked, events))
+            rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked_cells, events))
             top += ROW
     if layout.others:
         name = f"{layout.others.cases:,} other cases"
-        rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked, events))
+        rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked_cells, events))
         top += ROW
     return headings, rows, top
 
@@ -259,7 +261,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     index: int,
     top: float,
     columns: Columns,
-    linked: set[tuple[int, int]],
+    linked_cells: set[tuple[int, int]],
     events: Mapping[str, MapEvent],
 ) -> DrawnRow:
     """Draw a row: each linked cell by itself, and the bars of all other cells as one path for each CSS class."""
@@ -268,7 +270,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     for column, cell in sorted(row.cells.items()):
         bars = [_draw_bar(drift, column, top + ROW / 2) for drift in cell.bars]
         event = events.get(cell.largest.event)
-        if (index, column) in linked and event is not None:
+        if (index, column) in linked_cells and event is not None:
             cells.append(DrawnCell(event.id, _describe_cell(cell, event, columns), bars))
             continue
         for bar in bars:
