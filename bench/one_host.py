@@ -158,7 +158,7 @@ def together(yard: Yard, first: Kind, second: Kind, expected: tuple[object, obje
     """Run two commands at once; yield what is wrong."""
     with yard.prepared(first) as one, yard.prepared(second) as other:
         leader = yard.start(*one)
-        _until(lambda: (found := find_holder(yard.lock)) is not None and found.process == leader.pid, leader)
+        _until(lambda: (found := find_holder(yard.lock)) is not None and found.pid == leader.pid, leader)
         leader.send_signal(signal.SIGSTOP)
         follower = yard.start(*other)
         said = other[0] / "messages"

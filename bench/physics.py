@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.report import finish, steps
 from runner.errors import FaultwatchError
-from runner.measuring.cold_files import EvictionError, make_cold
+from runner.measuring.cold_files import EvictionError, make_files_cold
 from runner.perf.perf_stat import Execution, ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
 from runner.process_state.memory_group import MemoryGroup
@@ -102,7 +102,7 @@ def burst(
 ) -> list[Run]:
     """Run a program in some processes at once and return what each of them counted."""
     state = ProcessState(variables=variables or {}, huge_pages=huge_pages, memory_limit=memory_limit)
-    done = count_processes(command, directory=folder, state=state, timeout=300, region=region, processes=processes)
+    done = count_processes(command, directory=folder, state=state, timeout=300, region=region, n_processes=processes)
     return [_run(one, "region:" if region else "", json_output) for one in done.executions]
 
 
@@ -324,7 +324,7 @@ def cold_start(folder: Path, ledger: Ledger) -> None:
         try:
             cold = []
             for _ in range(SAMPLES):
-                make_cold([file])
+                make_files_cold([file])
                 cold.append(start().major)
             ledger.claim(f"cold_start[{name},cold]: major faults", min(cold) > 0, cold)
         except EvictionError as error:

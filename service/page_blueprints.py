@@ -69,7 +69,7 @@ def register_pages(app: Flask) -> None:
     for page in _PAGES:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)
-    error_pages.handle_unknown_addresses(app)
+    error_pages.answer_unknown_addresses(app)
 
 
 def _build_watcher(series_id: int | None = None, jobs: bool = False) -> Markup:

@@ -1,7 +1,7 @@
 """Chooses how a build that failed is tried again."""
 
 from runner.adoption.header_folders import add_header_folder
-from runner.adoption.proposal import BuildProposal, make_serial
+from runner.adoption.proposal import BuildProposal, make_build_serial
 from runner.adoption.sources import Sources
 from runner.adoption.systems.cmake import build_release, switch_part_off
 from runner.adoption.systems.go import complete_sums
@@ -26,7 +26,7 @@ def list_build_retries(
         What the build lacks on this host; None if unknown. If it is known, a build with one job would fail too.
     """
     log = failure.build.log if isinstance(failure, BuildFailure) else ""
-    serial_build = make_serial(proposal) if part is None else None
+    serial_build = make_build_serial(proposal) if part is None else None
     reduced_build = switch_part_off(proposal, sources, part.name) if part else None
     # If one of these is possible, the others would fail as the given build has.
     replaced_build = build_release(proposal, log) or replace_missing_compiler(proposal, sources, log)

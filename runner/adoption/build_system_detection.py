@@ -27,14 +27,17 @@ _MAX_NAMED_FILES = 3
 
 def explain_missing_build(sources: Sources) -> str:
     """Return why no build is proposed for a project: it has no build files, or they name nothing to run."""
-    found = [file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)]
-    if not found and has_no_code(sources):
+    build_files = [
+        file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)
+    ]
+    if not build_files and has_no_code(sources):
         names = [file for file in sources.files if "/" not in file][:_MAX_NAMED_FILES]
         return f"contains no source code, only files such as {join_words(names)}" if names else "contains no files"
-    if not found:
+    if not build_files:
         return f"has no build system that init knows ({KNOWN_BUILD_SYSTEMS})"
-    nearest = sorted(found, key=lambda file: (file.count("/"), file))[:_MAX_NAMED_FILES]
-    return f"has nothing that init can build and run: {join_words(nearest)} {_describe_missing_program(nearest)}"
+    nearest_files = sorted(build_files, key=lambda file: (file.count("/"), file))[:_MAX_NAMED_FILES]
+    problem = f"{join_words(nearest_files)} {_describe_missing_program(nearest_files)}"
+    return f"has nothing that init can build and run: {problem}"
 
 
 def _describe_missing_program(files: Sequence[str]) -> str:
@@ -56,8 +59,8 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     Files whose paths need quotes are ignored, because the proposed commands contain paths without quotes.
     """
     sources = replace(sources, files=tuple(filter(is_plain_path, sources.files)))
-    native = [cargo, go, cmake, meson, autotools, make, fortran]
-    systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
+    native_systems = [cargo, go, cmake, meson, autotools, make, fortran]
+    systems = [python, *native_systems] if python.is_primary_build_system(sources) else [*native_systems, python]
     # Node comes late: in most projects in other languages, package.json only serves the documentation.
     systems = [*systems, java, node, scripts]
     unsorted_proposals = [proposal for system in systems for proposal in system.propose(sources)]

@@ -64,13 +64,13 @@ class BuiltProgram(Struct, frozen=True):
     uses_google_benchmark: bool = False
 
 
-def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
+def find_built_programs(tree: Path, tracked_files: Collection[str]) -> list[BuiltProgram]:
     """Return the programs in a built tree that are not files of the commit, sorted by path."""
-    tracked_files = set(tracked)
+    tracked_set = set(tracked_files)
     programs = []
     for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
-        if name in tracked_files or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
+        if name in tracked_set or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
             continue
         status = entry.stat(follow_symlinks=False)
         program = _read_program(Path(entry.path), name) if status.st_mode & stat.S_IXUSR else None
@@ -88,12 +88,12 @@ class _ServerRank(NamedTuple):
     path: str
 
 
-def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[BuiltProgram]) -> list[str]:
+def find_known_servers(tree: Path, tracked_files: Collection[str], programs: Iterable[BuiltProgram]) -> list[str]:
     """Return the paths of programs in a built tree that have the name of a known server, at most one for each name.
 
     A script, such as one that the build wrote, is returned only if no program has that name.
     """
-    tracked_files = set(tracked)
+    tracked_set = set(tracked_files)
     ranks: dict[str, _ServerRank] = {
         program.name: _ServerRank(is_script=False, is_tracked=False, depth=program.name.count("/"), path=program.name)
         for program in programs
@@ -105,7 +105,7 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
             continue
         if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & stat.S_IXUSR:
             # A tracked script in a folder of tests or examples may start the server that is installed on the host.
-            is_tracked = name in tracked_files
+            is_tracked = name in tracked_set
             if not (is_tracked and is_auxiliary(name)):
                 ranks[name] = _ServerRank(is_script=True, is_tracked=is_tracked, depth=name.count("/"), path=name)
     own_names = [name for name in ranks if not is_third_party(name)]

@@ -8,7 +8,7 @@ MAX_NATIVE_START_FAULTS = 500
 """A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 
 
-def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
+def describe_caveat(tried_command: TriedCommand, start_faults: int = 0) -> str:
     """Return what the counts of a command do not show; empty if no shortcoming is known.
 
     Parameters
@@ -16,56 +16,56 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     start_faults
         The faults that the program takes without its input; 0 if unknown.
     """
-    run = tried.run
-    if tried.is_foreign:
+    run = tried_command.run
+    if tried_command.is_foreign:
         return f"`{run.command}` executes nothing that this project builds"
     if run.http_error:
         return f"the load requests only pages that the server answers with HTTP error {run.http_error}"
-    if tried.prints_usage or run.only_describes_itself:
+    if tried_command.prints_usage or run.only_describes_itself:
         return f"this measures only the start-up of `{run.command}`, which prints its usage or version"
-    if run.stand_in_file and not (tried.is_like_start or _only_starts(tried, start_faults)):
+    if run.stand_in_file and not (tried_command.is_like_start or _only_starts(tried_command, start_faults)):
         return f"the file in `{run.command}` is only a stand-in for the input that real users would provide"
-    return _describe_missing_work(tried, start_faults)
+    return _describe_missing_work(tried_command, start_faults)
 
 
-def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
+def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> str:
     """Return why a command does little more than start; empty if nothing suggests that it does.
 
     Its input may add few faults to those of the start, or it may have no input at all. Tests and programs that compute
     for a long time do work without an input.
     """
-    run = tried.run
-    if run.file and _only_starts(tried, start_faults):
-        added = min(tried.faults) - start_faults
+    run = tried_command.run
+    if run.file and _only_starts(tried_command, start_faults):
+        added = min(tried_command.faults) - start_faults
         fewer = f"only {added} fewer {'fault' if added == 1 else 'faults'}" if added > 0 else "no fewer faults"
         return (
             f"this measures little more than the program's start-up: without its input, `{run.command}` takes {fewer}"
         )
-    does_nothing_with_stand_in = bool(run.stand_in_file) and tried.is_like_start
-    if does_nothing_with_stand_in or (tried.takes_only_start and not tried.has_no_work):
+    does_nothing_with_stand_in = bool(run.stand_in_file) and tried_command.is_like_start
+    if does_nothing_with_stand_in or (tried_command.takes_only_start and not tried_command.has_no_work):
         return (
-            f"this measures little more than the program's start-up: `{run.command}` takes only {min(tried.faults)} "
-            "faults"
+            f"this measures little more than the program's start-up: `{run.command}` takes only "
+            f"{min(tried_command.faults)} faults"
         )
-    if tried.has_no_work and tried.only_imports:
+    if tried_command.has_no_work and tried_command.only_imports:
         return (
             f"this measures little more than the import of the package: `{run.command}` takes hardly any more faults "
             "than the import alone"
         )
-    if tried.has_no_work:
+    if tried_command.has_no_work:
         return f"this measures only the start-up of `{run.command}`, because it gets no input"
     return ""
 
 
-def _only_starts(tried: TriedCommand, start_faults: int) -> bool:
+def _only_starts(tried_command: TriedCommand, start_faults: int) -> bool:
     """Return whether a command with an input does little more than start.
 
     A native program that reads its input piece by piece hardly takes more faults for it, but more CPU time.
     """
-    works_long = tried.cpu_seconds >= START_CPU_SECONDS and start_faults < MAX_NATIVE_START_FAULTS
-    return adds_little(tried, start_faults) and not works_long
+    works_long = tried_command.cpu_seconds >= START_CPU_SECONDS and start_faults < MAX_NATIVE_START_FAULTS
+    return adds_little(tried_command, start_faults) and not works_long
 
 
-def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
+def adds_little(result_with_input: TriedCommand, start_faults: int) -> bool:
     """Return whether an input hardly adds to the faults of a start; False if these are unknown (0)."""
-    return min(with_input.faults) - start_faults < start_faults * MIN_ADDED_SHARE
+    return min(result_with_input.faults) - start_faults < start_faults * MIN_ADDED_SHARE

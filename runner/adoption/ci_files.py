@@ -48,11 +48,17 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
     # The host of https://USER:TOKEN@HOST:PORT/PATH, ssh://HOST/PATH or USER@HOST:PATH.
     host_and_path = re.sub(r"^(?:[a-z+]+://)?(?:[^@/]*@)?", "", remote.lower())
     server = host_and_path.partition("/")[0].partition(":")[0]
-    by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)]
-    by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)]
+    systems_with_files = [
+        system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)
+    ]
+    systems_of_server = [
+        system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)
+    ]
     # If there are files of several CI systems, the remote's address decides.
-    in_use = [system for system in by_server if system in by_file or not by_file] + by_file
-    return in_use[0].name if in_use else SHELL.name
+    systems_in_use = [
+        system for system in systems_of_server if system in systems_with_files or not systems_with_files
+    ] + systems_with_files
+    return systems_in_use[0].name if systems_in_use else SHELL.name
 
 
 def render_ci_file(

@@ -38,32 +38,32 @@ with slow commands do not count, up to :data:`_MAX_SLOW_PROGRAMS`: one slow test
 _MAX_SLOW_PROGRAMS = 2
 
 
-def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
+def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand | None:
     """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
     start. Among equals, a count that repeats comes first, then a command that executes more of the project's code.
     """
     programs: dict[str, list[TriedCommand]] = {}
-    for candidate in tried:
+    for candidate in tried_commands:
         if candidate.faults:
             programs.setdefault(_get_program_or_script(candidate.run), []).append(candidate)
     if not programs:
         return None
     best_of_programs = [_choose_best_of_program(results) for results in programs.values()]
-    best = min(
+    best_command = min(
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
-    is_of_same_kind = _find_kind(best)
+    is_of_same_kind = _find_kind(best_command)
     if is_of_same_kind:
-        # Examples and tests are numerous and alike: the one with the most faults does the most work.
-        alike = [
+        # Examples and tests are numerous and alike_commands: the one with the most faults does the most work.
+        alike_commands = [
             candidate
             for candidate in best_of_programs
-            if is_of_same_kind(candidate) and candidate.did_work is best.did_work
+            if is_of_same_kind(candidate) and candidate.did_work is best_command.did_work
         ]
-        return min(alike, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
-    return best
+        return min(alike_commands, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
+    return best_command
 
 
 def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
@@ -73,55 +73,59 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     noise; both are required because a few executions show the noise poorly. Commands that only print a version or the
     usage come last.
     """
-    working = sorted(results, key=lambda candidate: not candidate.did_work)
+    working_commands = sorted(results, key=lambda candidate: not candidate.did_work)
     # The command without a file, with which the others are compared.
-    first = next((candidate for candidate in working if not candidate.run.file), working[0])
+    first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
     # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.
-    inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
-    reading = [
+    inputs = [candidate for candidate in working_commands if candidate.run.input_file and candidate.did_work]
+    reading_commands = [
         candidate
         for candidate in inputs
-        if candidate is first
-        or not first.did_work
-        or _reads_more(candidate, first)
-        or (_opens_other_files(candidate, first) and _lies_steadily_above(candidate, first))
+        if candidate is first_command
+        or not first_command.did_work
+        or _reads_more(candidate, first_command)
+        or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))
     ]
-    if reading:
+    if reading_commands:
         # The inputs of a program execute much the same code: the one with the most faults causes the most work.
-        start_faults = min(first.faults) if first.did_work and not first.run.input_file else 0
+        start_faults = min(first_command.faults) if first_command.did_work and not first_command.run.input_file else 0
         return min(
-            reading,
+            reading_commands,
             key=lambda candidate: (
                 adds_little(candidate, start_faults),
-                not works_on_folder(candidate, reading),
+                not works_on_folder(candidate, reading_commands),
                 *_rank_steadiness(candidate),
                 -min(candidate.faults),
             ),
         )
     # Otherwise, prefer another file that the program reads, or with which its count is steadier.
-    for other in working:
-        if not other.did_work or other is first or other.run.input_file:
+    for other in working_commands:
+        if not other.did_work or other is first_command or other.run.input_file:
             continue
         # A file that the program does not open makes its count no steadier, except by chance.
-        if _reads_more(other, first) or (_opens_other_files(other, first) and _is_steadier(other, first)):
+        if _reads_more(other, first_command) or (
+            _opens_other_files(other, first_command) and _is_steadier(other, first_command)
+        ):
             return other
     # Otherwise, choose the command without a file, unless it does no work and another one does.
-    return first if first.did_work or not working[0].did_work else working[0]
+    return first_command if first_command.did_work or not working_commands[0].did_work else working_commands[0]
 
 
-def works_on_folder(with_folder: TriedCommand, others: Sequence[TriedCommand]) -> bool:
+def works_on_folder(command_with_folder: TriedCommand, other_commands: Sequence[TriedCommand]) -> bool:
     """Return whether a command without a file, or with a folder, takes many more faults than each one with a file."""
-    if not with_folder.did_work or (with_folder.run.file and not with_folder.run.is_folder):
+    if not command_with_folder.did_work or (command_with_folder.run.file and not command_with_folder.run.is_folder):
         return False
-    with_files = [other for other in others if other.did_work and other.run.file and not other.run.is_folder]
-    most_faults = max((min(other.faults) for other in with_files), default=0)
-    return bool(with_files) and min(with_folder.faults) >= _MIN_FOLDER_RATIO * most_faults
+    commands_with_files = [
+        other for other in other_commands if other.did_work and other.run.file and not other.run.is_folder
+    ]
+    most_faults = max((min(other.faults) for other in commands_with_files), default=0)
+    return bool(commands_with_files) and min(command_with_folder.faults) >= _MIN_FOLDER_RATIO * most_faults
 
 
-def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
+def _reads_more(result_with_input: TriedCommand, result_without_input: TriedCommand) -> bool:
     """Return whether a program has read its file, compared with an execution that worked without it."""
-    return _opens_other_files(with_input, without_input) and _have_distinct_counts(
-        without_input.faults, with_input.faults
+    return _opens_other_files(result_with_input, result_without_input) and _have_distinct_counts(
+        result_without_input.faults, result_with_input.faults
     )
 
 
@@ -140,20 +144,22 @@ def _lies_steadily_above(first_command: TriedCommand, second_command: TriedComma
     return is_above and first_range * _MIN_START_RANGE_RATIO < second_range
 
 
-def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+def mark_imports(tried_commands: Sequence[TriedCommand]) -> list[TriedCommand]:
     """Return the tried commands, with a mark on test scripts that do hardly more than import the project."""
-    imports = [result for result in tried if IMPORT_OPTION in result.run.command and result.faults]
+    imports = [result for result in tried_commands if IMPORT_OPTION in result.run.command and result.faults]
     import_faults = min((min(result.faults) for result in imports), default=0)
     return [
         replace(result, only_imports=bool(result.faults) and result.run.is_test and adds_little(result, import_faults))
-        for result in tried
+        for result in tried_commands
     ]
 
 
-def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:
+def count_start_faults(chosen_command: TriedCommand, tried_commands: Sequence[TriedCommand]) -> int:
     """Return the faults that the program of a command takes without an input; 0 if it never worked without one."""
     program = _get_program_or_script(chosen_command.run)
-    start_commands = (other for other in tried if other.faults and other.run.may_do_nothing and not other.run.is_test)
+    start_commands = (
+        other for other in tried_commands if other.faults and other.run.may_do_nothing and not other.run.is_test
+    )
     return min(
         (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
     )
@@ -165,7 +171,9 @@ def list_descriptions(chosen_command: TriedCommand, runs: Iterable[RunProposal])
     return [run for run in runs if run.only_describes_itself and _get_program_or_script(run) == program]
 
 
-def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+def list_commands_with_files(
+    chosen_command: TriedCommand, tried_commands: Sequence[TriedCommand]
+) -> list[TriedCommand]:
     """Return a few commands that give a file to the program of the chosen command; empty if it opened no file.
 
     The chosen command comes first if it has a file, then the others, by decreasing faults. They are alternatives: a
@@ -175,24 +183,24 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
     if chosen_run.is_folder or not (chosen_run.file or chosen_run.may_do_nothing):
         return []
     program = _get_program_or_script(chosen_run)
-    others = [
+    other_commands = [
         other
-        for other in tried
+        for other in tried_commands
         if other.did_work
         and other.run.file
         and other is not chosen_command
         and not (other.run.needs_failures or other.run.is_folder)
     ]
-    of_program = [other for other in others if _get_program_or_script(other.run) == program]
+    commands_of_program = [other for other in other_commands if _get_program_or_script(other.run) == program]
     if chosen_run.file:
-        inputs = [other for other in of_program if other.run.input_file]
-        of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
+        inputs = [other for other in commands_of_program if other.run.input_file]
+        commands_of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
     else:
-        of_program = [other for other in of_program if _opens_other_files(other, chosen_command)]
-    return of_program[:_MAX_LARGER_INPUTS]
+        commands_of_program = [other for other in commands_of_program if _opens_other_files(other, chosen_command)]
+    return commands_of_program[:_MAX_LARGER_INPUTS]
 
 
-def find_bare_command(chosen_command: TriedCommand, tried: Iterable[TriedCommand]) -> TriedCommand | None:
+def find_bare_command(chosen_command: TriedCommand, tried_commands: Iterable[TriedCommand]) -> TriedCommand | None:
     """Return the command without a file that takes more faults than the chosen command with a stand-in; None if none.
 
     Both are of the same program.
@@ -202,27 +210,27 @@ def find_bare_command(chosen_command: TriedCommand, tried: Iterable[TriedCommand
     program = _get_program_or_script(chosen_command.run)
     bare_commands = (
         other
-        for other in tried
+        for other in tried_commands
         if not other.run.file and other.did_work and min(other.faults) > max(chosen_command.faults)
     )
     return next((other for other in bare_commands if _get_program_or_script(other.run) == program), None)
 
 
-def is_given_work(tried: TriedCommand) -> bool:
+def is_given_work(tried_command: TriedCommand) -> bool:
     """Return whether a command does work that the project provides: it is a benchmark, or a program with an input."""
-    return _rank(tried) < _FIRST_WEAK_RANK
+    return _rank(tried_command) < _FIRST_WEAK_RANK
 
 
-def has_command_with_work(tried: Sequence[TriedCommand]) -> bool:
+def has_command_with_work(tried_commands: Sequence[TriedCommand]) -> bool:
     """Return whether the best of the tried commands does more than start: a stand-in or a test's data is work too.
 
     A command with a file that its program does not read is not the best.
     """
-    best = choose_best(tried)
-    return best is not None and _rank(best) <= _LAST_RANK_WITH_WORK
+    best_command = choose_best_command(tried_commands)
+    return best_command is not None and _rank(best_command) <= _LAST_RANK_WITH_WORK
 
 
-def _rank(tried: TriedCommand) -> int:
+def _rank(tried_command: TriedCommand) -> int:
     """Return the rank of a command: the lower, the more promising.
 
     The ranks: 0 a benchmark; 1 a program with an input; 2 a program with an input that takes no more than a start; 3
@@ -230,28 +238,28 @@ def _rank(tried: TriedCommand) -> int:
     without an input; 4 a program without an input; 5 a program that did no work; 6 a program that executes nothing of
     the project.
     """
-    if not tried.did_work:
-        return 6 if tried.is_foreign else 5
-    if tried.run.is_promising and not _is_hard_to_compare(tried) and not tried.takes_only_start:
-        if not tried.run.input_file:
+    if not tried_command.did_work:
+        return 6 if tried_command.is_foreign else 5
+    if tried_command.run.is_promising and not _is_hard_to_compare(tried_command) and not tried_command.takes_only_start:
+        if not tried_command.run.input_file:
             return 0
-        return _FIRST_WEAK_RANK if tried.is_like_start else 1
-    return 4 if tried.may_only_start else _LAST_RANK_WITH_WORK
+        return _FIRST_WEAK_RANK if tried_command.is_like_start else 1
+    return 4 if tried_command.may_only_start else _LAST_RANK_WITH_WORK
 
 
-def _is_hard_to_compare(tried: TriedCommand) -> bool:
+def _is_hard_to_compare(tried_command: TriedCommand) -> bool:
     """Return whether a gate sees little with a command: its count varies a lot, or varies and takes long to repeat."""
-    varies = len(set(tried.faults)) > 1
-    is_erratic = max(tried.faults) > min(tried.faults) * _ERRATIC_RATIO
-    return is_erratic or (varies and tried.seconds > MAX_SECONDS)
+    varies = len(set(tried_command.faults)) > 1
+    is_erratic = max(tried_command.faults) > min(tried_command.faults) * _ERRATIC_RATIO
+    return is_erratic or (varies and tried_command.seconds > MAX_SECONDS)
 
 
-def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
+def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:
     """Return a sort key: first the commands that open their file themselves, then the quick, then the exact ones.
 
     If a shell opens the file instead, the faults of the shell are counted too.
     """
-    return is_redirected(tried.run), tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
+    return is_redirected(tried_command.run), tried_command.seconds > SLOW_SECONDS, len(set(tried_command.faults)) > 1
 
 
 def is_redirected(run: RunProposal) -> bool:
@@ -268,17 +276,17 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
     best_of_programs: list[TriedCommand] = []
     total_seconds, slow_programs = 0.0, 0
     for program, results in programs.items():
-        working = [result for result in results if result.faults]
-        if program == next_program or not working:
+        working_commands = [result for result in results if result.faults]
+        if program == next_program or not working_commands:
             continue
-        if max(result.seconds for result in working) > SLOW_SECONDS:
+        if max(result.seconds for result in working_commands) > SLOW_SECONDS:
             slow_programs += 1
         else:
-            total_seconds += sum(result.seconds for result in working)
-        best = _choose_best_of_program(working)
-        if best.did_work:
-            best_of_programs.append(best)
-    if len(programs) > _MAX_PROGRAMS or any(is_given_work(best) for best in best_of_programs):
+            total_seconds += sum(result.seconds for result in working_commands)
+        best_command = _choose_best_of_program(working_commands)
+        if best_command.did_work:
+            best_of_programs.append(best_command)
+    if len(programs) > _MAX_PROGRAMS or any(is_given_work(best_command) for best_command in best_of_programs):
         return True
     if total_seconds > MAX_SECONDS or slow_programs >= _MAX_SLOW_PROGRAMS:
         return bool(best_of_programs)
@@ -288,27 +296,27 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
     """Return how many programs have to work before no other is tried: more if they are similar tests or examples."""
     best_rank = min(map(_rank, best_of_programs), default=0)
-    leaders = [best for best in best_of_programs if _rank(best) == best_rank]
-    if leaders and all(map(_is_test_program, leaders)):
+    leading_commands = [best for best in best_of_programs if _rank(best) == best_rank]
+    if leading_commands and all(map(_is_test_program, leading_commands)):
         return _MAX_PROGRAMS
-    if leaders and all(map(_is_example, best_of_programs)):
+    if leading_commands and all(map(_is_example, best_of_programs)):
         return _MAX_EXAMPLES + 1  # after the last example, one program of another kind is tried
     return _MAX_WEAK_PROGRAMS
 
 
-def _find_kind(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
+def _find_kind(tried_command: TriedCommand) -> Callable[[TriedCommand], bool] | None:
     """Return the predicate for similar commands if a command is an example or a test program; otherwise None."""
-    return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried)), None)
+    return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried_command)), None)
 
 
-def _is_test_program(tried: TriedCommand) -> bool:
+def _is_test_program(tried_command: TriedCommand) -> bool:
     """Return whether a command runs one of the project's many similar test programs."""
-    return tried.run.is_test
+    return tried_command.run.is_test
 
 
-def _is_example(tried: TriedCommand) -> bool:
+def _is_example(tried_command: TriedCommand) -> bool:
     """Return whether a command runs one of the project's many similar examples, without input."""
-    return tried.run.may_do_nothing and bool(_EXAMPLE.search(_get_program_or_script(tried.run)))
+    return tried_command.run.may_do_nothing and bool(_EXAMPLE.search(_get_program_or_script(tried_command.run)))
 
 
 def _get_program_or_script(run: RunProposal) -> str:
@@ -328,11 +336,11 @@ def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand
     return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
 
 
-def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool:
+def may_ignore_file(result_with_file: TriedCommand, result_without_file: TriedCommand) -> bool:
     """Return whether a program did not open its file; if unknown, whether its count is similar without the file."""
-    if with_file.own_bytes and without_file.own_bytes:
-        return with_file.own_bytes == without_file.own_bytes
-    return not _have_distinct_counts(without_file.faults, with_file.faults)
+    if result_with_file.own_bytes and result_without_file.own_bytes:
+        return result_with_file.own_bytes == result_without_file.own_bytes
+    return not _have_distinct_counts(result_without_file.faults, result_with_file.faults)
 
 
 def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:

@@ -58,7 +58,7 @@ from runner.adoption.systems import scripts
 from runner.adoption.tried_command import LONG_CPU_SECONDS, TriedCommand
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
-from runner.environment.needed_libraries import list_needed
+from runner.environment.needed_libraries import list_needed_libraries
 from runner.errors import FaultwatchError
 from runner.execution.execute import TIMEOUT_WORDS, ProgramResult, execute
 from runner.execution.process_variables import PROCESS_VARIABLES
@@ -129,7 +129,7 @@ _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 class Progress(Protocol):
     """Shows the progress of a measurement."""
 
-    def set_remaining(self, steps: int) -> None:
+    def set_remaining_steps(self, n_steps: int) -> None:
         """Set the number of remaining executions."""
 
     def advance(self) -> None:
@@ -218,11 +218,13 @@ class FirstMeasurement:
             variants = _list_variants(run, earlier_results)
             for candidate in variants:
                 show_progress(f"trying {candidate.command}")
-                tried = self._try_program_or_server(proposal, candidate, tree)
-                tried = self._ignore_varying_file_names(proposal, tried, earlier_results, tree)
+                tried_command = self._try_program_or_server(proposal, candidate, tree)
+                tried_command = self._ignore_varying_file_names(proposal, tried_command, earlier_results, tree)
                 is_redirected_variant = candidate is not run
-                if not is_redirected_variant and self._takes_file_for_text(proposal, tried, earlier_results, tree):
-                    tried = TriedCommand(
+                if not is_redirected_variant and self._takes_file_for_text(
+                    proposal, tried_command, earlier_results, tree
+                ):
+                    tried_command = TriedCommand(
                         candidate,
                         (),
                         "it does not open the file: it behaves the same when given the name of a file that does not "
@@ -231,50 +233,60 @@ class FirstMeasurement:
                     if redirect_file_to_input(run) in variants:
                         # This loop tries it after the plain redirection.
                         variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
-                if is_redirected_variant and tried.faults and not self._reads_standard_input(proposal, candidate, tree):
-                    tried = TriedCommand(
+                if (
+                    is_redirected_variant
+                    and tried_command.faults
+                    and not self._reads_standard_input(proposal, candidate, tree)
+                ):
+                    tried_command = TriedCommand(
                         candidate,
                         (),
                         "it does not use the file: it prints an error, or the same output as without the file",
                     )
-                programs.setdefault(program, []).append(tried)
-                yield tried
+                programs.setdefault(program, []).append(tried_command)
+                yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
-                if tried.run.is_server or (tried.faults and not _ignores_file(tried, earlier_results)):
+                if tried_command.run.is_server or (
+                    tried_command.faults and not _ignores_file(tried_command, earlier_results)
+                ):
                     break
 
     def _takes_file_for_text(
-        self, proposal: BuildProposal, tried: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
+        self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
     ) -> bool:
         """Return whether a command that works takes the name of its file for something else, such as an expression.
 
         It then opens the same files as with the name of a file that does not exist. This is not tried if another
         command of the program did some work, because it shows the same.
         """
-        run = tried.run
+        run = tried_command.run
         may_show = any(result.did_work for result in earlier_results)
         missing_run = replace_file(run, name_missing_file(run.file)) if run.file else None
-        if may_show or missing_run is None or not tried.faults or not tried.own_bytes:
+        if may_show or missing_run is None or not tried_command.faults or not tried_command.own_bytes:
             return False
-        without_file = self._try_run(proposal, missing_run, tree)
-        return bool(without_file.faults) and without_file.own_bytes == tried.own_bytes
+        result_without_file = self._try_run(proposal, missing_run, tree)
+        return bool(result_without_file.faults) and result_without_file.own_bytes == tried_command.own_bytes
 
     def _ignore_varying_file_names(
-        self, proposal: BuildProposal, tried: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
+        self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
     ) -> TriedCommand:
         """Return the result of a command with a file as one that opens no file if only chance speaks for the opposite.
 
         Some programs open files with other names in each execution, such as logs named after the time. Whether they
         open their input can then be told only by the count.
         """
-        bare = next((other for other in earlier_results if other.did_work and not other.run.file), None)
-        if bare is None or not bare.own_bytes or not tried.run.file or not tried.faults:
-            return tried
-        opens_other_files = tried.own_bytes not in {"", bare.own_bytes}
-        if not opens_other_files or not may_ignore_file(replace(tried, own_bytes=""), bare):
-            return tried
-        bare_again = self._try_run(proposal, bare.run, tree)
-        return tried if bare_again.own_bytes == bare.own_bytes else replace(tried, own_bytes=bare.own_bytes)
+        bare_result = next((other for other in earlier_results if other.did_work and not other.run.file), None)
+        if bare_result is None or not bare_result.own_bytes or not tried_command.run.file or not tried_command.faults:
+            return tried_command
+        opens_other_files = tried_command.own_bytes not in {"", bare_result.own_bytes}
+        if not opens_other_files or not may_ignore_file(replace(tried_command, own_bytes=""), bare_result):
+            return tried_command
+        bare_again = self._try_run(proposal, bare_result.run, tree)
+        return (
+            tried_command
+            if bare_again.own_bytes == bare_result.own_bytes
+            else replace(tried_command, own_bytes=bare_result.own_bytes)
+        )
 
     def _add_further_runs(
         self,
@@ -326,48 +338,48 @@ class FirstMeasurement:
                 return self._try_server(proposal, server, tree)
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
-        tried = self._try_run(proposal, run, tree)
-        accepted_run = accept_result_status(run, tried.problem, lambda: self._prints_file(proposal, run, tree))
+        tried_command = self._try_run(proposal, run, tree)
+        accepted_run = accept_result_status(run, tried_command.problem, lambda: self._prints_file(proposal, run, tree))
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
         server = None
         # A benchmark that takes too long is not a server, even if it listens for the processes that it starts. Neither
         # is a program of MPI, which listens for the other processes of its computation.
-        if tried.timed_out and not (
+        if tried_command.timed_out and not (
             run.is_server or _BENCHMARK.search(run.command) or _uses_mpi(tree / get_program(run))
         ):
             server = self._find_server(proposal, run, tree)
-        elif _may_need_port(tried):
+        elif _may_need_port(tried_command):
             server = self._find_server_that_needs_port(proposal, run, tree)
         if server:
             return self._try_server(proposal, server, tree)
-        if _lacks_arguments(tried) and " " not in run.command:
-            tried = self._try_with_sizes(proposal, tried, tree)
+        if _lacks_arguments(tried_command) and " " not in run.command:
+            tried_command = self._try_with_sizes(proposal, tried_command, tree)
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
-        takes_too_long = tried.timed_out or tried.seconds > MAX_SECONDS
+        takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
         may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
-        return self._try_shorter(proposal, tried, tree) if may_be_shorter else tried
+        return self._try_shorter_run(proposal, tried_command, tree) if may_be_shorter else tried_command
 
-    def _try_with_sizes(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+    def _try_with_sizes(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that did no work with the sizes that its usage asks for.
 
         Return the given result if the usage asks for other arguments, or if the command does not work with them.
         """
-        run = tried.run
+        run = tried_command.run
         answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
         arguments = find_size_arguments(answer.output)
         if not arguments:
-            return tried
+            return tried_command
         sized_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
-        with_sizes = self._try_run(proposal, sized_run, tree)
-        return with_sizes if with_sizes.faults and not with_sizes.prints_usage else tried
+        result_with_sizes = self._try_run(proposal, sized_run, tree)
+        return result_with_sizes if result_with_sizes.faults and not result_with_sizes.prints_usage else tried_command
 
-    def _try_shorter(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+    def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.
 
         Return the given result if no such command works.
         """
-        run = tried.run
+        run = tried_command.run
         options: list[str] = []
         for help_option in ("--help", "-h"):
             asking = replace(run, command=f"{run.command} {help_option}")
@@ -376,12 +388,12 @@ class FirstMeasurement:
             if options:
                 break
         for option in options:
-            shorter = self._try_run(
+            shorter_run = self._try_run(
                 proposal, replace(run, command=f"{run.command} {option}", may_do_nothing=False), tree
             )
-            if shorter.faults:
-                return shorter
-        return tried
+            if shorter_run.faults:
+                return shorter_run
+        return tried_command
 
     def _find_server_that_needs_port(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command that did no work with the port that its usage asks for; return a proposal if it listens.
@@ -404,8 +416,12 @@ class FirstMeasurement:
         """Measure a server that was seen to listen, under its proposed load."""
         if run.obstacle:
             return TriedCommand(run, (), run.obstacle)
-        tried = self._try_run(proposal, run, tree)
-        return tried if tried.faults else TriedCommand(run, (), f"{run.program} is a server: {tried.problem}")
+        tried_command = self._try_run(proposal, run, tree)
+        return (
+            tried_command
+            if tried_command.faults
+            else TriedCommand(run, (), f"{run.program} is a server: {tried_command.problem}")
+        )
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command to see whether it listens; return a proposal to measure it as a server, or None."""
@@ -415,16 +431,16 @@ class FirstMeasurement:
             return None
         if status >= _FIRST_ERROR_STATUS and run.file:
             # It may serve the files of a folder instead.
-            with_folder = replace_file_by_folder(run)
-            other_status, other_listener = self._observe_command(proposal, with_folder, tree)
+            run_with_folder = replace_file_by_folder(run)
+            other_status, other_listener = self._observe_command(proposal, run_with_folder, tree)
             if other_listener and 0 < other_status < _FIRST_ERROR_STATUS:
-                run, status, listener = with_folder, other_status, other_listener
+                run, status, listener = run_with_folder, other_status, other_listener
         if listener.port and str(listener.port) not in run.command:
             # Look for the option by which it listens on another port.
-            for with_port in list_port_variants(run, _OTHER_PORT):
-                other_status, other_listener = self._observe_command(proposal, with_port, tree)
+            for run_with_port in list_port_variants(run, _OTHER_PORT):
+                other_status, other_listener = self._observe_command(proposal, run_with_port, tree)
                 if other_listener and other_listener.port == _OTHER_PORT:
-                    run, status, listener = with_port, other_status, other_listener
+                    run, status, listener = run_with_port, other_status, other_listener
                     break
         programs = find_built_programs(tree, self.sources.files)
         server = propose_listening_server(
@@ -456,68 +472,77 @@ class FirstMeasurement:
         except ExecutionFailure:
             return 0, None
 
-    def find_folder_to_copy(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> tuple[str, int] | None:
+    def find_folder_to_copy(
+        self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path
+    ) -> tuple[str, int] | None:
         """Return a folder of the project, and how many copies of it give the program of a command more work.
 
         None unless the program works on the folder in which it starts: it prints more there than in an empty folder.
         """
         chosen_folder = choose_folder(self.sources, lambda file: _get_size(tree / file))
-        if chosen_folder is None or not may_work_on_folder(tried):
+        if chosen_folder is None or not may_work_on_folder(tried_command):
             return None
         folder, _ = chosen_folder
-        with_files, without_files = (
+        result_with_files, result_without_files = (
             self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
-            for run in (run_in_folder(tried.run, folder), make_empty_folder(tried.run))
+            for run in (run_in_folder(tried_command.run, folder), make_empty_folder(tried_command.run))
         )
-        prints_more = len(with_files.output.splitlines()) > len(without_files.output.splitlines())
-        return chosen_folder if prints_more and with_files.status == 0 else None
+        prints_more = len(result_with_files.output.splitlines()) > len(result_without_files.output.splitlines())
+        return chosen_folder if prints_more and result_with_files.status == 0 else None
 
-    def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
+    def find_stable_environment(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Return a command with environment variables that make its count repeat, or at least vary much less.
 
         The threads of a Python program's libraries make its count vary, but a few executions may not show this. If a
         single thread gives it another exact count, the program is therefore limited to one, even if its count repeats.
         """
-        if tried.run.is_server:
-            return tried
-        varies = len(set(tried.faults)) > 1
-        if not varies and not tried.run.command.startswith(_PYTHON_STARTS):
-            return tried
-        narrowest = tried
-        for variables in self.list_variables(proposal, tried.run):
-            with_variables = self._try_with_variables(variables, proposal, tried, tree)
-            if not with_variables.faults:
+        if tried_command.run.is_server:
+            return tried_command
+        varies = len(set(tried_command.faults)) > 1
+        if not varies and not tried_command.run.command.startswith(_PYTHON_STARTS):
+            return tried_command
+        narrowest_result = tried_command
+        for variables in self.list_variables(proposal, tried_command.run):
+            result_with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
+            if not result_with_variables.faults:
                 continue  # the program fails with them
             # An exact count that did not occur without the variables is their effect.
-            if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried.faults:
+            if (
+                len(set(result_with_variables.faults)) == 1
+                and result_with_variables.faults[0] not in tried_command.faults
+            ):
                 # Any variable lengthens the beginning of the stack, and this alone can move a count.
-                with_meaningless_variable = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree)
-                is_unaffected = with_meaningless_variable.faults == with_variables.faults
-                return tried if is_unaffected else with_variables
-            spread = max(_compute_spread(with_variables), 1)
-            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
-                narrowest = with_variables
-        return narrowest
+                result_with_meaningless_variable = self._try_with_variables(
+                    _MEANINGLESS_VARIABLE, proposal, tried_command, tree
+                )
+                is_unaffected = result_with_meaningless_variable.faults == result_with_variables.faults
+                return tried_command if is_unaffected else result_with_variables
+            spread = max(_compute_spread(result_with_variables), 1)
+            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest_result):
+                narrowest_result = result_with_variables
+        return narrowest_result
 
     def find_single_thread_command(
-        self, proposal: BuildProposal, tried: TriedCommand, tree: Path
+        self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path
     ) -> TriedCommand | None:
         """Return a command with the program's own option for a single thread, if its count repeats with it.
 
         None if the program's help names no such option, or if the count still varies.
         """
-        if tried.run.is_server or tried.run.command.startswith((*_PYTHON_STARTS, "java ")):
+        if tried_command.run.is_server or tried_command.run.command.startswith((*_PYTHON_STARTS, "java ")):
             return None
-        start, rest = _split_at_file(tried.run)
+        start, rest = _split_at_file(tried_command.run)
         # A program prints its usage for --help, or if it gets no file.
-        program = get_program(tried.run) if starts_in_folder(tried.run) else start.removeprefix(_SHELL_START)
+        program = (
+            get_program(tried_command.run) if starts_in_folder(tried_command.run) else start.removeprefix(_SHELL_START)
+        )
         for command in dict.fromkeys((f"{program} --help", program)):
-            asking = replace(tried.run, command=command)
+            asking = replace(tried_command.run, command=command)
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             options = list_single_thread_options(answer.output)
             for option in options:
-                with_option = replace(tried.run, command=f"{start} {option}{rest}")
-                result = self._try_run(proposal, with_option, tree)
+                run_with_option = replace(tried_command.run, command=f"{start} {option}{rest}")
+                result = self._try_run(proposal, run_with_option, tree)
                 if len(set(result.faults)) == 1:
                     return result
             if options:
@@ -535,10 +560,12 @@ class FirstMeasurement:
         return list_stabilizing_variables({*started_tools, *proposal.tools})
 
     def _try_with_variables(
-        self, variables: Mapping[str, str], proposal: BuildProposal, tried: TriedCommand, tree: Path
+        self, variables: Mapping[str, str], proposal: BuildProposal, tried_command: TriedCommand, tree: Path
     ) -> TriedCommand:
         """Repeat the trial of a command with additional environment variables."""
-        return self._try_run(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
+        return self._try_run(
+            proposal, replace(tried_command.run, environment={**tried_command.run.environment, **variables}), tree
+        )
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
         """Measure all cases of a workload, with enough executions to see whether its counts repeat.
@@ -560,7 +587,7 @@ class FirstMeasurement:
         min_samples = min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples)
         sampling = Sampling(min_samples, max_samples, default_sampling.precision)
         # The first execution of a case warms the page cache and is not a sample.
-        progress.set_remaining(len(list_cases(workload)) * (min_samples + 1))
+        progress.set_remaining_steps(len(list_cases(workload)) * (min_samples + 1))
         return [
             measure_case(
                 workload,
@@ -585,8 +612,8 @@ class FirstMeasurement:
 
         A server is started only once, to see whether its load works.
         """
-        started = time.monotonic()
-        executions = 1 if run.load else _RUNS_PER_TRIAL
+        started_at = time.monotonic()
+        n_executions = 1 if run.load else _RUNS_PER_TRIAL
         seconds = _SERVER_TRIAL_SECONDS if run.load else TRIAL_SECONDS
         workload = self._make_workload(proposal, run, seconds)
         report = measure_case(
@@ -596,7 +623,7 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(min_samples=executions, max_samples=executions),
+            sampling=Sampling(min_samples=n_executions, max_samples=n_executions),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
@@ -622,7 +649,7 @@ class FirstMeasurement:
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
-        seconds_to_fail = time.monotonic() - started
+        seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
             return TriedCommand(run, (), "it was not measured", seconds=seconds_to_fail)
         # Only the message of a report tells whether a program exceeded its time limit.
@@ -641,21 +668,24 @@ class FirstMeasurement:
         """
         # The command has the form "sh -c 'exec PROGRAM < FILE'", so it ends with a quote.
         start, _, _ = run.command.rpartition(f" < {run.file}")
-        without_content = replace(run, command=f"{start} < {os.devnull}'")
+        run_without_content = replace(run, command=f"{start} < {os.devnull}'")
 
         def execute_variant(variant: RunProposal) -> ProgramResult:
             return self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree)
 
-        with_file, with_nothing = execute_variant(run), execute_variant(without_content)
-        differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        if differ and with_file.status == with_nothing.status:
+        result_with_file, result_with_nothing = execute_variant(run), execute_variant(run_without_content)
+        outputs_differ = (result_with_file.status, result_with_file.output) != (
+            result_with_nothing.status,
+            result_with_nothing.output,
+        )
+        if outputs_differ and result_with_file.status == result_with_nothing.status:
             # An output with times or addresses differs in each execution.
-            differ = execute_variant(without_content).output == with_nothing.output
+            outputs_differ = execute_variant(run_without_content).output == result_with_nothing.output
         # An error message in the output does not count if the file contains it too: the program may print its input.
         content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
-        names_error_itself = any(map(reports_error, (with_nothing.output, content)))
-        refuses_file = reports_error(with_file.output) and not names_error_itself
-        return differ and not refuses_file
+        names_error_itself = any(map(reports_error, (result_with_nothing.output, content)))
+        refuses_file = reports_error(result_with_file.output) and not names_error_itself
+        return outputs_differ and not refuses_file
 
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program prints most of the words of its file."""
@@ -691,21 +721,21 @@ def _get_size(file: Path) -> int:
 
 def _uses_mpi(program: Path) -> bool:
     """Return whether a program is linked with a library of MPI."""
-    return any(library.startswith("libmpi") for library in list_needed(program))
+    return any(library.startswith("libmpi") for library in list_needed_libraries(program))
 
 
-def _lacks_arguments(tried: TriedCommand) -> bool:
+def _lacks_arguments(tried_command: TriedCommand) -> bool:
     """Return whether a program did no work without arguments, so that its usage may say which ones it needs."""
-    run = tried.run
+    run = tried_command.run
     has_arguments = bool(run.file) or run.only_describes_itself or run.is_server
-    return not has_arguments and (tried.prints_usage or not (tried.faults or tried.timed_out))
+    return not has_arguments and (tried_command.prints_usage or not (tried_command.faults or tried_command.timed_out))
 
 
-def _may_need_port(tried: TriedCommand) -> bool:
+def _may_need_port(tried_command: TriedCommand) -> bool:
     """Return whether a command may be a server that asks for its port: neither a test nor a benchmark."""
-    run = tried.run
+    run = tried_command.run
     may_start = run.may_do_nothing or run.command.startswith((*_PYTHON_STARTS, "node "))
-    return _lacks_arguments(tried) and may_start and not run.is_test and not _BENCHMARK.search(run.command)
+    return _lacks_arguments(tried_command) and may_start and not run.is_test and not _BENCHMARK.search(run.command)
 
 
 def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -755,29 +785,33 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
     """
     if not run.file or run.is_folder or run.command.startswith(_ANY_SHELL_START):
         return [run]
-    with_files = [result for result in earlier_results if result.run.file]
-    redirected = next((result.run for result in with_files if result.did_work and is_redirected(result.run)), None)
+    results_with_files = [result for result in earlier_results if result.run.file]
+    redirected = next(
+        (result.run for result in results_with_files if result.did_work and is_redirected(result.run)), None
+    )
     if redirected:
         argument = _STANDARD_INPUT_ARGUMENT if f" {_STANDARD_INPUT_ARGUMENT} < " in redirected.command else ""
         return [] if run.needs_failures else [redirect_file_to_input(run, argument)]
-    is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in with_files)
+    is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in results_with_files)
     return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
 
 
-def _ignores_file(tried: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
+def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
     """Return whether a command that got a file seems to ignore it, or only printed its usage."""
-    if not tried.run.file or is_redirected(tried.run):
+    if not tried_command.run.file or is_redirected(tried_command.run):
         return False
     bare_results = [result for result in earlier_results if result.did_work and not result.run.file]
-    return tried.prints_usage or any(may_ignore_file(tried, bare) for bare in bare_results)
+    return tried_command.prints_usage or any(may_ignore_file(tried_command, bare) for bare in bare_results)
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
     """Return whether a program was tried with enough inputs, so that another file is superfluous."""
-    with_input = [result for result in earlier_results if result.run.input_file and result.faults]
-    if run.stand_in_file and any(result.did_work for result in with_input):
+    results_with_input = [result for result in earlier_results if result.run.input_file and result.faults]
+    if run.stand_in_file and any(result.did_work for result in results_with_input):
         return True
-    is_enough = len(with_input) >= _MAX_INPUTS or sum(result.seconds for result in with_input) > MAX_SECONDS
+    is_enough = (
+        len(results_with_input) >= _MAX_INPUTS or sum(result.seconds for result in results_with_input) > MAX_SECONDS
+    )
     return bool(run.input_file) and is_enough and not run.is_folder
 
 
@@ -825,9 +859,9 @@ def _split_at_file(run: RunProposal) -> tuple[str, str]:
     return run.command, ""
 
 
-def _compute_spread(tried: TriedCommand) -> int:
+def _compute_spread(tried_command: TriedCommand) -> int:
     """Return the difference between the largest and the smallest count of a command."""
-    return max(tried.faults) - min(tried.faults)
+    return max(tried_command.faults) - min(tried_command.faults)
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

@@ -135,6 +135,7 @@ def _list_documents(sources: Sources) -> list[str]:
     """Return the files that show commands: documents first, those near the top before others."""
 
     def may_show_commands(file: str) -> bool:
+        """Return whether a file is a CI configuration, a document near the top, a makefile or a script."""
         path = PurePosixPath(file)
         if _CI_FILE.fullmatch(file):
             return True
@@ -184,11 +185,11 @@ def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileF
     arguments: list[str] = []
     files: list[str] = []
     standard_input = previous = ""
-    remaining = iter(words)
-    for word in remaining:
+    remaining_words = iter(words)
+    for word in remaining_words:
         redirection = _REDIRECTION.match(word)
         if redirection:
-            target = redirection["target"] or next(remaining, "")
+            target = redirection["target"] or next(remaining_words, "")
             if redirection["sign"]:
                 standard_input = finder.find(target, folder)
                 if not standard_input:

@@ -59,27 +59,27 @@ def try_gate_build(
     try:
         assert builder.sandbox
         environment = get_build_variables(workload)
-        hidden = list_hidden_needs(list_needs(workload.build.needs, environment), builder.sandbox)
-        folders = tuple(dict.fromkeys(str(need.folder) for need in hidden))
+        hidden_needs = list_hidden_needs(list_needs(workload.build.needs, environment), builder.sandbox)
+        folders = tuple(dict.fromkeys(str(need.folder) for need in hidden_needs))
         sandbox = replace(builder.sandbox, readable_folders=(*builder.sandbox.readable_folders, *folders))
-        readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable_folders)
+        readable_folders = tuple(_make_folder_portable(Path(folder)) for folder in sandbox.readable_folders)
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         if NO_NETWORK in failure.message:
             # The message suggests filling a folder with packages. The gate must show this folder once it exists.
             unfilled_folders = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
-            readable = (*readable, *map(_make_portable, unfilled_folders))
-        return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
+            readable_folders = (*readable_folders, *map(_make_folder_portable, unfilled_folders))
+        return GateTrial(readable_folders, failure.build.seconds, failure.message, failure.build.log)
     except FaultwatchError as error:
         return GateTrial(problem=_describe_error(error))
-    return GateTrial(readable, build.seconds)
+    return GateTrial(readable_folders, build.seconds)
 
 
 def _describe_error(error: FaultwatchError) -> str:
     return f"{error.what} ({error.remedy})" if error.remedy else error.what
 
 
-def _make_portable(folder: Path) -> str:
+def _make_folder_portable(folder: Path) -> str:
     """Return a path that is valid for other users too: a folder in the user's home is written relative to the home."""
     home = Path.home()
     is_in_home = folder.is_relative_to(home) and folder != home

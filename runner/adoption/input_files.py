@@ -156,9 +156,9 @@ def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
     """Return two inputs of one kind in one folder, such as two files to compare; None if there is no such pair."""
-    by_kind: dict[tuple[PurePosixPath, str], list[str]] = {}
+    files_by_kind: dict[tuple[PurePosixPath, str], list[str]] = {}
     for file in inputs:
-        files = by_kind.setdefault((PurePosixPath(file).parent, _get_kind(file)), [])
+        files = files_by_kind.setdefault((PurePosixPath(file).parent, _get_kind(file)), [])
         files.append(file)
         if len(files) == 2:
             return files[0], files[1]
@@ -180,22 +180,24 @@ def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]
     return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
 
 
-def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[str], int]) -> list[tuple[int, str]]:
+def _select_files_of_kind(
+    ranked_files: list[tuple[int, str]], rank_size: Callable[[str], int]
+) -> list[tuple[int, str]]:
     """Return the first few files; if the best folders contain more, the largest of those and a spread of the others.
 
     Files are taken from the whole alphabet, because files with similar names are alike.
 
     Parameters
     ----------
-    ranked
+    ranked_files
         Sorted pairs: the rank of the file's folder (the lowest is the best), and its path.
     """
-    best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
-    if len(best) <= _MAX_FILES_OF_KIND:
-        return ranked[:_MAX_FILES_OF_KIND]
+    best_files = [ranked_file for ranked_file in ranked_files if ranked_file[0] == ranked_files[0][0]]
+    if len(best_files) <= _MAX_FILES_OF_KIND:
+        return ranked_files[:_MAX_FILES_OF_KIND]
     # Only files whose size is known and not too large.
-    large_files = sorted((item for item in best if rank_size(item[1])), key=lambda item: rank_size(item[1]))
-    spread_files = [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
+    large_files = sorted((item for item in best_files if rank_size(item[1])), key=lambda item: rank_size(item[1]))
+    spread_files = [best_files[index * len(best_files) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
     return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
 
 

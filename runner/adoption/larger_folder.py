@@ -47,11 +47,11 @@ def choose_folder(sources: Sources, get_size: Callable[[str], int]) -> tuple[str
     return (chosen_folder, copies) if copies else None
 
 
-def may_work_on_folder(tried: TriedCommand) -> bool:
+def may_work_on_folder(tried_command: TriedCommand) -> bool:
     """Return whether a command may work on the folder in which it starts: nothing else gives it work."""
-    run = tried.run
+    run = tried_command.run
     names_program = "/" in get_program(run) and run.command == get_program(run)
-    return names_program and tried.did_work and tried.has_no_work and not (run.file or run.is_server)
+    return names_program and tried_command.did_work and tried_command.has_no_work and not (run.file or run.is_server)
 
 
 def run_in_folder(run: RunProposal, folder: str) -> RunProposal:
@@ -73,8 +73,10 @@ def starts_in_folder(run: RunProposal) -> bool:
 
 def make_empty_folder(run: RunProposal) -> RunProposal:
     """Return a command that makes the empty folder, and starts a program there."""
-    in_folder = run_in_folder(run, _EMPTY_FOLDER)
-    return replace(in_folder, command=in_folder.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1))
+    run_in_empty_folder = run_in_folder(run, _EMPTY_FOLDER)
+    return replace(
+        run_in_empty_folder, command=run_in_empty_folder.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1)
+    )
 
 
 def propose_larger_folder(

@@ -34,7 +34,7 @@ if it takes at least this many times the CPU time: a regression for each piece w
 
 
 def propose_larger_input(
-    build: BuildProposal, tried: TriedCommand, size: int, start_faults: int = 0
+    build: BuildProposal, tried_command: TriedCommand, size: int, start_faults: int = 0
 ) -> tuple[BuildProposal, RunProposal] | None:
     """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
 
@@ -45,11 +45,16 @@ def propose_larger_input(
     start_faults
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
-    run = tried.run
+    run = tried_command.run
     has_small_file = bool(run.file) and not run.is_folder and size > 0
-    if run.is_server or not has_small_file or not tried.did_work or does_enough_work(tried, start_faults):
+    if (
+        run.is_server
+        or not has_small_file
+        or not tried_command.did_work
+        or does_enough_work(tried_command, start_faults)
+    ):
         return None
-    seconds = max(tried.seconds, 0.001)  # a divisor
+    seconds = max(tried_command.seconds, 0.001)  # a divisor
     rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
     if rounds < _MIN_ROUNDS or larger_run is None:
@@ -66,7 +71,9 @@ def _build_repeating_step(file: str, rounds: int) -> str:
     return f"{repeating} > {name_larger_file(file)}"
 
 
-def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> list[tuple[RunProposal, RunProposal]]:
+def list_other_programs(
+    runs: Iterable[RunProposal], tried_command: TriedCommand
+) -> list[tuple[RunProposal, RunProposal]]:
     """Return pairs of commands, with the small and with the larger file, of a few other programs that take the file.
 
     Parameters
@@ -74,17 +81,19 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
     runs
         The commands that a build suggests, the most promising first.
     """
-    own_program = get_program(tried.run)
-    by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
+    own_program = get_program(tried_command.run)
+    runs_by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
     for run in runs:
         program = get_program(run)
-        is_other = program != own_program and program not in by_program
+        is_other = program != own_program and program not in runs_by_program
         larger_run = (
-            replace_file(run, name_larger_file(run.file)) if is_other and run.input_file == tried.run.file else None
+            replace_file(run, name_larger_file(run.file))
+            if is_other and run.input_file == tried_command.run.file
+            else None
         )
         if larger_run and not run.needs_failures and not run.is_server:
-            by_program[program] = (run, larger_run)
-    return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
+            runs_by_program[program] = (run, larger_run)
+    return list(runs_by_program.values())[:_MAX_OTHER_PROGRAMS]
 
 
 def count_runtime_faults(start_faults: int) -> int:
@@ -98,9 +107,9 @@ def count_runtime_faults(start_faults: int) -> int:
     return start_faults if start_faults >= MAX_NATIVE_START_FAULTS else 0
 
 
-def does_enough_work(tried: TriedCommand, start_faults: int = 0) -> bool:
+def does_enough_work(tried_command: TriedCommand, start_faults: int = 0) -> bool:
     """Return whether a command takes so many faults in addition to those of its start that it needs no larger input."""
-    return min(tried.faults) - start_faults >= _FEW_FAULTS
+    return min(tried_command.faults) - start_faults >= _FEW_FAULTS
 
 
 def name_larger_file(file: str) -> str:
@@ -120,7 +129,7 @@ def replace_file(run: RunProposal, file: str) -> RunProposal | None:
     return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 
-def does_more_work(larger: TriedCommand, small: TriedCommand, start_faults: int = 0) -> bool:
+def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, start_faults: int = 0) -> bool:
     """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary.
 
     Parameters
@@ -128,22 +137,22 @@ def does_more_work(larger: TriedCommand, small: TriedCommand, start_faults: int 
     start_faults
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
-    if not larger.did_work or larger.seconds > SLOW_SECONDS:
+    if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
         return False
-    makes_count_vary = len(set(larger.faults)) > 1 and len(set(small.faults)) == 1
+    makes_count_vary = len(set(larger_result.faults)) > 1 and len(set(small_result.faults)) == 1
     # The count of a runtime varies, so a small part of its start counts as work of the small input.
-    small_work = max(min(small.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
-    takes_more_faults = min(larger.faults) - start_faults >= _MIN_RATIO * small_work
-    takes_more_time = larger.cpu_seconds >= _MIN_RATIO * small.cpu_seconds > 0
-    maps_more = takes_more_time and min(larger.faults) > min(small.faults)
-    reads_more = takes_more_faults or maps_more or _takes_much_longer(larger, small)
+    small_work = max(min(small_result.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
+    takes_more_faults = min(larger_result.faults) - start_faults >= _MIN_RATIO * small_work
+    takes_more_time = larger_result.cpu_seconds >= _MIN_RATIO * small_result.cpu_seconds > 0
+    maps_more = takes_more_time and min(larger_result.faults) > min(small_result.faults)
+    reads_more = takes_more_faults or maps_more or _takes_much_longer(larger_result, small_result)
     return reads_more and not makes_count_vary
 
 
-def takes_more(larger: TriedCommand, other: TriedCommand) -> bool:
+def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
     """Return whether the larger input takes more faults, or much more CPU time, than another input."""
-    return min(larger.faults) > min(other.faults) or _takes_much_longer(larger, other)
+    return min(larger_result.faults) > min(other_result.faults) or _takes_much_longer(larger_result, other_result)
 
 
-def _takes_much_longer(larger: TriedCommand, other: TriedCommand) -> bool:
-    return larger.cpu_seconds >= _MIN_TIME_RATIO * other.cpu_seconds > 0
+def _takes_much_longer(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
+    return larger_result.cpu_seconds >= _MIN_TIME_RATIO * other_result.cpu_seconds > 0

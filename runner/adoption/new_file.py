@@ -11,7 +11,7 @@ from runner.system.processes import read_own_name
 
 def has_other_content(top: Path, name: str, text: str) -> bool:
     """Return whether a file exists with a different content."""
-    file = _resolve_inside(top, name)
+    file = _resolve_path_inside(top, name)
     if not os.path.lexists(file):
         return False
     try:
@@ -28,7 +28,7 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
     FaultwatchError
         Its folder leads out of the work tree, or cannot be written.
     """
-    file = _resolve_inside(top, name)
+    file = _resolve_path_inside(top, name)
     temporary_file = file.with_name(f".{file.name}.{read_own_name()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
             temporary_file.unlink()
 
 
-def _resolve_inside(top: Path, name: str) -> Path:
+def _resolve_path_inside(top: Path, name: str) -> Path:
     """Return the path of a new file; raise if it would be outside of the repository."""
     file = top / name
     if not file.parent.resolve().is_relative_to(top.resolve()):

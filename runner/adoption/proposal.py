@@ -162,7 +162,7 @@ class BuildProposal(Struct, frozen=True):
     runs_loose_scripts: bool = False
 
 
-def make_serial(build: BuildProposal) -> BuildProposal | None:
+def make_build_serial(build: BuildProposal) -> BuildProposal | None:
     """Return the build with one job at a time; None if it already runs so."""
     if JOBS_OPTION not in build.command:
         return None

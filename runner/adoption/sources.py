@@ -71,17 +71,17 @@ class Sources(Struct, frozen=True, dict=True):
     def number_files(self) -> list[str]:
         """The first few files without a suffix that consist of numbers, as the data of statistics programs does."""
         names = [file for file in self.files if "." not in PurePosixPath(file).name and not is_third_party(file)]
-        nearest = sorted(names, key=lambda file: (file.count("/"), file))[:_MAX_FILES_WITHOUT_SUFFIX]
-        return [file for file in nearest if is_plain_path(file) and _is_mostly_numbers(self.read_text(file))]
+        nearest_files = sorted(names, key=lambda file: (file.count("/"), file))[:_MAX_FILES_WITHOUT_SUFFIX]
+        return [file for file in nearest_files if is_plain_path(file) and _is_mostly_numbers(self.read_text(file))]
 
-    def find_nearest(self, *names: str) -> str | None:
+    def find_nearest_file(self, *names: str) -> str | None:
         """Return the file with one of these names that is nearest to the top; None if all are deeper than two levels.
 
         Among files at the same level, an earlier name wins.
         """
-        return next(iter(self.list_nearest(*names)), None)
+        return next(iter(self.list_nearest_files(*names)), None)
 
-    def list_nearest(self, *names: str) -> list[str]:
+    def list_nearest_files(self, *names: str) -> list[str]:
         """Return the files with one of these names that are nearest to the top, at most two folders below it.
 
         All of them are at the same level. They are in the order of the names. Files of tests and examples count only if

@@ -28,16 +28,16 @@ _CHOICES = re.compile(r"^\s+\{([\w,-]+)\}", re.MULTILINE)
 
 def list_subcommands(help_text: str) -> list[str]:
     """Return the subcommands in a help text that probably read a file, the most promising first."""
-    named = {name for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
-    in_list = False
+    named_choices = {name for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
+    is_in_list = False
     for line in help_text.splitlines():
         entry = _ENTRY.fullmatch(line)
-        if in_list and entry:
-            named.add(entry[1])
+        if is_in_list and entry:
+            named_choices.add(entry[1])
         elif line.strip():
             # A list of subcommands ends at the next line that is not indented. Other lines may separate its entries.
-            in_list = _HEADING.fullmatch(line) is not None or (in_list and line.startswith((" ", "\t")))
-    return [name for name in _READING_SUBCOMMANDS if name in named][:_MAX_SUBCOMMANDS]
+            is_in_list = _HEADING.fullmatch(line) is not None or (is_in_list and line.startswith((" ", "\t")))
+    return [name for name in _READING_SUBCOMMANDS if name in named_choices][:_MAX_SUBCOMMANDS]
 
 
 def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable[RunProposal]) -> list[RunProposal]:
@@ -53,11 +53,11 @@ def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable
         The commands that passed a file to the program.
     """
     prefix = f"{start_command} "
-    with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.needs_failures]
+    runs_with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.needs_failures]
     names = list_subcommands(help_text)
     benchmark_runs = [RunProposal(f"{prefix}{name}") for name in names if name in _BENCHMARKS]
     return benchmark_runs + [
         replace(run, command=f"{prefix}{name} {run.command.removeprefix(prefix)}")
-        for run in with_arguments
+        for run in runs_with_arguments
         for name in names
     ]

@@ -21,12 +21,12 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
         file = _find_better_tool(build, tool, path.replace("{home}", str(home)))
         if file is None:
             continue
-        path = f"{_make_portable(file.parent, home)}:{path}"
+        path = f"{_make_folder_portable(file.parent, home)}:{path}"
         environment["PATH"] = path
         rustup = _find_rustup_home(file, home)
         if rustup:
             # Without this variable, rustup would look for its toolchains in HOME, which is the folder of the build.
-            environment["RUSTUP_HOME"] = _make_portable(rustup, home)
+            environment["RUSTUP_HOME"] = _make_folder_portable(rustup, home)
     return replace(build, environment=environment)
 
 
@@ -38,11 +38,11 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
     """
     path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
-        installed = list_toolchains(tool, path) if tool in VERSION_ARGUMENT else []
-        toolchain = choose_toolchain(installed, build.min_versions.get(tool, ""))
+        installed_toolchains = list_toolchains(tool, path) if tool in VERSION_ARGUMENT else []
+        toolchain = choose_toolchain(installed_toolchains, build.min_versions.get(tool, ""))
         if toolchain is None:
             continue
-        alternatives = [alternative for alternative in installed if alternative is not toolchain]
+        alternatives = [alternative for alternative in installed_toolchains if alternative is not toolchain]
         description = str(toolchain)
         if alternatives:
             description += f"; also {', '.join(map(_describe_alternative, alternatives))}"
@@ -89,6 +89,6 @@ def _find_rustup_home(tool: Path, home: Path) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_dir()), None)
 
 
-def _make_portable(folder: Path, home: Path) -> str:
+def _make_folder_portable(folder: Path, home: Path) -> str:
     """Return a folder as it is written into a workload file: relative to ``{home}``, so that others can use it too."""
     return f"{{home}}/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

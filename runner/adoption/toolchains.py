@@ -56,8 +56,10 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
 def choose_toolchain(toolchains: Iterable[Toolchain], min_version: str = "") -> Toolchain | None:
     """Return the first version that suffices, otherwise the newest; None if there are no versions."""
     candidates = list(toolchains)
-    sufficient = next((toolchain for toolchain in candidates if toolchain.is_at_least(min_version)), None)
-    return sufficient or max(candidates, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
+    sufficient_toolchain = next((toolchain for toolchain in candidates if toolchain.is_at_least(min_version)), None)
+    return sufficient_toolchain or max(
+        candidates, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None
+    )
 
 
 def parse_version_numbers(version: str) -> tuple[int, ...]:

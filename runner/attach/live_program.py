@@ -135,18 +135,18 @@ def list_modules(maps: str) -> tuple[str, ...]:
     return tuple(files)
 
 
-def read_guards(tree: Tree, process: int) -> tuple[Mapped, ...]:
+def read_guards(tree: Tree, pid: int) -> tuple[Mapped, ...]:
     """Return the guard mappings below the stacks of a process's threads; none if this user may not read them."""
-    return list_guards(process, tree.read_text(f"/proc/{process}/maps", _MAX_MAPS_BYTES) or "")
+    return list_guards(pid, tree.read_text(f"/proc/{pid}/maps", _MAX_MAPS_BYTES) or "")
 
 
-def list_guards(process: int, maps: str) -> tuple[Mapped, ...]:
+def list_guards(pid: int, maps: str) -> tuple[Mapped, ...]:
     """Return the small inaccessible mappings of a process, which are guards, from the text of its ``maps``."""
     guards = []
     for match in _INACCESSIBLE.finditer(maps):
         start, end = int(match["start"], 16), int(match["end"], 16)
         if end - start <= MAX_GUARD_BYTES:
-            guards.append(Mapped(process, start, end - start, 0, match["protection"], "//anon"))
+            guards.append(Mapped(pid, start, end - start, 0, match["protection"], "//anon"))
     return tuple(guards)
 
 

@@ -17,8 +17,10 @@ from runner.system.regular_file import read_regular
 FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 _FILE = "observation.json"
 _MAX_BYTES = 256 << 20
-_MAX_LISTED = 5
+_MAX_LISTED_OBSERVATIONS = 5
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+_MAX_NAME_CHARACTERS = 60
+"""Largest number of characters of a program's name in the id of an observation."""
 
 
 class StoredObservation(Strict):
@@ -33,7 +35,7 @@ class StoredObservation(Strict):
 
 def make_observation_id(name: str, moment: datetime) -> str:
     """Return the id of an observation: the program's name and the local time, to the second."""
-    return f"{name[:60]}-{moment.astimezone():%Y%m%d-%H%M%S}"
+    return f"{name[:_MAX_NAME_CHARACTERS]}-{moment.astimezone():%Y%m%d-%H%M%S}"
 
 
 def store_observation(folder: Path, stored_observation: StoredObservation) -> StoredObservation:
@@ -85,21 +87,22 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         There is no such observation, several match, or it cannot be read.
     """
     names = list_observations(folder)
-    matching: list[str] = []
+    matching_names: list[str] = []
     if name in names:
-        matching = [name]
+        matching_names = [name]
     elif _ID.fullmatch(name):
-        matching = [stored_name for stored_name in names if stored_name.startswith(name)]
-    if not matching:
-        newest = ", ".join(names[-_MAX_LISTED:])
-        remedy = f"pass the id of a stored observation; newest: {newest}" if names else "observe a process first"
+        matching_names = [stored_name for stored_name in names if stored_name.startswith(name)]
+    if not matching_names:
+        newest_names = ", ".join(names[-_MAX_LISTED_OBSERVATIONS:])
+        remedy = f"pass the id of a stored observation; newest: {newest_names}" if names else "observe a process first"
         raise FaultwatchError(f"there is no stored observation {name!r}", remedy)
-    if len(matching) > 1:
-        newest = ", ".join(matching[-_MAX_LISTED:])
+    if len(matching_names) > 1:
+        newest_names = ", ".join(matching_names[-_MAX_LISTED_OBSERVATIONS:])
         raise FaultwatchError(
-            f"the ids of {len(matching)} observations begin with {name!r}", f"pass a whole id; newest: {newest}"
+            f"the ids of {len(matching_names)} observations begin with {name!r}",
+            f"pass a whole id; newest: {newest_names}",
         )
-    file = folder / matching[0] / _FILE
+    file = folder / matching_names[0] / _FILE
     try:
         return StoredObservation.model_validate_json(read_regular(file, _MAX_BYTES))
     except OSError as error:

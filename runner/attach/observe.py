@@ -111,7 +111,7 @@ def observe_processes(
         return read_figures(tree, processes.list_pids())
 
     recording = LiveRecording(
-        processes.list_living,
+        processes.list_living_processes,
         read_now,
         seconds=seconds,
         max_overhead=max_overhead,

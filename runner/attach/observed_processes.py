@@ -62,7 +62,7 @@ class ObservedProcesses:
         """Return all processes so far, including those that have ended."""
         return list(self._start_ticks)
 
-    def list_living(self) -> Sequence[int]:
+    def list_living_processes(self) -> Sequence[int]:
         """Return the processes that still live."""
         return [pid for pid in self._pids if self._lives(pid)]
 

@@ -45,6 +45,8 @@ _MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap"
 _MIN_SECONDS = 0.5
 """A shorter recording cannot be compared with counts that are read just before and after it: the margins are too large
 in relation to it."""
+_MAX_TITLE_CHARACTERS = 2000
+"""The longest title that the contract allows."""
 
 
 class Observation(Struct, frozen=True):
@@ -101,7 +103,7 @@ class ProfileBuilder(Struct):
         anatomy, census = self._build_anatomy_and_census()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
-        frames = tuple(self._make_relative(frame) for frame in self.frame_table.frames)
+        frames = tuple(self._make_frame_relative(frame) for frame in self.frame_table.frames)
         program = observation.program
         name = make_safe_name(program.name)
         return Profile(
@@ -110,7 +112,7 @@ class ProfileBuilder(Struct):
             revision=Revision(
                 commit=identify_program(program),
                 committed_at=read_modification_time(program),
-                title=program.process.title[:2000],
+                title=program.process.title[:_MAX_TITLE_CHARACTERS],
             ),
             case=Case(workload=name, definition=hash_document(["attach", program.file])),
             host=Host(name=observation.host),
@@ -245,11 +247,14 @@ class ProfileBuilder(Struct):
         recorder = timed_recording.recorder
         words = (*fields, *self.file_view.options)
         events = read_events(
-            recorder.path, *words, sandbox_prefix=self.file_view.sandbox_prefix, inherited=[recorder.descriptor]
+            recorder.path,
+            *words,
+            sandbox_prefix=self.file_view.sandbox_prefix,
+            inherited_descriptors=[recorder.descriptor],
         )
-        return keep_readable(events, self.remarks.append)
+        return keep_readable_events(events, self.remarks.append)
 
-    def _make_relative(self, frame: Frame) -> Frame:
+    def _make_frame_relative(self, frame: Frame) -> Frame:
         """Return a frame; if its module is the program itself, its path is relative, unlike the paths of libraries."""
         return frame.model_copy(update={"module": self._make_file_relative(frame.module)})
 
@@ -265,7 +270,7 @@ class ProfileBuilder(Struct):
             """Return sites with relative paths of their frames and files."""
             return tuple(
                 site.model_copy(
-                    update={"frame": self._make_relative(site.frame), "file": self._make_file_relative(site.file)}
+                    update={"frame": self._make_frame_relative(site.frame), "file": self._make_file_relative(site.file)}
                 )
                 for site in sites
             )
@@ -311,7 +316,7 @@ def select_calls(events: Iterable[Event], pids: Iterable[int]) -> tuple[list[Tra
     return calls, end
 
 
-def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:
+def keep_readable_events(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:
     """Yield events until perf can read no further; a remark then says why.
 
     The readable events are kept because the processes cannot be recorded a second time. perf refuses, for example, a
@@ -335,12 +340,12 @@ def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) ->
 
 def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:
     """Return all the events, and the time of the first fault among them; infinity if there is none."""
-    remaining = iter(events)
+    remaining_events = iter(events)
     first_events: list[Event] = []
-    for event in remaining:
+    for event in remaining_events:
         first_events.append(event)
         if isinstance(event, Fault):
-            return chain(first_events, remaining), event.time
+            return chain(first_events, remaining_events), event.time
     return iter(first_events), math.inf
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from runner.attach.process_table import LiveProcess, find_descendants
 from runner.errors import FaultwatchError
 
-_MAX_LISTED = 8
+_MAX_LISTED_NAMES = 8
 _MAX_TITLE_CHARACTERS = 60
 _UNIT_SUFFIX = re.compile(r"\.(?:service|scope|slice)$")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
@@ -66,9 +66,11 @@ def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0
     FaultwatchError
         No process has this name, or several separate processes have it.
     """
-    excluded = set(_list_ancestors(table, own_pid))
-    matching = {pid for pid, process in table.items() if pid not in excluded and _has_name(process, name)}
-    roots = [pid for pid in sorted(matching) if matching.isdisjoint(_list_ancestors(table, table[pid].parent))]
+    excluded_pids = set(_list_ancestors(table, own_pid))
+    matching_pids = {pid for pid, process in table.items() if pid not in excluded_pids and _has_name(process, name)}
+    roots = [
+        pid for pid in sorted(matching_pids) if matching_pids.isdisjoint(_list_ancestors(table, table[pid].parent))
+    ]
     if not roots:
         raise FaultwatchError(
             f"no process is named {name!r}", "pass a name that `ps -e` lists, or the id of the process"
@@ -116,7 +118,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
     }
     if len(groups) > 1:
         raise FaultwatchError(
-            f"{len(groups)} units are named {name}: {', '.join(sorted(groups)[:_MAX_LISTED])}",
+            f"{len(groups)} units are named {name}: {', '.join(sorted(groups)[:_MAX_LISTED_NAMES])}",
             "pass the control group of one of them with --cgroup",
         )
     if not groups:
@@ -187,5 +189,5 @@ def _is_within(group: str, ancestor: str) -> bool:
 
 def _list_processes(processes: Iterable[LiveProcess]) -> str:
     descriptions = [f"{process.pid} ({process.title[:_MAX_TITLE_CHARACTERS]})" for process in processes]
-    remainder = f" and {len(descriptions) - _MAX_LISTED} more" if len(descriptions) > _MAX_LISTED else ""
-    return ", ".join(descriptions[:_MAX_LISTED]) + remainder
+    remainder = f" and {len(descriptions) - _MAX_LISTED_NAMES} more" if len(descriptions) > _MAX_LISTED_NAMES else ""
+    return ", ".join(descriptions[:_MAX_LISTED_NAMES]) + remainder

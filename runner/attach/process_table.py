@@ -89,8 +89,8 @@ def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, 
 def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
     """Return the process with the most CPU time if the root seems to be only a starter (a shell); else the root."""
     ticks = {pid: _read_ticks(tree, pid) for pid in processes}
-    busiest = max(ticks, key=lambda pid: ticks[pid], default=root)
-    return busiest if ticks.get(busiest, 0) > _STARTER_FACTOR * ticks.get(root, 0) else root
+    busiest_pid = max(ticks, key=lambda pid: ticks[pid], default=root)
+    return busiest_pid if ticks.get(busiest_pid, 0) > _STARTER_FACTOR * ticks.get(root, 0) else root
 
 
 def _read_ticks(tree: Tree, pid: int) -> int:

@@ -113,7 +113,7 @@ class CulpritSearcher(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
-        by_commit = {revision.commit: revision for revision in (good, *revisions)}
+        revisions_by_commit = {revision.commit: revision for revision in (good, *revisions)}
         request = SearchRequest(
             subject=self.repository.name,
             host=self.bench.host,
@@ -128,7 +128,7 @@ class CulpritSearcher(Struct, frozen=True):
         )
 
         def get_revision(commit: str) -> Revision:
-            return by_commit.get(commit) or self.repository.get_revision(commit)
+            return revisions_by_commit.get(commit) or self.repository.get_revision(commit)
 
         unused_runs = 0
         previous_runs = -1  # Less than any answer contains.

@@ -97,7 +97,7 @@ def explain_regression(
     try:
         with open_profiling() as profiling:
             pending_profiles = [
-                profiling.record_case(trial, counted=sample, progress=_name_side(progress, name))
+                profiling.record_case(trial, counted_sample=sample, progress=_name_side(progress, name))
                 for name, trial, sample in (
                     ("base", regressed_case.base, regressed_case.base_sample),
                     ("head", regressed_case.head, regressed_case.head_sample),

@@ -34,8 +34,8 @@ REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 class HistoryObserver(Protocol):
     """Follows the progress of a history."""
 
-    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """Called when runs are planned: ``stored`` runs need no measurement, and ``executions`` executions follow."""
+    def on_plan(self, planned_runs: Sequence[PlannedRun], n_stored: int, n_executions: int) -> None:
+        """Called when runs are planned: ``n_stored`` need no measurement, and ``n_executions`` executions follow."""
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
         """Called before a planned run."""
@@ -49,7 +49,7 @@ class HistoryObserver(Protocol):
         The number is negative if the run needed more executions than planned.
         """
 
-    def on_missing_commit(self, commit: str, runs: int) -> None:
+    def on_missing_commit(self, commit: str, n_runs: int) -> None:
         """Called for a planned commit that this clone lacks, so that its runs are left out."""
 
 
@@ -209,7 +209,7 @@ class HistoryMeasurement(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        observer.on_plan(planned_runs, stored=0, executions=len(planned_runs) * executions_per_run)
+        observer.on_plan(planned_runs, n_stored=0, n_executions=len(planned_runs) * executions_per_run)
         for report, executions in self._measure_runs(planned_runs, (revision,), {}, observer):
             outbox.post(report)
             observer.on_report(report, executions_per_run - executions)
@@ -231,7 +231,7 @@ class HistoryMeasurement(Struct, frozen=True):
         levels_by_case
             The levels of each case's last run. The caller updates it while it consumes the reports.
         """
-        by_commit = {revision.commit: revision for revision in revisions}
+        revisions_by_commit = {revision.commit: revision for revision in revisions}
         count_reuse = None if self.measure_all else CountReuse(self.workload, self.bench)
         commits = [run.revision for run in planned_runs]
         newest_commit = revisions[-1].commit if revisions else ""
@@ -242,7 +242,7 @@ class HistoryMeasurement(Struct, frozen=True):
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
             for commit, group in itertools.groupby(planned_runs, key=lambda run: run.revision):
-                revision = by_commit.get(commit) or self.repository.find_revision(commit)
+                revision = revisions_by_commit.get(commit) or self.repository.find_revision(commit)
                 if revision is None:
                     observer.on_missing_commit(commit, sum(1 for _ in group))
                     continue
@@ -279,8 +279,8 @@ class HistoryMeasurement(Struct, frozen=True):
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned_runs: list[PlannedRun] = []
         n_stored = n_stored_failures = 0
-        by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
-        for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
+        sorted_cases = sorted(self.cases, key=lambda case: environments[case.name].hash)
+        for _, group in itertools.groupby(sorted_cases, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
             partial_plan = (self.planner or self.service).request_plan(
                 PlanRequest(
@@ -298,8 +298,8 @@ class HistoryMeasurement(Struct, frozen=True):
             n_stored_failures += partial_plan.stored_failures
         # Sort all plans by revision, because one build serves all cases. An anchor, which links the range to runs in an
         # earlier environment, may be outside of the range, and then comes first.
-        position = {revision.commit: index for index, revision in enumerate(revisions)}
-        planned_runs.sort(key=lambda run: position.get(run.revision, -1))
+        positions = {revision.commit: index for index, revision in enumerate(revisions)}
+        planned_runs.sort(key=lambda run: positions.get(run.revision, -1))
         return Plan(runs=tuple(planned_runs), stored=n_stored, stored_failures=n_stored_failures)
 
     def _measure_revision(

@@ -44,7 +44,7 @@ class ProofObserver(Protocol):
     def on_execution(self) -> None:
         """Called after each execution."""
 
-    def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
+    def on_proof(self, base: str, head: str, verdict: Verdict, n_pairs: int) -> None:
         """Called when the service has reached a verdict on two commits."""
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:
@@ -138,8 +138,12 @@ class Prover(Struct):
             if self.at_least_one and not self.comparisons and open_nominations:
                 first_pairs_seconds = self._estimate_first_pairs(open_nominations[0].case.name)
                 self.deadline = max(self.deadline, time.monotonic() + TIME_RESERVE * first_pairs_seconds)
-            ready = (nomination for nomination in open_nominations if self._has_time(nomination.case.name))
-            nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
+            affordable_nominations = (
+                nomination for nomination in open_nominations if self._has_time(nomination.case.name)
+            )
+            nomination = next(
+                (nomination for nomination in affordable_nominations if self._has_commits(nomination)), None
+            )
             if nomination is None:
                 break
             case, metric, base, head = nomination.case, nomination.metric, nomination.base, nomination.head
@@ -266,7 +270,7 @@ class Prover(Struct):
         self._record_verdict(base, head, decision, len(result.head.samples))
         return decision
 
-    def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
+    def _record_verdict(self, base: str, head: str, decision: Comparison | None, n_pairs: int) -> None:
         """Count a verdict in the summary, and show it."""
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
         if verdict is Verdict.CHANGED:
@@ -275,7 +279,7 @@ class Prover(Struct):
             self.summary.n_refuted += 1
         else:
             self.summary.n_undecided += 1
-        self.observer.on_proof(base, head, verdict, pairs)
+        self.observer.on_proof(base, head, verdict, n_pairs)
 
 
 def _choose_min_percent(nomination: Nomination) -> float | None:
@@ -307,5 +311,7 @@ def _find_percent(comparison: Comparison | None, metric: str) -> float | None:
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:
     """Return the change of a metric in its unit; None if it has not changed."""
     verdicts: Iterable[MetricVerdict] = comparison.metrics if comparison else ()
-    changed = (verdict for verdict in verdicts if verdict.metric == metric and verdict.verdict is Verdict.CHANGED)
-    return next((float(verdict.change or 0) for verdict in changed), None)
+    changed_verdicts = (
+        verdict for verdict in verdicts if verdict.metric == metric and verdict.verdict is Verdict.CHANGED
+    )
+    return next((float(verdict.change or 0) for verdict in changed_verdicts), None)

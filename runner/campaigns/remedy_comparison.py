@@ -47,11 +47,11 @@ def build_remedy_trials(
     except BuildFailure as failure:
         raise FaultwatchError(f"{resolved_revision.commit[:10]} cannot be built: {failure.message}") from None
     trials = []
-    for description, configured in (("as it is", present_case), ("with the remedy", remedied_case)):
+    for description, configured_case in (("as it is", present_case), ("with the remedy", remedied_case)):
         trial = Trial(
-            configured.workload,
-            Subject(repository.name, resolved_revision, configured.case, build),
-            configured.bench,
+            configured_case.workload,
+            Subject(repository.name, resolved_revision, configured_case.case, build),
+            configured_case.bench,
             tree,
         )
         if trial.obstacle:

@@ -55,8 +55,8 @@ def find_differences(
     if workload.run.allocator != "glibc":  # the workload chooses another allocator by variables
         for variables in ALLOCATOR_VARIABLES.values():
             workload_variables |= {f"{VARIABLE_PREFIX}{name}" for name in variables}
-    skipped = {*excluded_settings, *workload_variables, *_DERIVED_SETTINGS}
-    names = sorted({*before, *after} - skipped)
+    skipped_settings = {*excluded_settings, *workload_variables, *_DERIVED_SETTINGS}
+    names = sorted({*before, *after} - skipped_settings)
     changes = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
     changes = [setting for setting in changes if setting.before != setting.after]
     return Difference(

@@ -90,11 +90,11 @@ class ConfiguredCase(Struct, frozen=True):
             environment = capture(state)
             return Environment(settings=environment.settings | build_settings) if build_settings else environment
 
-        configured = ConfiguredCase(
+        configured_case = ConfiguredCase(
             workload, case, replace(self.bench, variables=variables, capture=capture_with_build)
         )
-        configured._require_effect(values)
-        return configured
+        configured_case._require_effect(values)
+        return configured_case
 
     @property
     def environment(self) -> Environment:
@@ -103,16 +103,18 @@ class ConfiguredCase(Struct, frozen=True):
 
     def _require_effect(self, values: Mapping[str, str | None]) -> None:
         """Raise if a changed setting has not taken effect: runs would not show its influence."""
-        actual = self.environment.settings
+        actual_settings = self.environment.settings
         for name, value in values.items():
-            if not name.startswith(PARAMETER_PREFIX) and actual.get(name) != value:
+            if not name.startswith(PARAMETER_PREFIX) and actual_settings.get(name) != value:
                 raise FaultwatchError(
-                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {actual.get(name) or 'not set'}",
+                    f"{name} cannot be set to {value or 'nothing'} on this host: "
+                    f"it is {actual_settings.get(name) or 'not set'}",
                     "exclude it with --without, or run `faultwatch doctor`",
                 )
-        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in actual.get("allocator", ""):
+        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in actual_settings.get("allocator", ""):
             raise FaultwatchError(
-                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {actual['allocator']}",
+                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: "
+                f"{actual_settings['allocator']}",
                 "install it, or exclude the setting with --without",
             )
 
@@ -191,15 +193,15 @@ class SettingSearcher(Struct, frozen=True):
     def _measure(self, settings: Iterable[SettingChange], changed_settings: Iterable[str]) -> Report:
         """Measure the revision with ``changed_settings`` at their new values and all others at their old values."""
         changed_names = frozenset(changed_settings)
-        configured = self.before.apply_settings(
+        configured_environment = self.before.apply_settings(
             {setting.name: setting.after if setting.name in changed_names else setting.before for setting in settings}
         )
         return measure_revision(
             self.repository,
             self.builder,
-            configured.workload,
-            configured.case,
-            bench=configured.bench,
+            configured_environment.workload,
+            configured_environment.case,
+            bench=configured_environment.bench,
             revision=self.revision,
-            sampling=Sampling.from_workload(configured.workload, self.samples),
+            sampling=Sampling.from_workload(configured_environment.workload, self.samples),
         )

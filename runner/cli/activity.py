@@ -58,7 +58,7 @@ class Activity:
         self._format_left = format_left
         self._started_at = clock()
         self._pace: Pace | None = None
-        self._remaining: int | None = None
+        self._remaining_steps: int | None = None
         self.text = text
         self.done = 0
         self.on_change: Callable[[], None] = lambda: None  # the code that shows this activity replaces it
@@ -68,33 +68,33 @@ class Activity:
         self.text = text
         self.on_change()
 
-    def set_remaining(self, steps: int) -> None:
+    def set_remaining_steps(self, n_steps: int) -> None:
         """Set the known number of remaining steps, such as executions."""
-        if self._remaining is None:
+        if self._remaining_steps is None:
             # The duration of earlier work, such as a build, must not count for the duration of a step.
             self._pace = Pace(self._clock())
-        self._remaining = max(0, steps)
+        self._remaining_steps = max(0, n_steps)
         self.on_change()
 
-    def advance(self, steps: int = 1) -> None:
+    def advance(self, n_steps: int = 1) -> None:
         """Count steps that have ended."""
-        self.done += steps
+        self.done += n_steps
         if self._pace:
-            self._pace.advance(self._clock(), steps)
-        if self._remaining is not None:
-            self._remaining -= steps
+            self._pace.advance(self._clock(), n_steps)
+        if self._remaining_steps is not None:
+            self._remaining_steps -= n_steps
         self.on_change()
 
-    def add_unplanned(self, steps: int) -> None:
-        """Correct the number of remaining steps, after ``steps`` that were not planned have ended."""
-        if self._remaining is not None:
-            self._remaining += steps
+    def add_unplanned(self, n_steps: int) -> None:
+        """Correct the number of remaining steps, after ``n_steps`` that were not planned have ended."""
+        if self._remaining_steps is not None:
+            self._remaining_steps += n_steps
         self.on_change()
 
     @property
     def total(self) -> int | None:
         """The number of all steps, including those that have ended; None if unknown."""
-        return None if self._remaining is None else self.done + max(0, self._remaining)
+        return None if self._remaining_steps is None else self.done + max(0, self._remaining_steps)
 
     @property
     def time_left(self) -> str:
@@ -102,7 +102,7 @@ class Activity:
         if self._format_left:
             return self._format_left()
         return (
-            format_time_left(self._pace.estimate_time_left(self._clock(), max(0, self._remaining or 0)))
+            format_time_left(self._pace.estimate_time_left(self._clock(), max(0, self._remaining_steps or 0)))
             if self._pace
             else ""
         )

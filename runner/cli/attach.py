@@ -119,7 +119,13 @@ def command(
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
     from runner.attach.observe import observe_processes
     from runner.attach.process_table import find_busiest, read_process_table
-    from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
+    from runner.cli.attach_lines import (
+        describe_outcome,
+        describe_unknown_past,
+        format_heading,
+        format_live_line,
+        get_now,
+    )
     from runner.cli.terminal import print_message
     from runner.profile.permissions import detect_recording_permissions
     from runner.settings import load_settings
@@ -153,7 +159,7 @@ def command(
     remarks = [
         *describe_limits(permissions, is_root=observer.uid == 0),
         *describe_missing_names(profile, program, find_debug_package),
-        describe_unknown(program, outcome.observation.started_at),
+        describe_unknown_past(program, outcome.observation.started_at),
     ]
     profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
     diagnosis = _diagnose_profile(profile, earlier_observation.profile if earlier_observation else None, settings)

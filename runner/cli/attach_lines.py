@@ -109,7 +109,7 @@ def _describe_period(period: int) -> str:
     return "each fault" if period == 1 else f"one fault in {period:,}"
 
 
-def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
+def describe_unknown_past(program: LiveProgram, started_at: datetime) -> str:
     """Return what is unknown about the past of a process; empty if it had only just started when observed."""
     age = (started_at - program.started_at).total_seconds() if program.started_at else None
     if age is not None and age < _MIN_UNKNOWN_SECONDS:

@@ -143,10 +143,10 @@ def command(
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
     if commit_range is not None:
-        succeeded = _search_commits(request, commit_range, prove=prove)
+        has_succeeded = _search_commits(request, commit_range, prove=prove)
     else:
-        succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)
-    if not succeeded:
+        has_succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)
+    if not has_succeeded:
         raise click.exceptions.Exit(1)
 
 
@@ -232,13 +232,13 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
             "run the same command again to continue: completed measurements are kept",
         )
     # Print the result.
-    by_commit = {revision.commit: revision for revision in revisions}
+    revisions_by_commit = {revision.commit: revision for revision in revisions}
     output_result(
         searches[0].model_dump(mode="json"),
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            "\n".join(describe_result(searches[0], by_commit, request.metric, request.build_proof_command))
+            "\n".join(describe_result(searches[0], revisions_by_commit, request.metric, request.build_proof_command))
         ),
     )
     return _has_succeeded(searches[0])
@@ -341,7 +341,7 @@ class _ProgressLines:
     def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show which commit is being measured, and the progress of the search."""
         if isinstance(state.answer, Measure):
-            self._activity.set_remaining(state.answer.runs_left)
+            self._activity.set_remaining_steps(state.answer.runs_left)
         self._activity(f"measuring {commit[:10]}")
 
     def on_run_stored(self, state: Search, report: Report) -> None:
@@ -388,13 +388,13 @@ def _format_run(report: Report, name: str) -> str:
 
 
 def describe_result(
-    search: Search, by_commit: Mapping[str, Revision], name: str, suggest_comparison: Callable[[str], str]
+    search: Search, revisions_by_commit: Mapping[str, Revision], name: str, suggest_comparison: Callable[[str], str]
 ) -> list[str]:
     """Return the result of a search as lines for a terminal. A commit without a valid proof is shown as a suspect.
 
     Parameters
     ----------
-    by_commit
+    revisions_by_commit
         The revisions of the range by their hash.
     name
         The metric that moved.
@@ -409,11 +409,14 @@ def describe_result(
     for culprit in search.answer.culprits if isinstance(search.answer, Found) else ():
         prefix = "" if culprit.proof and culprit.proof.state is ProofState.STANDS else "suspect, not proven: "
         if len(culprit.candidates) == 1:
-            lines.append(f"{prefix}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
+            lines.append(f"{prefix}{culprit.commit[:10]} {revisions_by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
             lines.append(f"{prefix}one of {count} commits that the measurements in the range cannot tell apart:")
-            lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
+            lines += [
+                f"  {commit[:10]} {revisions_by_commit[commit].title!r}"
+                for commit in culprit.candidates[:_MAX_CANDIDATES]
+            ]
             lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)
         after = format_quantity(name, culprit.after, culprit.before)

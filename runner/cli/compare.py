@@ -39,7 +39,7 @@ from runner.measuring.comparison import (
     ComparisonResult,
     Pairs,
     compare_interleaved,
-    make_undecided,
+    make_undecided_result,
 )
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.measuring.stored_base import MIN_SAMPLES, build_base_query, compare_with_stored_base
@@ -350,10 +350,10 @@ class _Session(Struct):
         self.title = f"comparing {case.name}"
         self.later_executions = remaining_cases * 2 * (_WARM_UP_EXECUTIONS + self.pairs.min_pairs)
 
-    def start_executing(self, executions: int) -> None:
+    def start_executing(self, n_executions: int) -> None:
         """Set the number of executions until the first decision about the case."""
         self.activity(self.title)
-        self.activity.set_remaining(executions + self.later_executions)
+        self.activity.set_remaining_steps(n_executions + self.later_executions)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Return the decision of the service, and show how many executions it still needs."""
@@ -363,7 +363,7 @@ class _Session(Struct):
             # Say so, because the remaining time would otherwise seem to grow for no reason.
             self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), 'pair')}")
         executions_per_pair = 1 if request.base_stored else 2
-        self.activity.set_remaining(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
+        self.activity.set_remaining_steps(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
         return decision
 
 
@@ -395,7 +395,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
 def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult:
     """Return the result of a case that base cannot run, because head adds its parameters.
 
-    If head can run, :func:`make_undecided` executes only head.
+    If head can run, :func:`make_undecided_result` executes only head.
     """
     base_trial, head_trial = base.get_unbuilt_trial(case), head.get_trial(case)
     reports = {base_trial: base_trial.report_skipped("head adds this case, and base cannot run it")}
@@ -405,7 +405,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult
         )
     elif head_trial.obstacle:
         reports[head_trial] = head_trial.report_skipped(head_trial.obstacle)
-    return make_undecided(base_trial, head_trial, reports)
+    return make_undecided_result(base_trial, head_trial, reports)
 
 
 def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> ComparisonResult:
@@ -421,7 +421,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         if trial not in failure_reports and trial.obstacle:
             failure_reports[trial] = trial.report_skipped(trial.obstacle)
     if failure_reports:
-        return make_undecided(base, head, failure_reports)
+        return make_undecided_result(base, head, failure_reports)
 
     def build_further_trials(number: int) -> tuple[Trial, Trial] | None:
         """Return the trials of both sides' further build ``number``; None if one does not build."""

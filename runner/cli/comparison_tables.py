@@ -76,13 +76,13 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
         console.print(f"0 on both sides: {', '.join(zero_metrics)}", style="dim", highlight=False)
     # Print the remarks, wrapped at words on a terminal, and the command that explains a regression, unwrapped for
     # copying.
-    in_one_line = not console.is_terminal
+    is_in_one_line = not console.is_terminal
     for sentence, names in _list_sentences(comparison.metrics).items():
-        console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=in_one_line)
+        console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=is_in_one_line)
     if moves := describe_clear_moves(comparison.metrics):
-        console.print(f"  [yellow]{escape(moves)}[/]", highlight=False, soft_wrap=in_one_line)
+        console.print(f"  [yellow]{escape(moves)}[/]", highlight=False, soft_wrap=is_in_one_line)
     for line in _describe_untraced_sides(result):
-        console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=in_one_line)
+        console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=is_in_one_line)
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         commit_range = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
         command = target.suggest("profile", commit_range, result.head.case.name)

@@ -27,8 +27,8 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     width
         The width of the terminal, in characters.
     """
-    position = {commit: index for index, commit in enumerate(commits)}
-    drifts_in_range = [drift for drift in drifts if drift["revision"] in position]
+    positions = {commit: index for index, commit in enumerate(commits)}
+    drifts_in_range = [drift for drift in drifts if drift["revision"] in positions]
     drifts_by_case: dict[str, list[Mapping[str, Any]]] = {}
     for drift in sorted(drifts_in_range, key=lambda drift: -_compute_level_ratio(drift)):
         drifts_by_case.setdefault(drift["case"], []).append(drift)
@@ -41,7 +41,7 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     name_width = min(max_name_width, max(len(name) for name in names))
     max_columns = max(width - name_width - len(_GAP), _MIN_COLUMNS)
     commits_per_column = math.ceil(len(commits) / max_columns)
-    column_of = {commit: index // commits_per_column for commit, index in position.items()}
+    column_of = {commit: index // commits_per_column for commit, index in positions.items()}
     n_columns = math.ceil(len(commits) / commits_per_column)
     # Draw the cases, the settings and the legend.
     lines = [
@@ -49,8 +49,8 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
         for case, case_drifts in shown_cases
     ]
     if any(drift["settings"] for drift in drifts_in_range):
-        changed = {column_of[drift["revision"]] for drift in drifts_in_range if drift["settings"]}
-        marks = "".join(_SETTING_MARK if column in changed else _NO_MARK for column in range(n_columns))
+        changed_columns = {column_of[drift["revision"]] for drift in drifts_in_range if drift["settings"]}
+        marks = "".join(_SETTING_MARK if column in changed_columns else _NO_MARK for column in range(n_columns))
         lines.append(f"{'settings':<{name_width}}{_GAP}{marks}")
     legend = "+ worse  - better  * both  ? suspected  | a setting changed"
     lines.append(

@@ -249,8 +249,8 @@ def _show_usage(error: click.UsageError) -> None:
 def _suggest_revision_option(error: click.UsageError) -> str:
     """Return a hint to use --revision if a command for one commit got too many arguments; otherwise an empty text."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
-    too_many = "unexpected extra argument" in error.message and "revision" in names
-    return "pass a commit with --revision; " if too_many else ""
+    has_too_many = "unexpected extra argument" in error.message and "revision" in names
+    return "pass a commit with --revision; " if has_too_many else ""
 
 
 def _find_remedy(error: OSError) -> str:

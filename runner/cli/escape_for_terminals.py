@@ -14,5 +14,7 @@ def strip_escape_sequences(text: str) -> str:
     readers take them for the end of a line.
     """
     text = _NO_BREAK_SPACES.sub(" ", text)
-    printable = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return break_commands(printable)
+    printable_text = "".join(
+        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
+    return break_commands(printable_text)

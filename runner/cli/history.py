@@ -41,7 +41,7 @@ from runner.run_store.store import RunStore
 from runner.settings import Settings, load_settings
 from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository
-from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
 from runner.workload.workload_lookup import choose_cases
@@ -236,8 +236,8 @@ class PreparedHistory(Struct, frozen=True):
         """Return the drifts of the measured cases within the range of commits."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
-        detected = service.list_drifts(**self.series_filters)
-        return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
+        detected_drifts = service.list_drifts(**self.series_filters)
+        return [drift for drift in detected_drifts if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether the first case has been measured on this host, but only with other definitions."""
@@ -354,7 +354,7 @@ def prepare_history(
 
     workload, repository = find_target(settings, workload_name, repo)
     cases = choose_cases(workload, parameter_choices, case_names)
-    refuse_dirty(repository, workload, allow=committed_only)
+    refuse_dirty_work_tree(repository, workload, allows_changes=committed_only)
     revisions = repository.list_revisions(commit_range, first_parent=first_parent)
     # Check the newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))

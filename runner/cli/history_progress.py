@@ -70,7 +70,7 @@ class ProgressBar:
         self._task = self._progress.add_task(title, total=None, current_run="", runs="?")
         self._failures: dict[str, list[Report]] = {}
         """The failures by message. The first with a message is printed at once, the others are summarised later."""
-        self._rerunning = False
+        self._is_rerunning = False
         self._reruns: dict[str, list[str]] = {}
         """The counts of reruns by commit and case, which are printed together, because each rerun has its own plan."""
 
@@ -88,30 +88,30 @@ class ProgressBar:
         self._print_failures()
         self._progress.stop()
 
-    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+    def on_plan(self, planned_runs: Sequence[PlannedRun], n_stored: int, n_executions: int) -> None:
         """Print the plan, and estimate its time from now on; successive plans of reruns count as one plan."""
-        self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
-        self._follow_ups = self._follow_ups + 1 if self._rerunning else 0
+        self._is_rerunning = bool(planned_runs) and all(run.reason is Reason.RERUN for run in planned_runs)
+        self._follow_ups = self._follow_ups + 1 if self._is_rerunning else 0
         if self._follow_ups <= 1:
             # Discard the earlier pace: a rerun takes less time than a run whose revision has to be built.
             self._pace = Pace(self._clock())
-        self._planned_runs, self._finished_runs = len(planned), 0
-        total = self._progress.tasks[0].completed + executions
+        self._planned_runs, self._finished_runs = len(planned_runs), 0
+        total = self._progress.tasks[0].completed + n_executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
-        self._activity.set_remaining(executions)
-        if self._rerunning:
+        self._activity.set_remaining_steps(n_executions)
+        if self._is_rerunning:
             return
         self._print_reruns()
-        parts = [f"{len(planned)} to measure", f"{stored} already stored"]
+        parts = [f"{len(planned_runs)} to measure", f"{n_stored} already stored"]
         for reason, label in _REASON_LABELS.items():
-            number = sum(run.reason is reason for run in planned)
+            number = sum(run.reason is reason for run in planned_runs)
             if number:
                 parts.append(f"{number} {label}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
-    def on_missing_commit(self, commit: str, runs: int) -> None:
+    def on_missing_commit(self, commit: str, n_runs: int) -> None:
         """Print how many runs cannot be measured because this clone lacks their commit."""
-        text = f"  {commit[:10]} is not in this clone, so {format_count(runs, 'run')} of it cannot be measured"
+        text = f"  {commit[:10]} is not in this clone, so {format_count(n_runs, 'run')} of it cannot be measured"
         self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
@@ -137,7 +137,7 @@ class ProgressBar:
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
             count = _format_count(report)
-            if self._rerunning:
+            if self._is_rerunning:
                 self._reruns.setdefault(label, []).append(count)
                 return
             origin = f"reused from {report.reused.commit[:10]}  " if report.reused else ""
@@ -153,26 +153,26 @@ class ProgressBar:
         # A log shows the remaining time after two runs, when a first estimate is possible, and after half of the runs,
         # when the estimate is better.
         is_halfway = self._finished_runs in {2, self._planned_runs // 2}
-        if is_halfway and not self._console.is_terminal and not self._rerunning:
+        if is_halfway and not self._console.is_terminal and not self._is_rerunning:
             time_left = self._format_time_left()
             if time_left:
                 self._console.print(
                     f"  {time_left}, not counting reruns to confirm level changes", highlight=False, soft_wrap=True
                 )
 
-    def _add_unplanned(self, executions: int) -> None:
+    def _add_unplanned(self, n_executions: int) -> None:
         """Correct the total number of executions, after a run that needed more of them than planned."""
-        total = (self._progress.tasks[0].total or 0) + executions
+        total = (self._progress.tasks[0].total or 0) + n_executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
-        self._activity.add_unplanned(executions)
+        self._activity.add_unplanned(n_executions)
 
     def _format_time_left(self) -> str:
         """Return the remaining time; for reruns, the upper limit, because the next one may already end the doubt."""
         remaining_runs = self._planned_runs - self._finished_runs
-        if self._rerunning:
+        if self._is_rerunning:
             remaining_runs += self._planned_runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
         time_left = format_time_left(self._pace.estimate_time_left(self._clock(), remaining_runs))
-        return f"at most {time_left}" if time_left and self._rerunning else time_left
+        return f"at most {time_left}" if time_left and self._is_rerunning else time_left
 
     def _print_heartbeat(self, line: str) -> None:
         self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)

@@ -17,7 +17,7 @@ from runner.contract.nomination import Nomination
 
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
-_MAX_SUSPECTED = 10
+_MAX_SUSPECTED_DRIFTS = 10
 _MAX_POWERS = 3
 """How many statements about the power of comparisons are shown, so that a parameter matrix does not fill the screen."""
 
@@ -133,10 +133,10 @@ def show_drifts(
     if not above_floor:
         certainty = " is certain" if suspected_drifts else ""
         console.print(f"No drift{certainty}." if not drifts else f"No drift above the floor{certainty}.")
-    for nomination in suspected_drifts[:_MAX_SUSPECTED]:
-        _show_suspected(console, nomination, target)
-    if len(suspected_drifts) > _MAX_SUSPECTED:
-        n_more = len(suspected_drifts) - _MAX_SUSPECTED
+    for nomination in suspected_drifts[:_MAX_SUSPECTED_DRIFTS]:
+        _show_suspected_drift(console, nomination, target)
+    if len(suspected_drifts) > _MAX_SUSPECTED_DRIFTS:
+        n_more = len(suspected_drifts) - _MAX_SUSPECTED_DRIFTS
         console.print(
             f"{format_count(n_more, 'more drift')} {'is' if n_more == 1 else 'are'} suspected.", highlight=False
         )
@@ -164,7 +164,7 @@ def show_drifts(
         console.print(f"{count} below the floor: even runs of identical programs can differ by that much.", style="dim")
 
 
-def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:
+def _show_suspected_drift(console: Console, nomination: Nomination, target: TypedTarget) -> None:
     """Print a likely change that is not proven yet, and the command that proves or refutes it."""
     name, before, after = nomination.metric, nomination.before, nomination.after
     percent = "" if nomination.percent is None else f", {format_percent(nomination.percent)}"

@@ -107,7 +107,7 @@ def command(
     imported_runs: list[ImportedRun] = []
     omission_reasons: list[str] = []
     with show_activity("reading") as activity:
-        activity.set_remaining(len(files))
+        activity.set_remaining_steps(len(files))
         for file in files:
             activity(f"reading {file}")
             if file.is_dir():
@@ -200,7 +200,7 @@ def _send_reports(service: Service, reports: list[Report], n_records: int) -> di
         service.send_revisions(subject, list(revisions.values()))
     n_created = n_already_stored = n_conflicting = 0
     with show_activity("storing runs") as activity:
-        activity.set_remaining(len(reports))
+        activity.set_remaining_steps(len(reports))
         for batch_start in range(0, len(reports), REPORTS_PER_REQUEST):
             batch = reports[batch_start : batch_start + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)

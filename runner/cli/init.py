@@ -398,29 +398,31 @@ def _propose_workload(
         first_measurement, questions, build=build, run=run, missing_submodules=missing_submodules
     )
     # The time limit applies to each window of a server, or otherwise to an execution.
-    seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
+    seconds = choice.tried_command.seconds / (_DEFAULT_WINDOWS if choice.tried_command.run.load else 1)
     timeout_seconds = _TIMEOUT_FACTOR * seconds
     timeout = int(timeout_seconds) if timeout_seconds > _DEFAULT_TIMEOUT_SECONDS else None
-    caveat = "" if run else describe_caveat(choice.tried, choice.start_faults)
+    caveat = "" if run else describe_caveat(choice.tried_command, choice.start_faults)
     text = render_workload(
-        first_measurement.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat
+        first_measurement.sources.name, choice.proposal, choice.tried_command.run, timeout=timeout, caveat=caveat
     )
     # For a server that could not be loaded, the file contains example tables.
-    failed_server = next((tried.run for tried in choice.failures if tried.run.obstacle), None)
-    if failed_server and not choice.tried.run.load:
+    failed_server = next((tried_command.run for tried_command in choice.failures if tried_command.run.obstacle), None)
+    if failed_server and not choice.tried_command.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(failed_server))
-    weakness = _describe_weakness(choice.tried)
+    weakness = _describe_weakness(choice.tried_command)
     if not weakness and caveat:
         # The caveat itself is printed above, below the counts.
-        weakness = _LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT
+        weakness = _LOAD_HINT if choice.tried_command.run.load else _DO_WORK_HINT
     remarks = [
         weakness,
         *(_MISSING_PART_REMARK.format(part) for part in choice.missing_parts if weakness),
         *_describe_rejected_commands(choice),
-        _describe_server(choice.tried.run, failed_server),
+        _describe_server(choice.tried_command.run, failed_server),
     ]
     distinct_remarks = list(dict.fromkeys(remark for remark in remarks if remark))
-    return _WorkloadProposal(text, first_measurement.parse_workload(text), distinct_remarks, choice.tried.faults)
+    return _WorkloadProposal(
+        text, first_measurement.parse_workload(text), distinct_remarks, choice.tried_command.faults
+    )
 
 
 def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") -> str:
@@ -433,19 +435,19 @@ def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") ->
     return _SERVER_REMARK.format(failed_server.obstacle, HOW_TO) if failed_server else ""
 
 
-def _describe_weakness(tried: "TriedCommand") -> str:
+def _describe_weakness(tried_command: "TriedCommand") -> str:
     """Return why the proposed command may not be worth measuring; empty if there is no such reason."""
-    run = tried.run
-    if tried.is_foreign:
+    run = tried_command.run
+    if tried_command.is_foreign:
         return _FOREIGN_REMARK.format(run.command)
-    if not tried.did_work:
-        printed_text = "its usage" if tried.prints_usage else "its name or version"
+    if not tried_command.did_work:
+        printed_text = "its usage" if tried_command.prints_usage else "its name or version"
         return _ONLY_USAGE_REMARK.format(
             run.command, printed_text, run.command.removesuffix(" --version").removesuffix(" --help")
         )
     if run.stand_in_file:
         return _STAND_IN_REMARK.format(run.stand_in_file)
-    gets_no_input = tried.has_no_work and not tried.only_imports
+    gets_no_input = tried_command.has_no_work and not tried_command.only_imports
     return _NO_INPUT_REMARK.format(run.command) if gets_no_input else ""
 
 
@@ -454,23 +456,29 @@ def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
 
     A promising command probably does the work that users wait for, as a benchmark does.
     """
-    chosen_command = choice.tried
+    chosen_command = choice.tried_command
     if chosen_command.did_work and chosen_command.run.is_promising:
         return []
     # Failures with an input file do not count, because it was only a guess that the program reads this file.
-    promising = [tried for tried in choice.failures if tried.run.is_promising and not tried.run.input_file]
-    failed_commands = [tried for tried in promising if tried.run.command != chosen_command.run.command]
-    return [_describe_rejected_command(tried) for tried in failed_commands]
+    promising_failures = [
+        tried_command
+        for tried_command in choice.failures
+        if tried_command.run.is_promising and not tried_command.run.input_file
+    ]
+    failed_commands = [
+        tried_command for tried_command in promising_failures if tried_command.run.command != chosen_command.run.command
+    ]
+    return [_describe_rejected_command(tried_command) for tried_command in failed_commands]
 
 
-def _describe_rejected_command(tried: "TriedCommand") -> str:
+def _describe_rejected_command(tried_command: "TriedCommand") -> str:
     """Return why a command was not measured, and how to make it measurable."""
     from runner.adoption.printed_text import find_missing_module
 
-    module, _ = find_missing_module(tried.problem)
-    if module and "venv/bin/python " in tried.run.command:
-        return _MISSING_MODULE_REMARK.format(tried.run.command, module)
-    return _FAILED_REMARK.format(tried.problem)
+    module, _ = find_missing_module(tried_command.problem)
+    if module and "venv/bin/python " in tried_command.run.command:
+        return _MISSING_MODULE_REMARK.format(tried_command.run.command, module)
+    return _FAILED_REMARK.format(tried_command.problem)
 
 
 def _try_gate(

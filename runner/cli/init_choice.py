@@ -43,7 +43,7 @@ class BuildAndRunChoice(Struct, frozen=True):
 
     Attributes
     ----------
-    proposal, tried
+    proposal, tried_command
         How to build, and the command to measure with its trial counts.
     failures
         Commands that were tried and failed.
@@ -54,7 +54,7 @@ class BuildAndRunChoice(Struct, frozen=True):
     """
 
     proposal: "BuildProposal"
-    tried: "TriedCommand"
+    tried_command: "TriedCommand"
     failures: tuple["TriedCommand", ...] = ()
     start_faults: int = 0
     missing_parts: tuple[str, ...] = ()
@@ -109,16 +109,16 @@ def choose_build_and_run(
             if working_build or failures:
                 break  # propose the command of an earlier build, or explain why its commands failed
             raise
-        tried = _try_commands(first_measurement, proposal, tree, run)
-        failures += [result for result in tried if not result.faults]
-        finished_builds.append((proposal, tried))
-        programs_start = any(result.faults for result in tried)
-        if programs_start and (working_build is None or _is_better(tried, working_build[2])):
-            working_build = (proposal, tree, tried)
-        does_work = has_command_with_work(tried)
+        tried_commands = _try_commands(first_measurement, proposal, tree, run)
+        failures += [result for result in tried_commands if not result.faults]
+        finished_builds.append((proposal, tried_commands))
+        programs_start = any(result.faults for result in tried_commands)
+        if programs_start and (working_build is None or _is_better(tried_commands, working_build[2])):
+            working_build = (proposal, tree, tried_commands)
+        does_work = has_command_with_work(tried_commands)
         if does_work or (programs_start and run):
             break
-        proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
+        proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried_commands)]
     if working_build is None:
         missing_part = next((error.missing_part for error in build_errors if error.missing_part), "")
         if missing_part and all(build.runs_loose_scripts for build, _ in finished_builds):
@@ -128,12 +128,12 @@ def choose_build_and_run(
             )
         error_texts = [error.text for error in build_errors]
         raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
-    proposal, tree, tried = working_build
+    proposal, tree, tried_commands = working_build
     # Choose the command, an input with which it does more work, and the variables under which its count repeats.
-    chosen_command = _ask_user(questions, tried, run)
-    start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
+    chosen_command = _ask_user(questions, tried_commands, run)
+    start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried_commands)
     proposal, tree, chosen_command, start_faults = _choose_larger_input(
-        first_measurement, proposal, tree, chosen_command, tried, start_faults
+        first_measurement, proposal, tree, chosen_command, tried_commands, start_faults
     )
     stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
     missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
@@ -145,7 +145,7 @@ def _choose_larger_input(
     proposal: "BuildProposal",
     tree: Path,
     chosen_command: "TriedCommand",
-    tried: "list[TriedCommand]",
+    tried_commands: "list[TriedCommand]",
     start_faults: int,
 ) -> tuple["BuildProposal", Path, "TriedCommand", int]:
     """Return a build that makes a larger input or folder, its tree, the command with it, and the faults of its start.
@@ -154,7 +154,7 @@ def _choose_larger_input(
 
     Parameters
     ----------
-    tried
+    tried_commands
         All commands of the build.
     start_faults
         The faults that the program takes without an input; 0 if unknown.
@@ -163,14 +163,16 @@ def _choose_larger_input(
     from runner.adoption.larger_input import count_runtime_faults
 
     runtime_faults = count_runtime_faults(start_faults)
-    for with_file in list_commands_with_files(chosen_command, tried):
-        larger = _try_larger_input(first_measurement, proposal, tree, with_file, chosen_command, runtime_faults)
-        if larger:
-            return (*larger, start_faults)
+    for command_with_file in list_commands_with_files(chosen_command, tried_commands):
+        larger_choice = _try_larger_input(
+            first_measurement, proposal, tree, command_with_file, chosen_command, runtime_faults
+        )
+        if larger_choice:
+            return (*larger_choice, start_faults)
     # A program that is only given a stand-in, with which it does less than without, may also work on its folder.
-    bare = find_bare_command(chosen_command, tried)
-    in_larger_folder = _try_larger_folder(first_measurement, proposal, tree, bare or chosen_command)
-    return in_larger_folder or (proposal, tree, chosen_command, start_faults)
+    bare_command = find_bare_command(chosen_command, tried_commands)
+    larger_folder_choice = _try_larger_folder(first_measurement, proposal, tree, bare_command or chosen_command)
+    return larger_folder_choice or (proposal, tree, chosen_command, start_faults)
 
 
 def _make_count_repeat(
@@ -216,7 +218,7 @@ def _count_start_faults(
     proposal: "BuildProposal",
     tree: Path,
     chosen_command: "TriedCommand",
-    tried: "list[TriedCommand]",
+    tried_commands: "list[TriedCommand]",
 ) -> int:
     """Return the faults that the chosen command's program takes to start; 0 if unknown.
 
@@ -225,21 +227,21 @@ def _count_start_faults(
     """
     from runner.adoption.command_choice import count_start_faults, list_descriptions
 
-    start_faults = count_start_faults(chosen_command, tried)
+    start_faults = count_start_faults(chosen_command, tried_commands)
     if start_faults <= min(chosen_command.faults):
         return start_faults
     descriptions = list_descriptions(chosen_command, first_measurement.list_run_proposals(proposal, tree))
     with show_activity("trying what was built") as show_progress:
-        described = list(first_measurement.try_runs(proposal, descriptions, tree, show_progress))
-    return count_start_faults(chosen_command, described)
+        described_commands = list(first_measurement.try_runs(proposal, descriptions, tree, show_progress))
+    return count_start_faults(chosen_command, described_commands)
 
 
-def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
+def _is_better(tried_commands: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
     """Return whether a command of a build reads an input, or does any work, and none of an earlier build did."""
     from runner.adoption.command_choice import has_command_with_work
 
-    has_input, had_input = has_command_with_work(tried), has_command_with_work(earlier)
-    does_work = any(result.did_work for result in tried)
+    has_input, had_input = has_command_with_work(tried_commands), has_command_with_work(earlier)
+    does_work = any(result.did_work for result in tried_commands)
     did_work = any(result.did_work for result in earlier)
     return (has_input and not had_input) or (does_work and not did_work)
 
@@ -248,7 +250,7 @@ def _try_larger_input(
     first_measurement: "FirstMeasurement",
     proposal: "BuildProposal",
     tree: Path,
-    small: "TriedCommand",
+    small_result: "TriedCommand",
     chosen_command: "TriedCommand",
     runtime_faults: int,
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
@@ -259,7 +261,7 @@ def _try_larger_input(
 
     Parameters
     ----------
-    small
+    small_result
         The result of the command with the small input.
     chosen_command
         The result of the command that is measured otherwise, perhaps with another input.
@@ -270,26 +272,30 @@ def _try_larger_input(
     from runner.subject.build import BuildFailure
 
     try:
-        larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size, runtime_faults)
-        if larger is None or (chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)):
+        larger_proposal = propose_larger_input(
+            proposal, small_result, (tree / small_result.run.file).stat().st_size, runtime_faults
+        )
+        if larger_proposal is None or (
+            chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)
+        ):
             return None
         if _takes_long_to_build(first_measurement, proposal):
             return None
-        build, run = larger
+        build, run = larger_proposal
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            tried = _find_program_that_works_more(
-                first_measurement, build, run, small, larger_tree, show_progress, runtime_faults
+            tried_command = _find_program_that_works_more(
+                first_measurement, build, run, small_result, larger_tree, show_progress, runtime_faults
             )
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
         return None
-    if tried is None or (chosen_command.run.file and not takes_more(tried, chosen_command)):
+    if tried_command is None or (chosen_command.run.file and not takes_more(tried_command, chosen_command)):
         return None
     print_message(
-        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes its input file from "
-        f"copies of {small.run.file}"
+        f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
+        f"the build makes its input file from copies of {small_result.run.file}"
     )
-    return build, larger_tree, tried
+    return build, larger_tree, tried_command
 
 
 def _try_larger_folder(
@@ -311,19 +317,19 @@ def _try_larger_folder(
     try:
         with show_activity("building with a folder of files") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            tried, in_empty_folder = (
+            tried_command, result_in_empty_folder = (
                 next(iter(first_measurement.try_runs(build, [run], larger_tree, show_progress))) for run in runs
             )
     except (BuildFailure, FaultwatchError):
         return None
-    start_faults = min(in_empty_folder.faults, default=0)
-    if not start_faults or not does_more_work(tried, in_empty_folder, start_faults):
+    start_faults = min(result_in_empty_folder.faults, default=0)
+    if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
         return None
     print_message(
-        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build makes the folder from copies of "
-        f"{folder[0]}"
+        f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
+        f"the build makes the folder from copies of {folder[0]}"
     )
-    return build, larger_tree, tried, start_faults
+    return build, larger_tree, tried_command, start_faults
 
 
 def _takes_long_to_build(first_measurement: "FirstMeasurement", proposal: "BuildProposal") -> bool:
@@ -336,7 +342,7 @@ def _find_program_that_works_more(
     first_measurement: "FirstMeasurement",
     build: "BuildProposal",
     run: "RunProposal",
-    small: "TriedCommand",
+    small_result: "TriedCommand",
     tree: Path,
     show_progress: Callable[[str], None],
     runtime_faults: int,
@@ -347,7 +353,7 @@ def _find_program_that_works_more(
     ----------
     run
         The command with the larger input.
-    small
+    small_result
         The result of the same command with the small input.
     runtime_faults
         The faults with which the program's runtime starts.
@@ -359,37 +365,37 @@ def _find_program_that_works_more(
         # cannot be compared with the trial of the small file.
         return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
 
-    tried = try_run(run)
-    if does_more_work(tried, small, runtime_faults):
-        return tried
-    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small):
+    tried_command = try_run(run)
+    if does_more_work(tried_command, small_result, runtime_faults):
+        return tried_command
+    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small_result):
         other_small = try_run(small_run)
         if not other_small.did_work:
             continue
         other = try_run(larger_run)
-        if does_more_work(other, other_small) and does_more_work(other, small):
+        if does_more_work(other, other_small) and does_more_work(other, small_result):
             return other
     return None
 
 
 def _may_run_more_work(
-    other_proposal: "BuildProposal", built_proposal: "BuildProposal", tried: "list[TriedCommand]"
+    other_proposal: "BuildProposal", built_proposal: "BuildProposal", tried_commands: "list[TriedCommand]"
 ) -> bool:
     """Return whether another build may provide a program that does more work than the programs of a finished build.
 
     Parameters
     ----------
-    tried
+    tried_commands
         The commands of the finished build. They fail, print only a version or their usage, or only start.
     """
-    if tried and other_proposal.runs_loose_scripts and not built_proposal.runs_loose_scripts:
+    if tried_commands and other_proposal.runs_loose_scripts and not built_proposal.runs_loose_scripts:
         return False
-    if any(result.faults for result in tried) and other_proposal.runs:
+    if any(result.faults for result in tried_commands) and other_proposal.runs:
         # The programs start. A build with its own commands is worth the time only if these are different, and promise
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
-    if any(result.did_work for result in tried):
+    if any(result.did_work for result in tried_commands):
         return False
     # Another variant of the same programs would be a waste of time. Another build system may build other programs.
     return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
@@ -598,7 +604,7 @@ def _try_commands(
     from runner.adoption.proposal import RunProposal
 
     runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
-    tried: list[TriedCommand] = []
+    tried_commands: list[TriedCommand] = []
     previous_problem = ""
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
@@ -612,8 +618,8 @@ def _try_commands(
                 outcome += f" under the load of {result.run.load.command.split()[0]}" if result.run.load else ""
                 outcome += _ONLY_PRINTS_USAGE if result.prints_usage else ""
             print_message(f"  {result.run.command}: {outcome}")
-            tried.append(result)
-    return mark_imports(tried)
+            tried_commands.append(result)
+    return mark_imports(tried_commands)
 
 
 def _explain_failure(
@@ -637,7 +643,12 @@ def _explain_failure(
     from runner.subject.offline_builds import find_network_error
 
     # A server is the most promising failure, because it only needs a load.
-    servers = [(build, result.run) for build, tried in finished_builds for result in tried if result.run.obstacle]
+    servers = [
+        (build, result.run)
+        for build, tried_commands in finished_builds
+        for result in tried_commands
+        if result.run.obstacle
+    ]
     if servers:
         build, server = servers[0]
         name = first_measurement.sources.name
@@ -650,9 +661,9 @@ def _explain_failure(
     failure = failures[0]
     network_error = next(filter(find_network_error, build_errors), "")
     tip = f"pass a program with --run, as in --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
-    interactive = next((result for result in failures if needs_terminal(result.problem)), None)
-    if interactive:
-        failure = interactive
+    interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
+    if interactive_result:
+        failure = interactive_result
         tip = (
             "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
             f"{_DRIVER_HINT.format('')}"
@@ -664,9 +675,9 @@ def _explain_failure(
             f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module or interactive else "correct --run, or make --build create the files that it needs"
+        tip = tip if module or interactive_result else "correct --run, or make --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
-    if network_error and not (interactive or module):
+    if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
     other_error = f"; another build failed: {network_error or build_errors[0]}" if build_errors else ""
     return FaultwatchError(
@@ -674,19 +685,22 @@ def _explain_failure(
     )
 
 
-def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None) -> "TriedCommand":
+def _ask_user(questions: Questions, tried_commands: "list[TriedCommand]", run: str | None) -> "TriedCommand":
     """Let the user choose which of the working commands is measured; with --run, only its command was tried.
 
     At least one of the commands must work.
     """
-    from runner.adoption.command_choice import choose_best
+    from runner.adoption.command_choice import choose_best_command
 
-    chosen_command = choose_best(tried)
+    chosen_command = choose_best_command(tried_commands)
     assert chosen_command
-    working = [chosen_command, *(result for result in tried if result.faults and result is not chosen_command)]
+    working_commands = [
+        chosen_command,
+        *(result for result in tried_commands if result.faults and result is not chosen_command),
+    ]
     if run is None:
-        number = questions.choose("What is measured?", [result.run.command for result in working])
-        chosen_command = working[number]
+        number = questions.choose("What is measured?", [result.run.command for result in working_commands])
+        chosen_command = working_commands[number]
     return chosen_command
 
 

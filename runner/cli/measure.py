@@ -30,7 +30,7 @@ from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.settings import Settings, load_settings
 from runner.subject.clone_completeness import find_complete_revision
 from runner.subject.repository import Repository
-from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
 from runner.workload.workload_lookup import choose_cases
@@ -85,7 +85,9 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     cases = choose_cases(workload, parameter_choices, case_names)
     if revision == "HEAD":
-        refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
+        refuse_dirty_work_tree(
+            repository, workload, allows_changes=committed_only or workload.build.directory == "workload"
+        )
     if suite:
         _require_single_case(len(cases))
     chosen_revision = find_complete_revision(repository, workload, revision)
@@ -145,7 +147,7 @@ def _measure_cases(
         reports: list[Report] = []
         for index, case in enumerate(cases):
             activity(f"measuring {case.name}")
-            activity.set_remaining(executions_per_case * (len(cases) - index))
+            activity.set_remaining_steps(executions_per_case * (len(cases) - index))
             report = measure_case(
                 workload,
                 case,

@@ -138,7 +138,7 @@ def _run_cells(
             return _prepare_cell(matrix, cell, entry, settings, service, turn, sandboxed, workbenches)
 
         with ProgressBar(get_console(), f"{cell.configuration}  {cell.workload}") as observer:
-            run_cell(name, cell, prepare, service=service, observer=observer, retries=matrix.retries)
+            run_cell(name, cell, prepare, service=service, observer=observer, max_retries=matrix.retries)
 
 
 def _prepare_cell(

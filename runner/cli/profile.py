@@ -192,7 +192,7 @@ class _Steps:
         if self._n_started > 1:
             self._activity.advance()
         # At least this step remains, even if there are more steps than expected.
-        self._activity.set_remaining(max(1, self._total_steps - self._n_started + 1))
+        self._activity.set_remaining_steps(max(1, self._total_steps - self._n_started + 1))
 
 
 def _raise_if_refused(reasons: list[str]) -> None:

@@ -32,9 +32,9 @@ class ProofProgress:
         """Count an execution."""
         self._activity.advance()
 
-    def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
+    def on_proof(self, base: str, head: str, verdict: Verdict, n_pairs: int) -> None:
         """Print the verdict."""
-        verdict_text = _VERDICT_TEXTS[verdict].format(pairs=format_count(pairs, "interleaved pair"))
+        verdict_text = _VERDICT_TEXTS[verdict].format(pairs=format_count(n_pairs, "interleaved pair"))
         print_message(f"  {base[:10]}..{head[:10]} {self._case} {verdict_text}")
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:

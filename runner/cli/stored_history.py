@@ -84,7 +84,7 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
         The subjects whose runs are sent; None for all.
     """
     with show_activity(f"reading {store.files.description}") as activity:
-        activity.set_remaining(count_documents(store, subjects))
+        activity.set_remaining_steps(count_documents(store, subjects))
         return send_store(store, service.connect_patiently(print_message), subjects, activity.advance).runs
 
 

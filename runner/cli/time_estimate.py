@@ -23,10 +23,10 @@ class Pace:
         self._estimated_end = float("inf")
         """The end of all steps, according to the last estimate."""
 
-    def advance(self, now: float, steps: int = 1) -> None:
+    def advance(self, now: float, n_steps: int = 1) -> None:
         """Count steps that have just ended."""
-        if steps > 0:
-            self._step_counts.append(self._step_counts[-1] + steps)
+        if n_steps > 0:
+            self._step_counts.append(self._step_counts[-1] + n_steps)
             self._step_times.append(now)
 
     def estimate_time_left(self, now: float, remaining_steps: int) -> float:

@@ -94,7 +94,8 @@ def command(
                 settings=remedy,
             )
             activity(f"measuring {case.name} with and without the remedy")
-            activity.set_remaining(2 + 2 * pairs.min_pairs)  # each side is first executed once without being counted
+            # Each side is first executed once without being counted.
+            activity.set_remaining_steps(2 + 2 * pairs.min_pairs)
             result = compare_interleaved(
                 unchanged_trial, changed_trial, patient_service.compare, pairs=pairs, progress=activity.advance
             )

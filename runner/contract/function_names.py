@@ -38,11 +38,11 @@ def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
 
 def _compute_depth(name: str) -> int:
     """Return how deeply brackets are nested in a name."""
-    deepest = depth = 0
+    max_depth = depth = 0
     for char in name:
         depth = max(0, depth + (char in _OPEN) - (char in _CLOSED))
-        deepest = max(deepest, depth)
-    return deepest
+        max_depth = max(max_depth, depth)
+    return max_depth
 
 
 def _replace_nested_types(name: str, min_depth: int) -> str:

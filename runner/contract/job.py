@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, Field, StringConstraints, mod
 from runner.contract.base import Moment, Name, Strict
 
 
-def _require_inside(path: str) -> str:
+def _require_path_inside(path: str) -> str:
     """Refuse a path that could lead out of the repository."""
     if ".." in path.split("/"):
         raise ValueError("points outside the repository")
@@ -34,7 +34,7 @@ run commands."""
 _Inside = Annotated[
     str,
     StringConstraints(pattern=r"^$|^[A-Za-z0-9_.][A-Za-z0-9_. /+-]*$", max_length=1000),
-    AfterValidator(_require_inside),
+    AfterValidator(_require_path_inside),
 ]
 """A path within a repository: never absolute, never an option, never leading out of it."""
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]

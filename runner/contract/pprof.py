@@ -10,7 +10,7 @@ from datetime import datetime
 from runner.contract.profile import Frame
 
 
-def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, when: datetime) -> bytes:
+def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, recorded_at: datetime) -> bytes:
     """Encode a profile of stacks, given as the frames of each stack, innermost first, with its weight.
 
     The numbers in the code are field numbers of ``profile.proto``. In Profile they are 1 sample_type, 2 sample,
@@ -49,7 +49,7 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
             + _encode_number(4, tables.add_text(file)),
         )
     # time and texts
-    encoded_profile += _encode_number(9, int(when.timestamp() * 1e9))
+    encoded_profile += _encode_number(9, int(recorded_at.timestamp() * 1e9))
     for text in tables.texts:
         encoded_profile += _encode_block(6, text.encode())
     return bytes(encoded_profile)

@@ -163,22 +163,22 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
             ((line if line in before else 0, line if line in after else 0), _compare_weights(before, after, line))
             for line in sorted(before.keys() | after.keys())
         ]
-    old, new = sorted(before.items()), sorted(after.items())
-    n_columns = len(new) + 1
+    old_lines, new_lines = sorted(before.items()), sorted(after.items())
+    n_columns = len(new_lines) + 1
     # For each pair of indices: the best next step, as the index of :data:`_STEPS`. For those of one old line: the least
     # cost of all lines from there on.
-    best_steps = bytearray((len(old) + 1) * n_columns)
+    best_steps = bytearray((len(old_lines) + 1) * n_columns)
     costs = [0.0] * n_columns
-    for j in range(len(new) - 1, -1, -1):
-        costs[j] = new[j][1] + costs[j + 1]
-        best_steps[len(old) * n_columns + j] = _NEW_ONLY
-    for i in range(len(old) - 1, -1, -1):
-        old_weight = old[i][1]
+    for j in range(len(new_lines) - 1, -1, -1):
+        costs[j] = new_lines[j][1] + costs[j + 1]
+        best_steps[len(old_lines) * n_columns + j] = _NEW_ONLY
+    for i in range(len(old_lines) - 1, -1, -1):
+        old_weight = old_lines[i][1]
         costs_below, costs = costs, [0.0] * n_columns
-        costs[len(new)] = old_weight + costs_below[len(new)]
-        best_steps[i * n_columns + len(new)] = _OLD_ONLY
-        for j in range(len(new) - 1, -1, -1):
-            new_weight = new[j][1]
+        costs[len(new_lines)] = old_weight + costs_below[len(new_lines)]
+        best_steps[i * n_columns + len(new_lines)] = _OLD_ONLY
+        for j in range(len(new_lines) - 1, -1, -1):
+            new_weight = new_lines[j][1]
             cost, step = _compute_pairing_cost(old_weight, new_weight) + costs_below[j + 1], _BOTH
             if old_weight + costs_below[j] < cost:
                 cost, step = old_weight + costs_below[j], _OLD_ONLY
@@ -189,10 +189,10 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
     # Follow the best steps from the first lines to the last.
     pairs = []
     i = j = 0
-    while (i, j) != (len(old), len(new)):
+    while (i, j) != (len(old_lines), len(new_lines)):
         old_step, new_step = _STEPS[best_steps[i * n_columns + j]]
-        line_before, weight_before = old[i] if old_step else (0, 0)
-        line_after, weight_after = new[j] if new_step else (0, 0)
+        line_before, weight_before = old_lines[i] if old_step else (0, 0)
+        line_after, weight_after = new_lines[j] if new_step else (0, 0)
         pairs.append(((line_before, line_after), WeightChange(weight_before, weight_after)))
         i, j = i + old_step, j + new_step
     return pairs

@@ -41,9 +41,9 @@ def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
 def _hash_regular_file(path: Path, folder: bytes) -> str:
     """Return the digest of a file; empty if it is not regular, too large or unreadable."""
     try:
-        state = path.lstat()
-        is_readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES
-        return _hash_content(path, identify_file(state), folder) if is_readable else ""
+        status = path.lstat()
+        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+        return _hash_content(path, identify_file(status), folder) if is_readable else ""
     except OSError:
         return ""
 

@@ -130,7 +130,7 @@ class _AnswerReader:
         self._program_tree = program_tree
         self._tree = str(program_tree.tree)
         made_paths = [os.path.normpath(path) for path in made_paths]
-        self._missing = frozenset(() if program_tree.is_fresh else made_paths)
+        self._missing_paths = frozenset(() if program_tree.is_fresh else made_paths)
         """Files that exist only because the program has made them."""
         self._made_names_by_folder: dict[str, list[str]] = {}
         for path in made_paths:
@@ -148,7 +148,7 @@ class _AnswerReader:
         if real_path is None:
             return  # The missing file was recorded while the path was resolved.
         if self._is_own(real_path):
-            self.tree_answers[kind, self._make_relative(real_path)] = self._read_own_answer(kind, real_path)
+            self.tree_answers[kind, self._make_path_relative(real_path)] = self._read_own_answer(kind, real_path)
         elif self._is_visible(real_path):
             self.host_answers[kind, real_path] = self._identify_file(kind, real_path)
 
@@ -196,7 +196,7 @@ class _AnswerReader:
 
     def _read_status(self, real_path: str) -> os.stat_result | None:
         """Return the status of a file; None if it does not exist, or if the program cannot see it."""
-        if real_path in self._missing or not (
+        if real_path in self._missing_paths or not (
             self._is_own(real_path) or self._is_visible(real_path) or self._is_above(real_path)
         ):
             return None
@@ -208,7 +208,7 @@ class _AnswerReader:
     def _record_absence(self, real_path: str) -> None:
         """Record that a file does not exist, if the program could see it."""
         if self._is_own(real_path):
-            self.tree_answers["absent", self._make_relative(real_path)] = ()
+            self.tree_answers["absent", self._make_path_relative(real_path)] = ()
         elif self._is_visible(real_path):
             self.host_answers["absent", real_path] = ()
 
@@ -233,18 +233,18 @@ class _AnswerReader:
         visible_folders = (*_VISIBLE_FOLDERS, *sandbox.readable_folders)
         return any(real_path == folder or real_path.startswith(f"{folder}/") for folder in visible_folders)
 
-    def _make_relative(self, real_path: str) -> str:
+    def _make_path_relative(self, real_path: str) -> str:
         return real_path[len(self._tree) + 1 :]
 
     def _identify_file(self, kind: str, real_path: str) -> Answer:
         """Return what identifies a file outside of the build, without reading its content."""
         try:
-            state = os.lstat(real_path)
+            status = os.lstat(real_path)
         except OSError:
             return ("absent",)
-        if stat.S_ISDIR(state.st_mode):
-            return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
-        return (state.st_mode, *identify_file(state))
+        if stat.S_ISDIR(status.st_mode):
+            return (status.st_dev, status.st_ino, status.st_mode, status.st_mtime_ns if kind == "d" else 0)
+        return (status.st_mode, *identify_file(status))
 
     def _read_own_answer(self, kind: str, real_path: str) -> Answer:
         """Return the answer about a file of the build: its content, its link, or its state.
@@ -256,30 +256,30 @@ class _AnswerReader:
             attributes.
         """
         try:
-            state = os.lstat(real_path)
+            status = os.lstat(real_path)
             if kind == "x":
                 return _list_attributes(real_path)
-            match stat.S_IFMT(state.st_mode):
+            match stat.S_IFMT(status.st_mode):
                 case stat.S_IFLNK:
                     return ("link", self._blank_out_tree(os.readlink(real_path)))  # noqa: PTH115 - as text
                 case stat.S_IFDIR:
-                    return self._answer_about_folder(kind, real_path, state)
+                    return self._answer_about_folder(kind, real_path, status)
                 case stat.S_IFREG if kind == "c":
                     digest = hash_built_file(Path(real_path), self._program_tree.tree) or _UNKNOWN
-                    return (state.st_mode, digest, _find_data_extents(real_path, state.st_size))
+                    return (status.st_mode, digest, _find_data_extents(real_path, status.st_size))
                 case _:
-                    return (*self._build_answer(state), _list_attributes(real_path))
+                    return (*self._build_answer(status), _list_attributes(real_path))
         except OSError:
             return (_UNKNOWN,)
 
-    def _build_answer(self, state: os.stat_result) -> Answer:
+    def _build_answer(self, status: os.stat_result) -> Answer:
         """Return the status of a file without the fields that differ from tree to tree, such as the inode number."""
-        has_holes = state.st_blocks * _BLOCK_BYTES < state.st_size
-        size = (state.st_size, has_holes, state.st_nlink)
-        times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
-        return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
+        has_holes = status.st_blocks * _BLOCK_BYTES < status.st_size
+        size = (status.st_size, has_holes, status.st_nlink)
+        times = (self._normalize_time(status.st_mtime_ns), self._normalize_access_time(status.st_atime_ns))
+        return (status.st_mode, status.st_rdev, *size, status.st_uid, status.st_gid, *times)
 
-    def _answer_about_folder(self, kind: str, real_path: str, state: os.stat_result) -> Answer:
+    def _answer_about_folder(self, kind: str, real_path: str, status: os.stat_result) -> Answer:
         """Return the answer about a folder of the build: its entries or its state."""
         made_names = self._made_names_by_folder.get(real_path, [])
         if kind == "d":
@@ -287,7 +287,7 @@ class _AnswerReader:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
                 return tuple(sorted(name for name in names if self._program_tree.is_fresh or name[0] not in made_names))
         # Entries that the program has made change the folder's size and time.
-        return (state.st_mode,) if kind == "c" or made_names else self._build_answer(state)
+        return (status.st_mode,) if kind == "c" or made_names else self._build_answer(status)
 
     def _normalize_time(self, time_ns: int) -> object:
         """Return a time, or ``built`` for any time since the build began."""

@@ -24,6 +24,8 @@ _FIELDS = (
 """The names of the fields in the answer about the state of a file, in their order."""
 MAX_NAMED_DIFFERENCES = 10
 """The largest number of differences that are named."""
+_MAX_DIFFERENCE_CHARACTERS = 1000
+"""The longest difference that the contract allows."""
 
 
 def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
@@ -40,7 +42,10 @@ def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
         f"{path}: {', '.join(dict.fromkeys(respects))}" for path, respects in respects_by_path.items() if respects
     ]
     # File names need not be valid text.
-    return [clause.encode(errors="backslashreplace").decode()[:1000] for clause in clauses[:MAX_NAMED_DIFFERENCES]]
+    return [
+        clause.encode(errors="backslashreplace").decode()[:_MAX_DIFFERENCE_CHARACTERS]
+        for clause in clauses[:MAX_NAMED_DIFFERENCES]
+    ]
 
 
 def _answer_all_questions(program_tree: ProgramTree) -> Mapping[tuple[str, str], Answer]:

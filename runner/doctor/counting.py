@@ -19,6 +19,7 @@ _FORBIDDEN_LEVEL = 3
 """From this level on, Debian's and Ubuntu's kernels forbid perf to ordinary users."""
 ALLOW_COMMAND = "sudo sysctl -w kernel.perf_event_paranoid=1"
 INSTALL_HINT = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
+_MAX_MESSAGE_CHARACTERS = 300
 
 
 class CountingResult(Struct, frozen=True):
@@ -102,5 +103,6 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
         )
     first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(
-        what=f"perf stat does not work on this host: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
+        what=f"perf stat does not work on this host: {first_line[:_MAX_MESSAGE_CHARACTERS]}",
+        remedy="try: perf stat -e minor-faults true",
     )

@@ -18,6 +18,7 @@ from runner.system.regular_file import open_regular
 
 _MAX_BYTES = 1 << 20
 _VALUE = re.compile(r"[A-Za-z0-9_.,:-]{1,4096}")
+_MAX_QUOTED_CHARACTERS = 40
 
 
 def read_record(file: Path) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
         if not _is_tunable(str(name), tunable):
             raise ValueError(f"no fix changes {name}")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
-            raise ValueError(f"{name} never had the value {str(value)[:40]!r}")
+            raise ValueError(f"{name} never had the value {str(value)[:_MAX_QUOTED_CHARACTERS]!r}")
     return {str(name): str(value) for name, value in settings.items()}
 
 

@@ -22,6 +22,7 @@ _MAX_VALUE_CHARACTERS = 4000
 """Characters that the contract allows in a value; a longer value is cut, and its length and hash are appended."""
 _SUFFIX_CHARACTERS = 100
 """Characters reserved for the length and the hash of a value that was cut."""
+_DIGEST_DIGITS = 12
 
 
 def capture_environment(
@@ -89,5 +90,5 @@ def _shorten_value(value: str) -> str:
     """Return a value; if it is too long, its end is replaced by the length and digest of the whole value."""
     if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
-    digest = hashlib.sha256(value.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(value.encode()).hexdigest()[:_DIGEST_DIGITS]
     return f"{value[: _MAX_VALUE_CHARACTERS - _SUFFIX_CHARACTERS]}… ({len(value)} characters, sha256 {digest})"

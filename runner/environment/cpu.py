@@ -9,6 +9,7 @@ _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
 _FIRST_CPU_BYTES = 16_384
 """Bytes of /proc/cpuinfo that include the first processor. Reading all of it takes long on a large machine."""
+_DIGEST_DIGITS = 12
 
 
 def read_settings(tree: Tree) -> SettingValues:
@@ -61,7 +62,7 @@ def _read_model(tree: Tree) -> SettingValues:
     )
     model = fields.get("model name") or fields.get("cpu") or fields.get("uarch") or arm_model
     features = sorted((fields.get("flags") or fields.get("Features") or "").split())
-    digest = hashlib.sha256(" ".join(features).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(" ".join(features).encode()).hexdigest()[:_DIGEST_DIGITS]
     return {
         "cpu.model": model or None,
         "cpu.microcode": fields.get("microcode"),

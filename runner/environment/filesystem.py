@@ -31,5 +31,5 @@ def read_settings(tree: Tree, directory: Path) -> SettingValues:
 
 def _describe_type(name: str, options: str) -> str:
     """Return the type of a file system with the mount options that change what a fault maps: huge pages, or DAX."""
-    decisive = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
-    return " ".join([name, *decisive])
+    decisive_options = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
+    return " ".join([name, *decisive_options])

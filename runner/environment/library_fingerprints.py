@@ -9,6 +9,7 @@ from runner.system.tree import Tree
 
 _STANDARD_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
+_DIGEST_DIGITS = 12
 
 
 def find_libraries(tree: Tree, pattern: str, preferred_folders: tuple[str, ...] = ()) -> Iterator[Path]:
@@ -32,8 +33,8 @@ def list_folders(tree: Tree, preferred_folders: tuple[str, ...] = ()) -> tuple[s
 def hash_library(path: Path) -> str | None:
     """Return the first 12 hex digits of the file's SHA-256, or ``None`` if it cannot be read."""
     try:
-        state = path.stat()
-        return _hash_content(path, state.st_mtime_ns, state.st_size)
+        status = path.stat()
+        return _hash_content(path, status.st_mtime_ns, status.st_size)
     except OSError:
         return None
 
@@ -42,7 +43,7 @@ def hash_library(path: Path) -> str | None:
 def _hash_content(path: Path, _modified: int, _size: int) -> str:
     """Return the beginning of a file's digest. The time and the size of the file are only parts of the cache's key."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGEST_DIGITS]
 
 
 def _read_configuration(tree: Tree) -> Iterator[str]:

@@ -35,21 +35,21 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
         file = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
         if file:
             paths[name] = file
-            pending_names += list_needed(file)
+            pending_names += list_needed_libraries(file)
     return paths
 
 
-def list_needed(file: Path) -> tuple[str, ...]:
+def list_needed_libraries(file: Path) -> tuple[str, ...]:
     """Return the names of a file's direct dependencies; none unless it is a 64-bit ELF file."""
     try:
-        state = file.stat()
-        return _parse_needed(file, state.st_mtime_ns, state.st_size)
+        status = file.stat()
+        return _parse_needed_libraries(file, status.st_mtime_ns, status.st_size)
     except OSError:
         return ()
 
 
 @lru_cache(maxsize=256)
-def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
+def _parse_needed_libraries(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
     """Return the names of the libraries that an ELF file needs; none if it cannot be read.
 
     The time and the size of the file are only parts of the cache's key.

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from runner.environment import compilers, library_fingerprints
 from runner.environment.executed_programs import find_executed_programs, find_script_programs
-from runner.environment.needed_libraries import list_needed, resolve_dependencies
+from runner.environment.needed_libraries import list_needed_libraries, resolve_dependencies
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
@@ -53,8 +53,8 @@ def read_build_settings(
     environment
         The variables that the workload sets for the build; some name a tool, such as ``CC``.
     """
-    executed = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
-    names = sorted({*TOOLS, *needs, *executed})
+    executed_programs = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
+    names = sorted({*TOOLS, *needs, *executed_programs})
     return {
         **{f"compiler.{role}": _describe_compiler(name, path) for role, name in compilers.TOOLS.items()},
         **{f"tool.{name}"[:_MAX_NAME_CHARACTERS]: _describe_tool(name, path) for name in names},
@@ -74,7 +74,7 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
         The copy of the workload's folder, whose scripts are the same for all revisions.
     """
     file = _find_program(command[0], path)
-    needed_libraries = list_needed(file) if file else ()
+    needed_libraries = list_needed_libraries(file) if file else ()
     further_programs = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
     return {
         "program": _identify_program(file) if file else None,
@@ -185,10 +185,10 @@ def _identify_program(file: Path) -> str | None:
     """Return the path, size and time of a program: they identify its version, and the file need not be read."""
     try:
         target = file.resolve(strict=True)
-        state = target.stat()
+        status = target.stat()
     except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         return None
-    return f"{target}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{target}, {status.st_size} bytes of {datetime.fromtimestamp(int(status.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _describe_library(file: Path) -> str | None:

@@ -24,17 +24,17 @@ class BackgroundProgram:
     def __init__(self, program: Program, directory: Path) -> None:
         """Start the program in a folder."""
         self._started_at = time.monotonic()
-        self._running = RunningProgram.start(program, directory, merge_streams=False)
+        self._running_program = RunningProgram.start(program, directory, merge_streams=False)
         self._ended_by_companion = False
         self._selector = selectors.DefaultSelector()
-        for stream in self._running.tails:
-            self._selector.register(stream, selectors.EVENT_READ, partial(self._running.read, stream))
+        for stream in self._running_program.tails:
+            self._selector.register(stream, selectors.EVENT_READ, partial(self._running_program.read, stream))
         for companion in program.companions:
             self.add_companion(companion)
 
     def add_companion(self, companion: Companion) -> None:
         """Read and answer the messages of a further companion from now on."""
-        serve = partial(companion.serve, self._running.process.pid)
+        serve = partial(companion.serve, self._running_program.process.pid)
         self._selector.register(companion.fileno(), selectors.EVENT_READ, serve)
 
     def remove_companion(self, companion: Companion) -> None:
@@ -45,12 +45,12 @@ class BackgroundProgram:
     @property
     def has_ended(self) -> bool:
         """Whether the program has exited, or a companion has asked for its end."""
-        return self._ended_by_companion or self._running.process.has_ended()
+        return self._ended_by_companion or self._running_program.process.has_ended()
 
     @property
     def printed_output(self) -> str:
         """The end of what the program has written to each stream so far, standard output first."""
-        return "".join(bytes(tail).decode(errors="replace") for tail in self._running.tails.values())
+        return "".join(bytes(tail).decode(errors="replace") for tail in self._running_program.tails.values())
 
     def wait_until(self, condition: Callable[[], bool], deadline: float) -> bool:
         """Read streams and answer companions until a condition holds, the program ends, or the deadline passes.
@@ -82,11 +82,11 @@ class BackgroundProgram:
         timeout
             The time limit in seconds that the result mentions.
         """
-        while self._running.process.has_ended() and self._selector.select(0):  # what it printed last
+        while self._running_program.process.has_ended() and self._selector.select(0):  # what it printed last
             with suppress(EndPrograms):
                 self._serve_companions(0)
-        end_programs([self._running])
-        return self._running.make_result(time.monotonic() - self._started_at, timeout)
+        end_programs([self._running_program])
+        return self._running_program.make_result(time.monotonic() - self._started_at, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +94,7 @@ class BackgroundProgram:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        end_programs([self._running])
+        end_programs([self._running_program])
         self._selector.close()
 
     def _serve_companions(self, seconds: float) -> None:

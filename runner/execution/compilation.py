@@ -14,6 +14,7 @@ from runner.system.scratch import make_scratch_folder
 _TIMEOUT_SECONDS = 600.0
 """Seconds that a compiler may take. It needs half a second, but a hundred times as long at a low priority on a busy
 host. The limit is generous, because without the program nothing can be measured."""
+_DIGEST_DIGITS = 16
 
 
 class CompilationError(Exception):
@@ -39,7 +40,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     """
     # Hosts of different architectures can share a home directory.
     content = b"\0".join((os.uname().machine.encode(), *(file.read_bytes() for file in (source, *headers))))
-    program = cache / f"{source.stem}-{hashlib.sha256(content).hexdigest()[:16]}"
+    program = cache / f"{source.stem}-{hashlib.sha256(content).hexdigest()[:_DIGEST_DIGITS]}"
     # A power cut can leave an empty file.
     if program.exists() and program.stat().st_size:
         return program

@@ -74,19 +74,19 @@ class SimultaneousStart(Struct):
     """Starts several programs at the same time, as soon as each of them waits and has its counters attached."""
 
     launch_count: int
-    _waiting: list["Launch"] = field(default_factory=list)
+    _waiting_launches: list["Launch"] = field(default_factory=list)
 
     def wait(self, launch: "Launch") -> None:
         """Make a launch wait for the others; the call for the last one starts all of them."""
-        self._waiting.append(launch)
-        if len(self._waiting) == self.launch_count:
-            for waiting_launch in self._waiting:
+        self._waiting_launches.append(launch)
+        if len(self._waiting_launches) == self.launch_count:
+            for waiting_launch in self._waiting_launches:
                 waiting_launch.start_program()
 
     def cancel(self) -> None:
         """Cancel the start of all programs, because one of them cannot be started."""
         self.launch_count = 0  # so that no later call of :meth:`wait` starts a program
-        for waiting_launch in self._waiting:
+        for waiting_launch in self._waiting_launches:
             waiting_launch.close()
 
 

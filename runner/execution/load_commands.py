@@ -126,7 +126,7 @@ class LoadCommands:
                 self._channel.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             except OSError:
                 return CommandResult("could not be started: the launcher has ended", "", "", 0.0)
-            streams.close_sent()
+            streams.close_sent_descriptors()
             for stream in streams.companions:
                 program.add_companion(stream)
             try:
@@ -250,7 +250,7 @@ class _Streams:
         """The descriptors that are sent to the launcher, in the order that it expects."""
         return [*self._unsent_descriptors, self._seal.command_end.fileno()]
 
-    def close_sent(self) -> None:
+    def close_sent_descriptors(self) -> None:
         """Close the descriptors that were sent, of which the launcher has its own copies."""
         while self._unsent_descriptors:
             os.close(self._unsent_descriptors.pop())
@@ -262,7 +262,7 @@ class _Streams:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close_sent()
+        self.close_sent_descriptors()
         self._seal.close()
         for stream in self.outputs:
             os.close(stream.fileno())

@@ -59,7 +59,7 @@ class ResourceGuard:
         self._resources_at_start = FreeResources.measure(tree)
         self._used_bytes_at_start = count_used_bytes(tree) or 0
         self._reason = ""
-        self._ended = threading.Event()
+        self._has_ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
         self._thread = threading.Thread(target=self._watch_tree, daemon=True)
 
@@ -85,14 +85,14 @@ class ResourceGuard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
+        self._has_ended.set()
         self._thread.join()
         os.close(self._alarm)
         os.close(self._alarm_writer)
 
     def _watch_tree(self) -> None:
         """Watch the disk until the program ends; raise the alarm when the program has written too much."""
-        while not self._ended.wait(self._period):
+        while not self._has_ended.wait(self._period):
             free_resources = FreeResources.measure(self._tree)
             self._reason = describe_shortage(self._resources_at_start, free_resources)
             # Walking the tree takes long, so do it only if the disk has lost as much space as the tree may grow by. The
@@ -122,18 +122,18 @@ class FreeResources(Struct, frozen=True):
         return cls(state.f_bavail * state.f_frsize, state.f_favail, state.f_files > 0, _read_available_memory())
 
 
-def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
+def describe_shortage(start_resources: FreeResources, end_resources: FreeResources) -> str:
     """Return which resource of the host has run short, as the predicate of a sentence; empty if none has.
 
     On a host that had little of a resource at the start, a fraction of that must remain.
     """
-    if at_end.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
+    if end_resources.bytes < min(MIN_FREE_BYTES, start_resources.bytes // 2):
         return "left too little free space on the disk"
-    if at_end.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
+    if end_resources.memory < min(MIN_FREE_MEMORY_BYTES, start_resources.memory // 4):
         return "left too little memory on the machine"
-    if at_start.has_files and at_end.files < min(MIN_FREE_FILES, at_start.files // 2):
+    if start_resources.has_files and end_resources.files < min(MIN_FREE_FILES, start_resources.files // 2):
         return "left too few free inodes on the disk"
-    if at_start.has_files and at_start.files - at_end.files > MAX_FILES:
+    if start_resources.has_files and start_resources.files - end_resources.files > MAX_FILES:
         return f"created more than {MAX_FILES:,} files"
     return ""
 

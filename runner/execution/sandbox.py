@@ -99,12 +99,12 @@ class Sandbox(Struct, frozen=True):
 
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system; for a link, whether it shows the target as well."""
-        visible = (
+        visible_folders = (
             *(Path("/", name) for name in _SYSTEM_FOLDERS),
             *map(Path, self.readable_folders),
             *_list_visible_settings(),
         )
-        return all(any(path.is_relative_to(folder) for folder in visible) for path in (file, file.resolve()))
+        return all(any(path.is_relative_to(folder) for folder in visible_folders) for path in (file, file.resolve()))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file of the tree or of the system."""
@@ -147,7 +147,7 @@ class Sandbox(Struct, frozen=True):
         for entry in walk_tree(tree):
             os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
-    def seal(self, process: int, launcher: Path) -> None:
+    def seal(self, pid: int, launcher: Path) -> None:
         """Forbid a process to create user namespaces, in which it could reach more of the kernel.
 
         Raises
@@ -157,7 +157,7 @@ class Sandbox(Struct, frozen=True):
         """
         if self.keeps_user:
             return  # bubblewrap has done this already.
-        result = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
+        result = subprocess.run([launcher, "seal", str(pid)], check=False, capture_output=True, text=True)
         if result.returncode:
             raise FaultwatchError(f"the sandbox cannot be locked down: {result.stderr.strip()}")
 

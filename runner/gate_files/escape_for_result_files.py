@@ -16,5 +16,5 @@ def escape_result_text(text: str) -> str:
     link even in plain text.
     """
     line = " ".join(text.split())
-    visible = break_commands("".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in line))
-    return visible.replace("@", f"@{_JOINER}").replace("](", f"]{_JOINER}(").replace("<", f"<{_JOINER}")
+    visible_text = break_commands("".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in line))
+    return visible_text.replace("@", f"@{_JOINER}").replace("](", f"]{_JOINER}(").replace("<", f"<{_JOINER}")

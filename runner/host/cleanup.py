@@ -26,6 +26,6 @@ def remove_leftovers(settings: Settings) -> None:
         remove_abandoned(folder)
     for store in BuildStore:
         with suppress(OSError):
-            BuildPlaces(settings.builds, store).remove_unfinished()
+            BuildPlaces(settings.builds, store).remove_unfinished_builds()
     Spool(settings.spool).remove_abandoned()
     remove_partial_entries(settings)

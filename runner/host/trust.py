@@ -39,5 +39,5 @@ def assess_host(programs: Path) -> HostTrust:
     programs
         The folder for the compiled canary.
     """
-    outcome, declared = count_canary(programs), load_declaration()
-    return HostTrust(outcome.canary, declared, tuple(filter(None, (outcome.problem, declared.problem))))
+    outcome, declaration = count_canary(programs), load_declaration()
+    return HostTrust(outcome.canary, declaration, tuple(filter(None, (outcome.problem, declaration.problem))))

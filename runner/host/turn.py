@@ -46,18 +46,18 @@ _HANDOVER_SECONDS = 0.3
 class Holder(Struct, frozen=True):
     """The process that holds the lock."""
 
-    process: int
+    pid: int
 
     def describe(self) -> str:
         """Return the user, the command and the start time of the process, and whether it is stopped."""
-        if has_ended(self.process):
-            return f"a process left behind by process {self.process}, which has ended"
-        started_at = read_start_time(self.process)
-        owner = _get_user(self.process) + (
+        if has_ended(self.pid):
+            return f"a process left behind by process {self.pid}, which has ended"
+        started_at = read_start_time(self.pid)
+        owner = _get_user(self.pid) + (
             f", running since {started_at.astimezone():%Y-%m-%d %H:%M:%S}" if started_at else ""
         )
-        hint = f" (stopped; `kill -CONT {self.process}` resumes it)" if is_stopped(self.process) else ""
-        return f"process {self.process} ({owner}): {_get_command(self.process)}{hint}"
+        hint = f" (stopped; `kill -CONT {self.pid}` resumes it)" if is_stopped(self.pid) else ""
+        return f"process {self.pid} ({owner}): {_get_command(self.pid)}{hint}"
 
 
 class HostTurn:
@@ -81,7 +81,7 @@ class HostTurn:
         self._print_message = print_message
         self._on_begin = on_begin
         self._descriptor: int | None = None
-        self._announced_process: int | None = None  # The process that the last message said this one is waiting for.
+        self._announced_pid: int | None = None  # The process that the last message said this one is waiting for.
 
     def begin(self, print_message: Callable[[str], None] | None = None) -> None:
         """Wait until no other process measures on this host. Does nothing if the turn has begun.
@@ -110,10 +110,10 @@ class HostTurn:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 holder, waiting_processes = _read_locks(descriptor)
-                if holder is None or holder.process != self._announced_process:
+                if holder is None or holder.pid != self._announced_pid:
                     processes_ahead = _describe_processes_ahead(holder, waiting_processes)
                     print_message(f"another measurement is running on this host; waiting for {processes_ahead}")
-                    self._announced_process = holder.process if holder else None
+                    self._announced_pid = holder.pid if holder else None
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         except BaseException:
             os.close(descriptor)
@@ -136,9 +136,9 @@ class HostTurn:
         last_used_at = time.monotonic()
         while time.monotonic() < last_used_at + _HANDOVER_SECONDS:
             if holder := find_holder(self._lock):
-                served_processes.add(holder.process)
+                served_processes.add(holder.pid)
                 last_used_at = time.monotonic()
-                if waiting_processes <= served_processes and holder.process not in waiting_processes:
+                if waiting_processes <= served_processes and holder.pid not in waiting_processes:
                     break
             time.sleep(_SHORT_LOOK_SECONDS)
         self._acquire(self._print_message)
@@ -228,8 +228,8 @@ def _open_lock(lock: Path) -> int:
 
 def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
     """Return who holds a lock and which processes wait for it, from the kernel's list, which cannot be forged."""
-    state = os.fstat(descriptor)
-    file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    status = os.fstat(descriptor)
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     holder, waiting_processes = None, []
     for line in Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines():
         # "1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF" is a holder, and "1: -> FLOCK …" a process that waits. A
@@ -253,10 +253,10 @@ def _describe_processes_ahead(holder: Holder | None, waiting_processes: Sequence
     return f"{holder_text}; {other_count} more {'is' if other_count == 1 else 'are'} waiting ahead of this command"
 
 
-def _get_user(process: int) -> str:
+def _get_user(pid: int) -> str:
     """Return the name of the user whose process this is."""
     try:
-        uid = Path(f"/proc/{process}").stat().st_uid
+        uid = Path(f"/proc/{pid}").stat().st_uid
     except OSError:
         return "unknown user"
     try:
@@ -265,19 +265,19 @@ def _get_user(process: int) -> str:
         return f"user {uid}"
 
 
-def _may_signal(process: int) -> bool:
+def _may_signal(pid: int) -> bool:
     """Return whether this user may stop and kill a process."""
     try:
-        os.kill(process, 0)
+        os.kill(pid, 0)
     except OSError:
         return False
     return True
 
 
-def _get_command(process: int) -> str:
+def _get_command(pid: int) -> str:
     """Return the command line of a process, shortened, and without passwords or control characters."""
     try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         words = []
     text = " ".join(" ".join(hide_password(word) for word in words).split())
@@ -286,7 +286,7 @@ def _get_command(process: int) -> str:
     short_command = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands that the user has not typed, so explain them.
     job = _JOB_COMMAND.search(text)
-    if not job or not _may_signal(process):  # Another user's job may belong to a service that is not known here.
+    if not job or not _may_signal(pid):  # Another user's job may belong to a service that is not known here.
         return short_command
     return (
         f"{short_command} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` frees the "

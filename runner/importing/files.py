@@ -58,19 +58,19 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         A file of a known format cannot be read completely, or no file has a known format.
     """
     runs: list[ImportedRun] = []
-    left_out: list[str] = []
+    omitted_names: list[str] = []
     has_known_format = False
     for file in _walk_files(folder):
         name = str(file.relative_to(folder))
         try:
             source = _make_source(file, _decode_text(file), name)
         except FaultwatchError:  # It is not text.
-            left_out.append(name)
+            omitted_names.append(name)
             continue
         file_format = find_format(source, defaults)
         # If the user chose the format, some files may not have it.
         if file_format is None or not file_format.recognises(source):
-            left_out.append(name)
+            omitted_names.append(name)
             continue
         has_known_format = True
         runs += read_source(file_format, source, defaults)
@@ -83,7 +83,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
             f"{folder}: no file in the folder has a format that can be imported",
             "`faultwatch import -h` names the formats",
         )
-    return FolderRuns(runs, left_out)
+    return FolderRuns(runs, omitted_names)
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:

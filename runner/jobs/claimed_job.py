@@ -48,12 +48,12 @@ class ClaimedJob(Struct):
     _announced_runs: int = 1
     _durations: list[float] = field(default_factory=list)
 
-    def announce_runs(self, runs: int = 1) -> None:
+    def announce_runs(self, n_runs: int = 1) -> None:
         """Check that the job may continue. Must be called before runs are measured.
 
         Parameters
         ----------
-        runs
+        n_runs
             The number of runs that follow. The time until :meth:`report_measured` is divided by it (0 counts as 1).
 
         Raises
@@ -63,8 +63,8 @@ class ClaimedJob(Struct):
         FaultwatchError
             The budget of the job is spent.
         """
-        self.heartbeat.check_orders(runs)
-        self._runs_started_at, self._announced_runs = time.monotonic(), max(1, runs)
+        self.heartbeat.check_orders(n_runs)
+        self._runs_started_at, self._announced_runs = time.monotonic(), max(1, n_runs)
 
     def report_measured(self, sentence: str, runs_left: int | None = None) -> None:
         """Report progress after the runs that :meth:`announce_runs` announced were measured and sent.

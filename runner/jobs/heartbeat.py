@@ -50,7 +50,7 @@ class Heartbeat:
         self._service, self._claim, self._print_message = service, claim, print_message
         self._lease, self._interval_seconds = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(instruction=Instruction.CONTINUE)
-        self._unreported: list[UUID] = []
+        self._unreported_runs: list[UUID] = []
         self._runs = set(lease.job.runs)
         self._progress = Progress(lease=lease.lease)
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class Heartbeat:
         """
         with self._lock:
             update = {
-                "sentence": _make_acceptable(sentence) or self._progress.sentence,
+                "sentence": _make_sentence_acceptable(sentence) or self._progress.sentence,
                 "runs_left": runs_left,
                 "seconds_left": seconds_left,
             }
@@ -99,10 +99,10 @@ class Heartbeat:
         with self._lock:
             if document.run_id not in self._runs:
                 self._runs.add(document.run_id)
-                self._unreported.append(document.run_id)
+                self._unreported_runs.append(document.run_id)
                 self._send_progress()
 
-    def check_orders(self, runs: int = 0) -> None:
+    def check_orders(self, n_runs: int = 0) -> None:
         """Check that the job may continue, and that its budget allows this many further runs.
 
         Raises
@@ -117,9 +117,11 @@ class Heartbeat:
                 verb = "paused" if self._orders.instruction is Instruction.PAUSE else "stopped"
                 raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.reason or 'no reason given'}")
         max_runs = self.job.max_runs
-        if max_runs is not None and len(self._runs) + runs > max_runs:
+        if max_runs is not None and len(self._runs) + n_runs > max_runs:
             budget_text = f"the job's budget of {max_runs} {'run' if max_runs == 1 else 'runs'}"
-            state_text = "is spent" if len(self._runs) >= max_runs else f"is not enough: the job needs {runs} more now"
+            state_text = (
+                "is spent" if len(self._runs) >= max_runs else f"is not enough: the job needs {n_runs} more now"
+            )
             raise FaultwatchError(f"{budget_text} {state_text}", "order the job again with a larger budget")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:
@@ -134,8 +136,8 @@ class Heartbeat:
             finish = Finish(
                 lease=self._lease,
                 outcome=outcome,
-                measured=tuple(self._unreported),
-                sentence=_make_acceptable(sentence),
+                measured=tuple(self._unreported_runs),
+                sentence=_make_sentence_acceptable(sentence),
                 result=result,
             )
             return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, finish)
@@ -147,8 +149,8 @@ class Heartbeat:
 
     def _send_progress(self) -> None:
         """Report the progress of the job, and take the service's orders."""
-        measured = tuple(self._unreported[:_MAX_REPORTED_RUNS])
-        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured})
+        measured_runs = tuple(self._unreported_runs[:_MAX_REPORTED_RUNS])
+        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured_runs})
         try:
             self._orders = self._service.report_progress(self.job.id, progress)
         except RequestRefused as error:
@@ -156,7 +158,7 @@ class Heartbeat:
         except FaultwatchError:
             return  # A later heartbeat reports it; until then, new runs are safe on disk.
         else:
-            del self._unreported[: len(measured)]
+            del self._unreported_runs[: len(measured_runs)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
         """Claim the job again, because the service declared it lost when no heartbeat arrived."""
@@ -170,6 +172,6 @@ class Heartbeat:
             self._print_message(f"the service had declared job {self.job.id} lost; this runner has claimed it again")
 
 
-def _make_acceptable(sentence: str) -> str:
+def _make_sentence_acceptable(sentence: str) -> str:
     """Return a sentence that the contract accepts: it may quote a path that is not text, or the output of a program."""
     return re.sub(r"[\0\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", sentence)[:_MAX_SENTENCE_CHARACTERS]

@@ -92,23 +92,23 @@ class JobRunner(Struct, frozen=True):
             result = run_handler()
         except JobStopped as stop:
             self.print_message(str(stop))
-            return _report_stopped(heartbeat, str(stop))
+            return _report_stopped_job(heartbeat, str(stop))
         except ServiceUnavailable:
             raise  # The end cannot be reported, but the service notices the lost job and orders it again.
         except FaultwatchError as error:
-            self._report_failed(heartbeat, str(error))
+            self._report_failed_job(heartbeat, str(error))
             raise
         except KeyboardInterrupt:
             # The service starts jobs of other backends again when their heartbeats stop.
             if heartbeat.job.backend is Backend.CALLER:
-                _report_stopped(heartbeat, "The job was interrupted by the user.")
+                _report_stopped_job(heartbeat, "The job was interrupted by the user.")
             raise
         except Exception as error:
-            self._report_failed(heartbeat, f"{type(error).__name__}: {error}")
+            self._report_failed_job(heartbeat, f"{type(error).__name__}: {error}")
             raise
         return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
 
-    def _report_failed(self, heartbeat: Heartbeat, reason: str) -> None:
+    def _report_failed_job(self, heartbeat: Heartbeat, reason: str) -> None:
         """Report that the job failed; if the service does not accept the report, say so, and raise nothing."""
         try:
             heartbeat.finish(Outcome.FAILED, reason)
@@ -136,7 +136,7 @@ def _find_handler(question: Question) -> JobHandler:
     return run_job
 
 
-def _report_stopped(heartbeat: Heartbeat, reason: str) -> Job:
+def _report_stopped_job(heartbeat: Heartbeat, reason: str) -> Job:
     """Report that the job was stopped, if the service still accepts the report; return the job."""
     try:
         return heartbeat.finish(Outcome.STOPPED, reason)

@@ -30,7 +30,7 @@ def run(job: ClaimedJob) -> JobResult:
             revisions=(revision.commit,),
         )
     )
-    if all(planned.revision != revision.commit for planned in plan.runs):
+    if all(planned_run.revision != revision.commit for planned_run in plan.runs):
         return JobResult(f"{revision.commit[:10]} was not measured again, because a run of it is stored.")
     # Measure it and send it.
     job.announce_runs()

@@ -53,16 +53,16 @@ class ResidencyLock:
 class CachePreparer(Struct):
     """Prepares the pages of files, and remembers which it has prepared: only root can verify a file's folios."""
 
-    _prepared: set[tuple[int, ...]] = field(default_factory=set)
+    _prepared_identities: set[tuple[int, ...]] = field(default_factory=set)
 
     def prepare(self, path: Path) -> Preparation:
         """Bring a file's pages into the prepared state, unless they are in it already; return the result."""
         try:
             with open_regular(path) as file:
-                state = os.fstat(file.fileno())
-                if state.st_size > MAX_BYTES:
+                status = os.fstat(file.fileno())
+                if status.st_size > MAX_BYTES:
                     return Preparation(CacheState.UNPREPARED, f"it is larger than {MAX_BYTES >> 20} MiB")
-                return self._prepare_file(file.fileno(), identify_file(state))
+                return self._prepare_file(file.fileno(), identify_file(status))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
 
@@ -87,7 +87,7 @@ class CachePreparer(Struct):
         # Pages that another process maps cannot be evicted. If the kernel does not show the folios, a file with
         # such pages cannot be verified.
         if has_expected_folios or (has_expected_folios is None and not still_resident):
-            self._prepared.add(identity)
+            self._prepared_identities.add(identity)
             return Preparation(CacheState.PREPARED, changed=True, lock=lock)
         reason = "another process maps it, or its file system does not let it be evicted"
         return Preparation(CacheState.UNPREPARED, reason, lock=lock)
@@ -96,9 +96,9 @@ class CachePreparer(Struct):
         """Return whether a file is in the prepared state already: each folio (a block of cached pages) is one page."""
         has_expected_folios = has_prepared_folios(descriptor)
         if has_expected_folios:
-            self._prepared.add(identity)
+            self._prepared_identities.add(identity)
         # If the kernel does not show the folios, a file that was prepared counts as such while all pages are resident.
-        if has_expected_folios is not None or identity not in self._prepared:
+        if has_expected_folios is not None or identity not in self._prepared_identities:
             return bool(has_expected_folios)
         resident_pages, pages = measure_residency(descriptor)
         return resident_pages == pages

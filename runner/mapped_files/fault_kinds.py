@@ -9,7 +9,7 @@ FILE, ANONYMOUS, KERNEL = "file-faults", "anonymous-faults", "kernel-faults"
 FAULT_KIND_NAMES = (FILE, ANONYMOUS, KERNEL)
 
 
-def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, processes: int = 1) -> list[Sample]:
+def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, n_processes: int = 1) -> list[Sample]:
     """Return the samples, with the watched execution's fault kinds added to the first one that has as many faults.
 
     If there is no such sample, the first one contains the reason why the kinds were not counted.
@@ -18,15 +18,15 @@ def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, proc
     ----------
     faults
         The faults of the watched execution; None if it could not be watched.
-    processes
+    n_processes
         How many processes ran at the same time; only the first of several was watched.
     """
     totals = [_get_page_faults(sample) for sample in samples]
-    is_usable = faults is not None and not faults.lost and processes == 1
+    is_usable = faults is not None and not faults.lost and n_processes == 1
     if faults and is_usable and faults.total in totals:
         target_index, added_readings = totals.index(faults.total), _make_readings(faults)
     else:
-        target_index, added_readings = 0, _make_missing_readings(faults, processes)
+        target_index, added_readings = 0, _make_missing_readings(faults, n_processes)
     return [
         sample.model_copy(update={"readings": sample.readings | added_readings}) if index == target_index else sample
         for index, sample in enumerate(samples)
@@ -47,10 +47,10 @@ def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
     }
 
 
-def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[str, Reading]:
+def _make_missing_readings(faults: FaultsByFile | None, n_processes: int) -> dict[str, Reading]:
     """Return readings without values, which contain the reason why the faults are not known by kind."""
     status, reason = Status.NOT_COUNTED, ""
-    if processes > 1:
+    if n_processes > 1:
         status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at the same time was watched"
     elif faults is None:
         status, reason = Status.NOT_SUPPORTED, "no execution could be watched"

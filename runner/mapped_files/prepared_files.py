@@ -30,6 +30,8 @@ _MAX_NAMED_FILES = 3
 """The largest number of files that a remark names."""
 _NO_COPY_REASON = "and a private copy of the file requires root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
+_MAX_REMARK_CHARACTERS = 1000
+"""The longest remark that the contract allows."""
 
 
 class KnownFiles(Struct):
@@ -80,7 +82,7 @@ class TrialFiles:
         case: str,
         known_files: KnownFiles,
         sandbox: Sandbox | None,
-        untouched: Iterable[Path] = (),
+        untouched_files: Iterable[Path] = (),
         *,
         began: int = 0,
     ) -> None:
@@ -88,7 +90,7 @@ class TrialFiles:
 
         Parameters
         ----------
-        untouched
+        untouched_files
             Files whose state in the page cache must stay as it is, such as those that a cold case evicts.
         began
             The time at which the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
@@ -98,28 +100,28 @@ class TrialFiles:
         self.lookups = make_untraced("it was not executed")
         self._tree = tree.resolve()
         self._program_tree = ProgramTree(self._tree, began, sandbox)
-        self._answered: AnsweredLookups | None = None
+        self._answered_lookups: AnsweredLookups | None = None
         self._renewals: list[FaultsByFile | None] = []
         self._case = case
-        self._known = known_files
+        self._known_files = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
         # Not Path.resolve(), which raises for a link to itself.
-        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched}
+        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched_files}
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
-    def prepare_expected(self, program: Path) -> None:
+    def prepare_expected_files(self, program: Path) -> None:
         """Prepare the program's own file, and the files that the case mapped in earlier sessions.
 
         If the first traced execution maps no further files, all were prepared already, and it need not be repeated.
         """
-        expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
+        expected = (str(self._tree / name) for name in self._known_files.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
             if _is_file(path):
                 self._prepare_file(path)
 
-    def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
+    def prepare_mapped_files(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
         """Prepare the files that an execution mapped whose faults and file lookups were recorded.
 
         Parameters
@@ -137,16 +139,16 @@ class TrialFiles:
         self.faults = faults
         self.lookups = self.lookups.combine(lookups) if self._has_lookups else lookups
         self._has_lookups = True
-        self._answered = None
+        self._answered_lookups = None
         had_unprepared_file = False
         mapped_files = faults.files if faults else ()
         for file in mapped_files:
             if self._is_input(file, began_at) and self._prepare_file(file.path):
                 had_unprepared_file = True
-        self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
+        self._known_files.expected[self._case] = tuple(str(self._make_path_relative(path)) for path in self.paths)
         return had_unprepared_file
 
-    def prepare_restored(self, files: Iterable[Path]) -> None:
+    def prepare_restored_files(self, files: Iterable[Path]) -> None:
         """Prepare files that were restored to their built state, so that all executions find them in the same state."""
         for path in files:
             with suppress(OSError):
@@ -158,7 +160,7 @@ class TrialFiles:
                 if real_path in self._preparations:  # The program maps it, so its preparation is recorded again.
                     self._prepare_file(real_path)
                 else:
-                    self._known.preparer.prepare(path)
+                    self._known_files.preparer.prepare(path)
 
     @property
     def paths(self) -> list[Path]:
@@ -168,11 +170,11 @@ class TrialFiles:
     @property
     def answered(self) -> AnsweredLookups:
         """The program's file lookups, with their answers."""
-        if self._answered is None:
-            self._answered = AnsweredLookups(
+        if self._answered_lookups is None:
+            self._answered_lookups = AnsweredLookups(
                 self._program_tree, self.lookups, answer_lookups(self._program_tree, self.lookups)
             )
-        return self._answered
+        return self._answered_lookups
 
     @property
     def are_all_prepared(self) -> bool:
@@ -196,9 +198,9 @@ class TrialFiles:
         )
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         # Remember only known answers: unknown ones cannot be compared with those of another build.
-        self._known.answered.pop(self._case, None)
+        self._known_files.answered.pop(self._case, None)
         if own_bytes:
-            self._known.answered[self._case] = self.answered
+            self._known_files.answered[self._case] = self.answered
         return ProgramFiles(
             mapped=mapped_files,
             own_bytes=own_bytes,
@@ -210,7 +212,7 @@ class TrialFiles:
         """Mark files as unprepared that are no longer prepared after the program was measured."""
         for path, preparation in self._preparations.items():
             mapped = self.copies.get(path, Path(path))
-            if preparation.cache is not CacheState.UNPREPARED and not self._known.preparer.is_prepared(mapped):
+            if preparation.cache is not CacheState.UNPREPARED and not self._known_files.preparer.is_prepared(mapped):
                 self._preparations[path] = Preparation(CacheState.UNPREPARED, "its state changed during the session")
 
     def list_remarks(self) -> tuple[str, ...]:
@@ -241,7 +243,9 @@ class TrialFiles:
         own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
         system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
         doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
-        return tuple(_make_valid_text(line)[:1000] for line in (loss_message, *lines, *doubts) if line)
+        return tuple(
+            _make_valid_text(line)[:_MAX_REMARK_CHARACTERS] for line in (loss_message, *lines, *doubts) if line
+        )
 
     def _is_input(self, file: FileFaults, began_at: int) -> bool:
         """Return whether a mapped file existed before the execution, so that its state can be prepared."""
@@ -251,13 +255,13 @@ class TrialFiles:
         try:
             if path.resolve() in self._untouched_files:
                 return False
-            state = path.stat()
+            status = path.stat()
         except OSError:
             return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
         # In a sandbox, the program may see another file at this path. A file that changed since then is its output.
-        return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began_at
+        return (self._sandbox is None or _is_same_file(status, file)) and status.st_ctime_ns <= began_at
 
     def _is_visible_to_program(self, path: Path) -> bool:
         """Return whether the program sees the same file at a path as the runner.
@@ -275,12 +279,12 @@ class TrialFiles:
         """Prepare one file; return whether it was unprepared before."""
         if Path(path).resolve() in self._untouched_files:
             return False
-        shared_file = self._known.shared.get(path)
+        shared_file = self._known_files.shared.get(path)
         if shared_file:
             identity, copy = shared_file
             if identity == _identify_path(path):  # The file has not changed since it was copied.
                 return self._prepare_known_copy(path, copy)
-        preparation = self._known.preparer.prepare(Path(path))
+        preparation = self._known_files.preparer.prepare(Path(path))
         if preparation.cache is CacheState.UNPREPARED:
             preparation = self._prepare_private_copy(path, preparation)
         self._preparations[path] = preparation
@@ -288,7 +292,7 @@ class TrialFiles:
 
     def _prepare_known_copy(self, path: str, copy: Path) -> bool:
         """Prepare an existing private copy of a file; return whether it was unprepared, or not mounted yet."""
-        preparation = self._known.preparer.prepare(copy)
+        preparation = self._known_files.preparer.prepare(copy)
         if preparation.cache is CacheState.PREPARED:
             preparation = replace(preparation, cache=CacheState.COPY)
         was_mounted = self.copies.get(path) == copy
@@ -304,11 +308,11 @@ class TrialFiles:
         if not can_mount_copies(self._sandbox):
             return replace(failed_preparation, reason=f"{failed_preparation.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
-        preparation = self._known.preparer.prepare(copy) if copy else failed_preparation
+        preparation = self._known_files.preparer.prepare(copy) if copy else failed_preparation
         if copy is None or preparation.cache is CacheState.UNPREPARED:
             return failed_preparation
         self.copies[path] = copy
-        self._known.shared[path] = _identify_path(path), copy  # for the other trials that map this shared file
+        self._known_files.shared[path] = _identify_path(path), copy  # for the other trials that map this shared file
         return replace(preparation, cache=CacheState.COPY, changed=True)  # The program has not mapped the copy yet.
 
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:
@@ -316,7 +320,7 @@ class TrialFiles:
         path, preparation = Path(file.path), self._preparations[file.path]
         is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
-            path=_make_valid_text(str(self._make_relative(path))),
+            path=_make_valid_text(str(self._make_path_relative(path))),
             in_build=is_in_build,
             digest=hash_built_file(path, self._tree) if is_in_build else hash_file(path),
             cache=preparation.cache,
@@ -329,7 +333,7 @@ class TrialFiles:
         """Whether every fault of the watched execution was recorded."""
         return self.faults is not None and not self.faults.lost
 
-    def _make_relative(self, path: Path) -> Path:
+    def _make_path_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
 
 
@@ -352,13 +356,13 @@ def _list_files(paths: Sequence[str]) -> str:
     return join_words([*paths[:_MAX_NAMED_FILES], *([f"{n_more} more"] if n_more > 0 else [])])
 
 
-def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
+def _is_same_file(status: os.stat_result, file: FileFaults) -> bool:
     """Return whether the file with this status is the file that was mapped.
 
     File systems without a device, such as overlays, report another device number by ``stat`` than to perf.
     """
-    device = os.major(state.st_dev), os.minor(state.st_dev)
-    return state.st_ino == file.inode and (device == file.device or device[0] == 0)
+    device = os.major(status.st_dev), os.minor(status.st_dev)
+    return status.st_ino == file.inode and (device == file.device or device[0] == 0)
 
 
 def _identify_path(path: str) -> tuple[int, ...]:

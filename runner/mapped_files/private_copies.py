@@ -27,12 +27,12 @@ class PrivateCopies:
     def get_copy(self, file: Path) -> Path | None:
         """Return a copy of a file's current content, and store it first if it is new; None if that is impossible."""
         try:
-            state = file.stat()
+            status = file.stat()
             # The kernel does not let perf count a program that changes its user or group.
-            if state.st_size > MAX_BYTES or state.st_mode & (stat.S_ISUID | stat.S_ISGID):
+            if status.st_size > MAX_BYTES or status.st_mode & (stat.S_ISUID | stat.S_ISGID):
                 return None
             content = file.read_bytes()
-            mode = state.st_mode & 0o777
+            mode = status.st_mode & 0o777
             # The mode is a part of the name: a copy of a file that is not executable cannot replace a program.
             copy = self._folder / f"{hashlib.sha256(content).hexdigest()}-{mode:03o}"
             # A copy of another size is damaged, for example by a power cut.

@@ -17,7 +17,7 @@ class OutsideError(Exception):
     """The path of a file leads out of its build. The message names the file."""
 
 
-def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> None:
+def make_files_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> None:
     """Evict all pages of these files from the page cache.
 
     Pages that a running program maps cannot be evicted, and neither can pages of a file system in memory.

@@ -146,7 +146,7 @@ def compare_interleaved(
                 prepared_trial.warm_up()
                 progress()
         except (ExecutionFailure, SpoiledSession) as error:
-            return make_undecided(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
+            return make_undecided_result(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
         judging = judging or base.workload.metrics.judging
         result = sample_interleaved(
             base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
@@ -158,7 +158,7 @@ def compare_interleaved(
                     prepared_trial.renew_page_cache()
                     progress()
             except (ExecutionFailure, SpoiledSession) as error:
-                return make_undecided(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
+                return make_undecided_result(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
             result = sample_interleaved(
                 base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
             )
@@ -220,13 +220,13 @@ def sample_interleaved(
                 f"base fails only when it is measured together with head: {side_failure.failure.message}",
                 temporary=True,
             )
-            return make_undecided(base, head, {head: skipped_report})
-        return make_undecided(
+            return make_undecided_result(base, head, {head: skipped_report})
+        return make_undecided_result(
             base, head, {side_failure.trial: _report_failure(side_failure.trial, side_failure.failure)}
         )
     except SpoiledSession as error:
         # The problem is reported for the side that was executed last.
-        return make_undecided(base, head, {executed_trial: _report_failure(executed_trial, error)})
+        return make_undecided_result(base, head, {executed_trial: _report_failure(executed_trial, error)})
 
 
 def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]:
@@ -297,8 +297,8 @@ def _compare_in_other_place(
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return result
     values_by_count = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    counted = {name: values for name, values in values_by_count.items() if values}
-    other_place = OtherPlace(counted=counted, differences=tuple(differences))
+    counted_values = {name: values for name, values in values_by_count.items() if values}
+    other_place = OtherPlace(counted=counted_values, differences=tuple(differences))
     base = result.base.model_copy(update={"other_place": other_place})
     request = _make_request(base, result.head, judging, n_cases=n_cases, max_pairs=result.max_pairs)
     return replace(result, base=base, comparison=decide(request))
@@ -387,7 +387,7 @@ def _make_request(
     )
 
 
-def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> ComparisonResult:
+def make_undecided_result(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> ComparisonResult:
     """Return the result of a comparison in which a side cannot be measured.
 
     If only base cannot be measured, head is executed alone, to find out whether the change repairs the program. If head

@@ -14,6 +14,7 @@ from runner.workload import Workload
 
 MAX_RESULT_BYTES = 16 << 20
 """The largest size of a result file. A program can make a sparse file of many gigabytes."""
+_MAX_QUOTED_CHARACTERS = 120
 
 
 def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sample:
@@ -73,7 +74,7 @@ def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> Wor
         return read_work(text, run.output, run.pattern)
     except UnreadableWorkError as error:
         lines = text.strip().splitlines()
-        last_line_clause = f"its last line is {lines[-1][:120]!r}" if lines else "it is empty"
+        last_line_clause = f"its last line is {lines[-1][:_MAX_QUOTED_CHARACTERS]!r}" if lines else "it is empty"
         raise ExecutionFailure(
             f"{origin} does not report the work done: {error}; {last_line_clause}",
             text[-MAX_OUTPUT_CHARACTERS:],

@@ -119,12 +119,12 @@ def set_up_workbench(
         return Environment(settings={**captured.settings, **state.read_settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
-    actual = capture_session_environment(state)
-    machine_settings = {name: value for name, value in actual.settings.items() if name in MACHINE_SETTINGS}
+    actual_environment = capture_session_environment(state)
+    machine_settings = {name: value for name, value in actual_environment.settings.items() if name in MACHINE_SETTINGS}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY_WARNING))
     bench = Bench(Host(name=settings.host), capture_session_environment, variables, trust, settings.cpus, sandbox)
-    warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examine_host else ()
+    warnings = (*trust.list_warnings(actual_environment), *state.list_remarks()) if examine_host else ()
     return Workbench(
         bench,
         Builder(build_places, machine_settings, sandbox, report_repeated_build, reveals_host=origin is CodeOrigin.OWN),

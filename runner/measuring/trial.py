@@ -41,7 +41,7 @@ from runner.host.trust import HostTrust
 from runner.installed_version import get_version
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
-from runner.measuring.cold_files import OutsideError, make_cold
+from runner.measuring.cold_files import OutsideError, make_files_cold
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
@@ -196,11 +196,11 @@ class Trial:
         """Why the case cannot be measured on this host; empty if no reason is known before it is executed."""
         if self._case.memory_limit is not None and self._environment.settings.get(MemoryGroup.setting) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
-        actual = self._environment.settings.get(HugePages.setting)
+        actual_policy = self._environment.settings.get(HugePages.setting)
         match self._case.huge_pages:
             # The other policies are always possible: a process can set "never", and "host" is what the host has.
-            case "madvise" | "always" as policy if actual != policy:
-                return f"the huge-page policy of this host is {actual}, not {policy}: {HugePages(policy).remedy}"
+            case "madvise" | "always" as policy if actual_policy != policy:
+                return f"the huge-page policy of this host is {actual_policy}, not {policy}: {HugePages(policy).remedy}"
         library = describe_missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 
@@ -273,7 +273,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.prepare_expected(self.program)
+        self._files.prepare_expected_files(self.program)
         self._restorer.begin_session()
         for _ in range(2):
             began_at_ns, started_at = time.time_ns(), time.monotonic()
@@ -282,7 +282,7 @@ class Trial:
             if objection := describe_hidden_programs(faults) or describe_unmapped_preload(faults, variables):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             leaves_files = self._leaves_files(lookups)
-            had_unprepared_files = self._files.prepare_mapped(faults, lookups, began_at_ns)
+            had_unprepared_files = self._files.prepare_mapped_files(faults, lookups, began_at_ns)
             needs_repetition = leaves_files or had_unprepared_files
             if not needs_repetition or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
                 break
@@ -305,7 +305,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.prepare_expected(self.program)
+        self._files.prepare_expected_files(self.program)
         return self.execute()
 
     def renew_page_cache(self) -> None:
@@ -350,7 +350,7 @@ class Trial:
         return recorder.get_result()
 
     def execute(
-        self, *, recording: Recording | None = None, processes: int | None = None, keep_page_cache: bool = False
+        self, *, recording: Recording | None = None, n_processes: int | None = None, keep_page_cache: bool = False
     ) -> Sample:
         """Execute the case once.
 
@@ -358,7 +358,7 @@ class Trial:
         ----------
         recording
             What to record during the execution, which then is not a sample.
-        processes
+        n_processes
             How many processes to run at the same time; by default as many as the case says.
         keep_page_cache
             Whether to keep the page cache as the previous execution left it, even for a cold case.
@@ -377,7 +377,7 @@ class Trial:
                 return server.run()
         self._restore_tree()
         if not keep_page_cache:
-            self._make_cold()
+            self._make_files_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
         group_execution = count_processes(
@@ -388,7 +388,7 @@ class Trial:
             events=self.workload.metrics.events,
             region=self.workload.run.region,
             sandbox=self._sandbox,
-            processes=processes or self._case.processes,
+            n_processes=n_processes or self._case.processes,
             recording=recording,
             copies=self._files.copies,
         )
@@ -407,7 +407,7 @@ class Trial:
             As :meth:`execute` does.
         """
         self._restore_tree()
-        self._make_cold()
+        self._make_files_cold()
         # A recording without plans only watches which files the server maps, for which one window is enough.
         is_watched = recording is not None and not recording.plans
         order = ServerOrder(
@@ -450,7 +450,7 @@ class Trial:
 
     def _restore_tree(self) -> None:
         """Undo what the last execution changed in the tree."""
-        self._files.prepare_restored(self._restorer.restore())
+        self._files.prepare_restored_files(self._restorer.restore())
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, so that it is not taken for that of the next execution."""
@@ -461,10 +461,10 @@ class Trial:
         except OSError as error:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
-    def _make_cold(self) -> None:
+    def _make_files_cold(self) -> None:
         """Evict the files that a cold case names, before an execution."""
         try:
-            make_cold(self._cold_files, allowed_folder=self._tree if self.sandbox else None)
+            make_files_cold(self._cold_files, allowed_folder=self._tree if self.sandbox else None)
         except FileNotFoundError as error:
             name = os.path.relpath(error.filename, self._tree)
             raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None

@@ -29,7 +29,13 @@ _MAX_PROBLEM_CHARACTERS = 1000
 
 
 def run_cell(
-    nightly_run: str, cell: NightlyCell, prepare: Prepare, *, service: Service, observer: HistoryObserver, retries: int
+    nightly_run: str,
+    cell: NightlyCell,
+    prepare: Prepare,
+    *,
+    service: Service,
+    observer: HistoryObserver,
+    max_retries: int,
 ) -> None:
     """Measure the missing cases of a cell, retry failed cases, and report the cell, even if it cannot be measured.
 
@@ -50,7 +56,7 @@ def run_cell(
         }
     )
     digest = _report_cell(service, nightly_run, measured_cell)
-    for attempt in range(2, retries + 2):  # The first attempt was the measurement above.
+    for attempt in range(2, max_retries + 2):  # The first attempt was the measurement above.
         failed_cases = _select_failed_cases(digest, measured_cell)
         if not failed_cases:
             break

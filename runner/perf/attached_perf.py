@@ -22,6 +22,7 @@ _TIMEOUT_SECONDS = 60.0
 _KERNEL_ONLY_EVENTS = frozenset({"context-switches", "cpu-migrations", "cgroup-switches", LOCK_WAIT_EVENT})
 """Events that happen only in the kernel: perf counts 0 of them if it may count only in user space."""
 _KERNEL_ONLY_REASON = "it happens in the kernel, where this user is not allowed to count events"
+_MAX_MESSAGE_CHARACTERS = 300
 
 
 class AttachError(Exception):
@@ -59,7 +60,7 @@ class ControlledPerf:
         before_execution
             Called in the new process before it becomes perf.
         """
-        self._stopped = False
+        self._is_stopped = False
         self._descriptors = list(inherited_descriptors)
         try:
             self._stderr = self._keep_descriptor(os.memfd_create("perf-stderr"))
@@ -111,13 +112,13 @@ class ControlledPerf:
                     lines = (text.strip() for text in _read_text(self._stderr).split("\n"))
                     # Take the first line with a message: perf may print "Error:" and an empty line above it.
                     line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
-                    raise AttachError(f"perf could not attach to the program: {line[:300]}")
+                    raise AttachError(f"perf could not attach to the program: {line[:_MAX_MESSAGE_CHARACTERS]}")
                 answer += chunk
 
     def stop(self) -> None:
         """Tell perf to write its results, without waiting. Otherwise it may notice a program's end a second later."""
-        if not self._stopped:
-            self._stopped = True
+        if not self._is_stopped:
+            self._is_stopped = True
             self._perf.send_signal(signal.SIGINT)
 
     def end(self, timeout: float = 5) -> None:

@@ -26,8 +26,8 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
         # Ask about each event separately only if perf refuses them together, because each question starts perf.
         all_known = _is_accepted(unasked_events)
         _is_known.update({event: all_known or _is_accepted([event]) for event in unasked_events})
-    supported = tuple(event for event in events if _is_known[event])
-    return supported, tuple(event for event in events if not _is_known[event])
+    supported_events = tuple(event for event in events if _is_known[event])
+    return supported_events, tuple(event for event in events if not _is_known[event])
 
 
 def _is_accepted(events: Sequence[str]) -> bool:

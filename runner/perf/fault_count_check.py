@@ -30,10 +30,10 @@ from runner.perf.hidden_programs import describe_hidden_names
 from runner.perf.lost_programs import LostPrograms
 
 
-def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost: LostPrograms) -> str:
+def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost_programs: LostPrograms) -> str:
     """Return why the count of perf cannot be trusted, as the predicate of a sentence; empty if it can.
 
-    Only ``lost`` decides this. The two counts, which can differ even if perf lost nothing, are only quoted.
+    Only ``lost_programs`` decides this. The two counts, which can differ even if perf lost nothing, are only quoted.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
         The faults, minor and major, that perf counted.
     kernel_faults
         The faults in the larger of the kernel's own accounts.
-    lost
+    lost_programs
         The programs of the execution that perf lost.
     """
     counts = f"perf counted {perf_faults:,} faults; the kernel itself counted {kernel_faults:,}"
-    if lost.names:
-        return f"{describe_hidden_names(lost.names)} ({counts})"
-    if not lost.complete:
+    if lost_programs.names:
+        return f"{describe_hidden_names(lost_programs.names)} ({counts})"
+    if not lost_programs.complete:
         return (
             "may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
             f"programs or maps code too fast to be recorded, or nothing could be recorded at all ({counts})"

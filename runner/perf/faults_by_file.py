@@ -121,7 +121,7 @@ def parse_faults_by_file(output: bytes) -> FaultsByFile:
         If the output is incomplete or malformed.
     """
     head, *rows = output.rstrip(b"\0").split(b"\0")
-    counts_kernel, lost, total, in_kernel, hidden_count = map(int, head.split())
+    counts_kernel, n_lost, total, in_kernel, hidden_count = map(int, head.split())
     names, rows = rows[:hidden_count], rows[hidden_count:]
     files = []
     for row in rows:
@@ -130,4 +130,4 @@ def parse_faults_by_file(output: bytes) -> FaultsByFile:
         if path.startswith("/") and not path.startswith(_NON_FILE_PREFIXES):
             files.append(FileFaults(path, (int(major), int(minor)), int(inode), int(faults)))
     hidden_programs = tuple(name.decode(errors="replace") for name in names)
-    return FaultsByFile(total, in_kernel if counts_kernel else None, lost, tuple(files), hidden_programs)
+    return FaultsByFile(total, in_kernel if counts_kernel else None, n_lost, tuple(files), hidden_programs)

@@ -38,7 +38,7 @@ class LostPrograms(Struct, frozen=True):
 class LostProgramsWatch:
     """Watches a process from before its program's start to its end; the program must not start before :meth:`wait`."""
 
-    def __init__(self, process: int) -> None:
+    def __init__(self, pid: int) -> None:
         """Start the watch of a process and its descendants. Without a compiler, nothing is watched."""
         self._watch: subprocess.Popen[bytes] | None = None
         try:
@@ -46,7 +46,7 @@ class LostProgramsWatch:
         except CompilationError:
             return
         self._watch = subprocess.Popen(
-            [program, str(process)],
+            [program, str(pid)],
             env=dict(BASE_VARIABLES),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -108,7 +108,7 @@ def count_processes(
     events: Sequence[str] = (),
     region: bool = False,
     sandbox: Sandbox | None = None,
-    processes: int = 1,
+    n_processes: int = 1,
     recording: Recording | None = None,
     copies: Mapping[str, Path] = MappingProxyType({}),
 ) -> GroupExecution:
@@ -120,7 +120,7 @@ def count_processes(
         The folder in which the program starts.
     state
         The state in which the processes start: their variables, their memory limit, and more.
-    processes
+    n_processes
         The number of processes.
     events
         Events to count in addition to the standard ones.
@@ -147,9 +147,9 @@ def count_processes(
     if missing_reason:
         raise ExecutionFailure(missing_reason)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
-    supported, unknown_events = split_known_events(events)
-    counted_events = (*ATTACHED_EVENTS, *supported)
-    log_command(command, directory, f"{processes} at once" if processes > 1 else "")
+    supported_events, unknown_events = split_known_events(events)
+    counted_events = (*ATTACHED_EVENTS, *supported_events)
+    log_command(command, directory, f"{n_processes} at once" if n_processes > 1 else "")
     base_order = CountingOrder(
         command, path, directory, state.environment, counted_events, region, sandbox, copies=copies
     )
@@ -159,15 +159,15 @@ def count_processes(
         def create_programs(group: MemoryGroup) -> Iterator[Program]:
             """Yield one counted program for each process; only the first is recorded."""
             # Create each one after the previous one has started, because they use the same descriptors for the region.
-            start = SimultaneousStart(processes)
-            order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
-            for number in range(processes):
+            start = SimultaneousStart(n_processes)
+            order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, n_processes, group))
+            for number in range(n_processes):
                 program_order = order if number else replace(order, recording=recording)
                 counted_programs.append(CountedProgram(program_order, start, group, stack))
                 yield counted_programs[-1].create_program()
 
         with state.apply() as group:
-            launcher_results = _execute_programs(create_programs(group), directory, timeout, processes)
+            launcher_results = _execute_programs(create_programs(group), directory, timeout, n_processes)
             for program, launcher_result in zip(counted_programs, launcher_results, strict=True):
                 problem = program.conclude(launcher_result)
                 raise_on_failure(command, problem, program.make_program_result(launcher_result), group)
@@ -179,14 +179,14 @@ def count_processes(
             _make_execution(program, launcher_result, unknown_events)
             for program, launcher_result in zip(counted_programs, launcher_results, strict=True)
         ]
-        lost = combine_losses([program.lost for program in counted_programs])
-        if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost):
+        lost_programs = combine_losses([program.lost for program in counted_programs])
+        if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost_programs):
             raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
     return GroupExecution(tuple(executions), group_readings)
 
 
 def _execute_programs(
-    programs: Iterator[Program], directory: Path, timeout: float, processes: int
+    programs: Iterator[Program], directory: Path, timeout: float, n_processes: int
 ) -> list[ProgramResult]:
     """Execute programs at the same time; raise an error that explains it if they need too many open files."""
     try:
@@ -195,19 +195,19 @@ def _execute_programs(
         if error.errno not in OUT_OF_FILES_ERRORS:
             raise
         raise FaultwatchError(
-            f"{processes} processes at once need more open files than this host allows",
+            f"{n_processes} processes at once need more open files than this host allows",
             "reduce `processes` in [run]; each process needs twelve of the open files that `ulimit -n` allows",
         ) from None
 
 
-def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
+def _share_sandbox_limits(sandbox: Sandbox | None, n_processes: int, group: MemoryGroup) -> Sandbox | None:
     """Limit the tasks of all sandboxes of a case together: by a control group, or else by equal shares.
 
     Return the sandbox that each process gets; None without a sandbox.
     """
     if sandbox is None or group.limit_processes(MAX_TASKS):
         return sandbox
-    return replace(sandbox, sandbox_count=processes)
+    return replace(sandbox, sandbox_count=n_processes)
 
 
 def _make_execution(
@@ -236,7 +236,7 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
         The program had a problem, or the kernel killed a part of it.
     """
     problem = problem or describe_unloaded_preload(program_result.error)
-    has_lost_process = not problem and group.count_killed() > 0
+    has_lost_process = not problem and group.count_killed_processes() > 0
     if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:

@@ -42,6 +42,9 @@ _MAX_COMMAND_BYTES = 100
 """The largest number of bytes of a command."""
 _READ_BYTES = 4096
 """Bytes that are read from the pipe at once."""
+_MAX_REASON_CHARACTERS = 1000
+"""The longest reason that the contract allows."""
+_MAX_QUOTED_BYTES = 40
 
 
 class Region:
@@ -71,7 +74,7 @@ class Region:
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
         self._problem = ""
-        self._pending = b""
+        self._pending_bytes = b""
         self._commands, self._program_control = os.pipe()
         try:
             self._program_ack, self._acks = os.pipe()
@@ -100,9 +103,9 @@ class Region:
 
     def serve(self, pid: int) -> bool:
         """Execute the received commands, and acknowledge each; return True, because more can come at any time."""
-        self._pending += os.read(self._commands, _READ_BYTES)
-        while b"\n" in self._pending:
-            line, _, self._pending = self._pending.partition(b"\n")
+        self._pending_bytes += os.read(self._commands, _READ_BYTES)
+        while b"\n" in self._pending_bytes:
+            line, _, self._pending_bytes = self._pending_bytes.partition(b"\n")
             if self._problem:
                 pass  # The program continues without region counts; its other readings are still valid.
             elif line in {b"enable", b"disable"}:
@@ -113,12 +116,12 @@ class Region:
                 except (AttachError, OSError) as error:
                     self._problem = str(error)
             else:
-                command = line[:40].decode(errors="replace")
+                command = line[:_MAX_QUOTED_BYTES].decode(errors="replace")
                 self._problem = f"the program wrote the command {command!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
-        if len(self._pending) > _MAX_COMMAND_BYTES:
-            self._pending, self._problem = b"", "the program wrote an invalid command"
+        if len(self._pending_bytes) > _MAX_COMMAND_BYTES:
+            self._pending_bytes, self._problem = b"", "the program wrote an invalid command"
         return True
 
     def read_readings(self) -> dict[str, Reading]:
@@ -132,7 +135,7 @@ class Region:
                 return {REGION_PREFIX + name: reading for name, reading in self._perf.read_readings().items()}
             except (OSError, PerfOutputError) as error:
                 self._problem = f"perf's output for the region cannot be read: {error}"
-        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:1000])
+        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:_MAX_REASON_CHARACTERS])
         return {REGION_PREFIX + name: missing_reading for name in self._events}
 
     def __enter__(self) -> Self:

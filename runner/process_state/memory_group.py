@@ -76,13 +76,12 @@ class MemoryGroup:
         files = (self.folder / name for name in ("memory.max", "memory.limit_in_bytes"))
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
 
-    def count_killed(self) -> int:
+    def count_killed_processes(self) -> int:
         """Return how many processes of the applied group the kernel killed for lack of memory; 0 without a group."""
         if self.folder is None:
             return 0  # The host's number would include other processes.
-        return sum(
-            _read_kills(self.folder / name) for name in ("memory.events", "memory.oom_control")
-        )  # version 2 or 1
+        # The first file exists in version 2 of control groups, the second in version 1.
+        return sum(_read_kills(self.folder / name) for name in ("memory.events", "memory.oom_control"))
 
     def apply(self) -> None:
         """Create the group and set its limit."""

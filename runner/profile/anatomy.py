@@ -56,6 +56,7 @@ _ADVICE = {
     **{102: "MADV_GUARD_INSTALL", 103: "MADV_GUARD_REMOVE"},
 }
 """The advice of madvise by its number, as in ``include/uapi/asm-generic/mman-common.h`` of Linux."""
+_MAX_QUOTED_CHARACTERS = 100
 
 
 class CodePlace(Struct, frozen=True):
@@ -123,7 +124,7 @@ class AnatomyBuilder(Struct):
     """The number of the latest image; below -1, which perf writes for an unknown process."""
     _maps: dict[int, ProcessMappings] = field(default_factory=dict)
     _pages: dict[int, PageStates] = field(default_factory=dict)
-    _major: Counter[Memory] = field(default_factory=Counter)
+    _major_faults: Counter[Memory] = field(default_factory=Counter)
     # These are updated at each fault; the tables of the anatomy are derived from them at the end.
     _faults: dict[tuple[int, int, str, int | None, bool, str, str, str], int] = field(default_factory=dict)
     _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
@@ -133,7 +134,7 @@ class AnatomyBuilder(Struct):
     """The process of each thread that has faulted."""
     _shared_pages: set[int] = field(default_factory=set)
     """The pages of shared memory that faulted in some process."""
-    _forked: set[int] = field(default_factory=set)
+    _forked_images: set[int] = field(default_factory=set)
     """The images whose process has forked since or was created by a fork."""
     _heap_ends: dict[int, int] = field(default_factory=dict)
     """The requested end of each image's heap, in whole pages."""
@@ -182,7 +183,7 @@ class AnatomyBuilder(Struct):
                     self._pages[image] = self._get_pages(parent).fork()
                     if parent in self._heap_ends:
                         self._heap_ends[image] = self._heap_ends[parent]
-                    self._forked |= {image, parent}
+                    self._forked_images |= {image, parent}
                     self.forks += 1
                 case Forked() if self.recorded:
                     self.threads += 1  # Threads that are reported before the first fault are older than the recording.
@@ -205,24 +206,24 @@ class AnatomyBuilder(Struct):
         The recording's other events, such as program starts and mappings, are ignored: the recording of the faults
         contains them too.
         """
-        separate = AnatomyBuilder(self.period, self.page_size, self.access)
-        separate.add_events(events)
-        self.calls.update(separate.calls)
-        self.advice.update(separate.advice)
-        self._bytes.update(separate._bytes)
-        self.lost += separate.lost
+        separate_builder = AnatomyBuilder(self.period, self.page_size, self.access)
+        separate_builder.add_events(events)
+        self.calls.update(separate_builder.calls)
+        self.advice.update(separate_builder.advice)
+        self._bytes.update(separate_builder._bytes)
+        self.lost += separate_builder.lost
 
-    def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
+    def build_anatomy(self, n_counted: int, locate: Locate) -> Anatomy:
         """Build the anatomy, whose tables add up to the counted faults.
 
         Parameters
         ----------
-        counted
+        n_counted
             The number of faults that perf counted; 0 if only the recorded faults matter.
         """
         # Each recorded fault stands for ``period`` faults, so the sum can exceed the counted number.
-        counted = max(counted, self.recorded)
-        unrecorded = counted - self.recorded
+        n_counted = max(n_counted, self.recorded)
+        unrecorded = n_counted - self.recorded
         memory = Counter({Memory.OTHER: unrecorded})
         touch = Counter({Touch.UNKNOWN: unrecorded})
         access = Counter({Access.UNKNOWN: unrecorded})
@@ -245,24 +246,24 @@ class AnatomyBuilder(Struct):
         sites = self._locate_sites(locate)
         # The unary plus removes entries without faults from the counters.
         return Anatomy(
-            counted=counted,
+            counted=n_counted,
             recorded=self.recorded,
             period=self.period,
             lost=self.lost,
             unrecorded=unrecorded,
-            major=self._major.total(),
+            major=self._major_faults.total(),
             pages=sum(len(pages) for pages in self._pages.values()),
             by_memory=dict((+memory).most_common()),
             by_touch=dict((+touch).most_common()),
             by_access=dict((+access).most_common()),
-            major_by_memory=dict(self._major.most_common()),
+            major_by_memory=dict(self._major_faults.most_common()),
             kinds=_merge_small_files(+kinds),
             major_sites=self._locate_major_sites(locate),
             forks=self.forks,
             threads=self.threads,
             shared_pages=len(self._shared_pages),
             sites=sites,
-            faults_at_other_sites=counted - sum(site.faults for site in sites),
+            faults_at_other_sites=n_counted - sum(site.faults for site in sites),
             areas=self._build_areas(),
             seconds=max(0.0, self._time_range[1] - self._time_range[0]),
         )
@@ -287,7 +288,7 @@ class AnatomyBuilder(Struct):
             self._modules[image, ip] = self._get_mappings(image).find(ip)
         if name == "major-faults":
             # perf applies the period to both events, so a recorded major fault stands for as many as any other.
-            self._major[mapping.memory if mapping else Memory.OTHER] += self.period
+            self._major_faults[mapping.memory if mapping else Memory.OTHER] += self.period
             self._major_places[image, ip, place_text, memory_kind, file] += self.period
             return
         page = address // self.page_size
@@ -307,7 +308,7 @@ class AnatomyBuilder(Struct):
                 touch_kind = _FIRST_TOUCH  # Another file, or another part of the file, is mapped at this address now.
         if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
             # The page is older than the recording, and the fault is a copy on write.
-            touch_kind = _AFTER_FORK if image in self._forked else _REPEATED_TOUCH
+            touch_kind = _AFTER_FORK if image in self._forked_images else _REPEATED_TOUCH
         is_fetch = address == ip  # The instruction itself could not be read.
         key = image, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file
         self._faults[key] = self._faults.get(key, 0) + self.period
@@ -351,7 +352,7 @@ class AnatomyBuilder(Struct):
         if event.event.startswith(_ENTRY_PREFIX):
             name = event.event.removeprefix(_ENTRY_PREFIX)
             if not _CALL_NAME.fullmatch(name):
-                raise FaultwatchError(f"{name[:100]!r} is not the name of a system call")
+                raise FaultwatchError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not the name of a system call")
             self.calls[name] += 1
             image = self._get_image(event.pid)
             try:
@@ -377,7 +378,9 @@ class AnatomyBuilder(Struct):
         try:
             new_start = int(event.text, 16)
         except ValueError:
-            raise FaultwatchError(f"a recorded result of mremap cannot be read: {event.text[:100]!r}") from None
+            raise FaultwatchError(
+                f"a recorded result of mremap cannot be read: {event.text[:_MAX_QUOTED_CHARACTERS]!r}"
+            ) from None
         if arguments is None or not 0 < new_start < _MAX_ADDRESS:
             return  # The call began before the recording, or the kernel refused it.
         old_start, old_size, new_size = arguments["addr"], arguments["old_len"], arguments["new_len"]
@@ -422,23 +425,23 @@ class AnatomyBuilder(Struct):
 
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most faults, by memory, kind of touch and file."""
-        merged: Counter[_Place] = Counter()
+        merged_faults: Counter[_Place] = Counter()
         for (image, ip, place_text, _, _, memory_kind, touch_kind, file), faults in self._faults.items():
-            merged[image, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
-        return self._locate_places(merged, locate)
+            merged_faults[image, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
+        return self._locate_places(merged_faults, locate)
 
     def _locate_major_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most major faults, by memory and file."""
-        merged: Counter[_Place] = Counter()
+        merged_faults: Counter[_Place] = Counter()
         for (image, ip, place_text, memory_kind, file), faults in self._major_places.items():
-            merged[image, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
-        return self._locate_places(merged, locate)
+            merged_faults[image, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
+        return self._locate_places(merged_faults, locate)
 
-    def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
+    def _locate_places(self, merged_faults: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
         """Return the places with the most faults as sites; places with the same frame and kind are merged."""
         # Look up more places than are returned, because several can have the same source line. ``image`` identifies the
         # process's memory between two executions of programs, and ``ip`` is the address of the instruction.
-        leading_places = merged.most_common(_MAX_SITES * 2)
+        leading_places = merged_faults.most_common(_MAX_SITES * 2)
         places = {}
         for (image, ip, place_text, *_), _ in leading_places:
             function, module = split_place(place_text)
@@ -467,18 +470,18 @@ class AnatomyBuilder(Struct):
     def _build_area(self, image: int, thread_faults: list[_ThreadFaults]) -> Area:
         """Return one memory area, with the faults of all its threads."""
         # The mapping may have grown between the faults of two threads.
-        mapping = max((of_thread.mapping for of_thread in thread_faults), key=lambda mapping: mapping.end)
+        mapping = max((faults_of_thread.mapping for faults_of_thread in thread_faults), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,
             name=cut_label(mapping.file),
             size=mapping.end - mapping.start,
-            faults=sum(of_thread.faults for of_thread in thread_faults),
+            faults=sum(faults_of_thread.faults for faults_of_thread in thread_faults),
             pages=self._pages[image].count_pages(mapping.start, mapping.end),
             threads=len(thread_faults),
             seconds=max(
                 0.0,
-                max(of_thread.last_time for of_thread in thread_faults)
-                - min(of_thread.first_time for of_thread in thread_faults),
+                max(faults_of_thread.last_time for faults_of_thread in thread_faults)
+                - min(faults_of_thread.first_time for faults_of_thread in thread_faults),
             ),
         )
 
@@ -488,11 +491,11 @@ def _merge_small_files(kinds: Counter[tuple[Memory, Touch, str]]) -> tuple[Fault
     sums: Counter[str] = Counter()
     for (_, _, file), number in kinds.items():
         sums[file] += number
-    large = {file for file, _ in sums.most_common(_MAX_FILES)}
-    merged: Counter[tuple[Memory, Touch, str]] = Counter()
+    large_files = {file for file, _ in sums.most_common(_MAX_FILES)}
+    merged_faults: Counter[tuple[Memory, Touch, str]] = Counter()
     for (memory, touch, file), number in kinds.items():
-        merged[memory, touch, cut_label(file) if file in large else ""] += number
+        merged_faults[memory, touch, cut_label(file) if file in large_files else ""] += number
     return tuple(
         FaultKind(memory=memory, touch=touch, file=file, faults=number)
-        for (memory, touch, file), number in merged.most_common()
+        for (memory, touch, file), number in merged_faults.most_common()
     )

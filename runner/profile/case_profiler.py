@@ -52,7 +52,7 @@ from runner.profile.stack_folding import (
     FrameTable,
     WeightedStacks,
     count_stacks,
-    make_relative,
+    make_path_relative,
     sum_blocked_time,
 )
 from runner.profile.stack_unwinding import choose_unwinding
@@ -115,7 +115,7 @@ class Collector(Struct):
             trial, call_graph, profiling.permissions, scratch, sandbox_prefix, frame_table, reader, profiling.cleanup
         )
 
-    def record_faults(self, expected: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
+    def record_faults(self, expected_counts: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
         """Record faults with their addresses in one execution; return its sample, and a future of what was recorded.
 
         The recording is read in the background. The result is the anatomy of the faults and the census of the calls
@@ -123,7 +123,7 @@ class Collector(Struct):
         that sample the same fault.
         """
         faults_file = self.scratch / "faults.data"
-        period = recording_plan.compute_faults_period(expected)
+        period = recording_plan.compute_faults_period(expected_counts)
         permissions = self.permissions
         options = recording_plan.build_faults_options(
             period, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes
@@ -184,10 +184,10 @@ class Collector(Struct):
             anatomy_builder.add_calls(self._read_events(calls_file, *CALL_FIELDS))
         return anatomy_builder
 
-    def record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> Future[StackProfile]:
-        """Record the stacks of faults in one execution; return a future of their profile, scaled to ``counted``."""
+    def record_fault_stacks(self, expected_counts: ExpectedCounts, n_counted: int) -> Future[StackProfile]:
+        """Record the stacks of faults in one execution; return a future of their profile, scaled to ``n_counted``."""
         stacks_file = self.scratch / "stacks.data"
-        period = recording_plan.compute_stacks_period(expected.faults, self.call_graph)
+        period = recording_plan.compute_stacks_period(expected_counts.faults, self.call_graph)
         options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
@@ -195,16 +195,16 @@ class Collector(Struct):
         def read() -> StackProfile:
             """Read the recording; return the profile of its stacks, with weights that add up to the counted faults."""
             weighted_stacks = count_stacks(compiled_code.name_functions(self._read_events(stacks_file, *STACK_FIELDS)))
-            return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, counted)
+            return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, n_counted)
 
         return self.reader.submit(read)
 
-    def record_times(self, expected: ExpectedCounts) -> Future[tuple[StackProfile, StackProfile]]:
+    def record_times(self, expected_counts: ExpectedCounts) -> Future[tuple[StackProfile, StackProfile]]:
         """Record in one execution where CPU time is spent and where threads wait; return a future of both profiles."""
         on_cpu_file = self.scratch / "on-cpu.data"
         off_cpu_file = self.scratch / "off-cpu.data"
-        clock_period = recording_plan.compute_clock_period(expected, self.call_graph)
-        switch_period = recording_plan.compute_stacks_period(expected.switches, self.call_graph)
+        clock_period = recording_plan.compute_clock_period(expected_counts, self.call_graph)
+        switch_period = recording_plan.compute_stacks_period(expected_counts.switches, self.call_graph)
         plans = (
             RecordPlan(recording_plan.build_stack_options("cpu-clock", clock_period, self.call_graph), on_cpu_file),
             RecordPlan(
@@ -308,7 +308,7 @@ class Profiling(Struct, frozen=True):
         *,
         call_graph: CallGraph | None = None,
         with_times: bool = True,
-        counted: Sample | None = None,
+        counted_sample: Sample | None = None,
         progress: Progress = lambda _: None,
     ) -> Callable[[], Profile]:
         """Execute a case as often as its profile needs; return a function that waits for the profile and returns it.
@@ -319,7 +319,7 @@ class Profiling(Struct, frozen=True):
             How perf unwinds stacks; by default what the program's files allow.
         with_times
             Whether to record CPU time and waiting as well as faults.
-        counted
+        counted_sample
             A sample that this trial has just taken, if any: the executions that warm up and count are then left out.
 
         Raises
@@ -332,13 +332,13 @@ class Profiling(Struct, frozen=True):
         # Count once without recording, to know the expected numbers of events, and count the references.
         started_at = datetime.now(UTC)
         restore_tree(trial.tree)
-        if counted is None:
+        if counted_sample is None:
             progress("counting")
             if not trial.is_cold:
                 trial.warm_up()
-            counted = trial.execute()
+            counted_sample = trial.execute()
         references = _measure_references(trial, progress)
-        expected = compute_expected_counts(_get_recorded_readings(counted))
+        expected_counts = compute_expected_counts(_get_recorded_readings(counted_sample))
         # Record: the faults, the lines of runtimes, then the CPU time and the waiting.
         unwinding_remarks: tuple[str, ...] = ()
         if call_graph:
@@ -348,8 +348,8 @@ class Profiling(Struct, frozen=True):
         collector = Collector.for_trial(trial, chosen_graph, self)
         collector.remarks += (*unwinding_remarks, *self.permissions.remarks)
         progress("recording faults")
-        recorded_sample, pending_anatomy = collector.record_faults(expected)
-        pending_faults = collector.record_fault_stacks(expected, _count_faults(recorded_sample))
+        recorded_sample, pending_anatomy = collector.record_faults(expected_counts)
+        pending_faults = collector.record_fault_stacks(expected_counts, _count_faults(recorded_sample))
         python_lines: tuple[PythonLine, ...] = ()
         pending_java_lines: Future[tuple[AllocatingLine, ...]] | None = None
         # The lines of a runtime are counted for the whole process only, not for a region or the windows of a server.
@@ -363,7 +363,7 @@ class Profiling(Struct, frozen=True):
         pending_times: Future[tuple[StackProfile, StackProfile]] | None = None
         if with_times:
             progress("recording CPU time and waiting")
-            pending_times = collector.record_times(expected)
+            pending_times = collector.record_times(expected_counts)
         finished_at = datetime.now(UTC)
 
         def assemble() -> Profile:
@@ -387,10 +387,10 @@ class Profiling(Struct, frozen=True):
                 finished_at=finished_at,
                 scope=_get_scope(trial.workload),
                 processes=trial.processes,
-                operations=_compute_operations(counted.readings),
-                readings=counted.readings,
+                operations=_compute_operations(counted_sample.readings),
+                readings=counted_sample.readings,
                 references=references,
-                overhead_percent=_compute_overhead_percent(counted.readings, recorded_sample.readings),
+                overhead_percent=_compute_overhead_percent(counted_sample.readings, recorded_sample.readings),
                 frames=frames,
                 faults=faults,
                 on_cpu=on_cpu,
@@ -410,26 +410,26 @@ def collect_profile(
     *,
     call_graph: CallGraph | None = None,
     with_times: bool = True,
-    counted: Sample | None = None,
+    counted_sample: Sample | None = None,
     progress: Progress = lambda _: None,
 ) -> Profile:
     """Record one case as :meth:`Profiling.record_case` does, wait for its profile, and return it."""
     with open_profiling() as profiling:
         wait_for_profile = profiling.record_case(
-            trial, call_graph=call_graph, with_times=with_times, counted=counted, progress=progress
+            trial, call_graph=call_graph, with_times=with_times, counted_sample=counted_sample, progress=progress
         )
         return wait_for_profile()
 
 
 def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:
     return frame.model_copy(
-        update={"module": make_relative(frame.module, root), "file": make_relative(frame.file, root)}
+        update={"module": make_path_relative(frame.module, root), "file": make_path_relative(frame.file, root)}
     )
 
 
 def _make_site_relative(site: Site, root: str) -> Site:
     return site.model_copy(
-        update={"frame": _make_frame_relative(site.frame, root), "file": make_relative(site.file, root)}
+        update={"frame": _make_frame_relative(site.frame, root), "file": make_path_relative(site.file, root)}
     )
 
 
@@ -437,8 +437,8 @@ def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
     """Return an anatomy in which files in the working tree have relative paths."""
     sites = tuple(_make_site_relative(site, root) for site in anatomy.sites)
     major_sites = tuple(_make_site_relative(site, root) for site in anatomy.major_sites)
-    areas = tuple(area.model_copy(update={"name": make_relative(area.name, root)}) for area in anatomy.areas)
-    kinds = tuple(kind.model_copy(update={"file": make_relative(kind.file, root)}) for kind in anatomy.kinds)
+    areas = tuple(area.model_copy(update={"name": make_path_relative(area.name, root)}) for area in anatomy.areas)
+    kinds = tuple(kind.model_copy(update={"file": make_path_relative(kind.file, root)}) for kind in anatomy.kinds)
     return anatomy.model_copy(update={"sites": sites, "major_sites": major_sites, "areas": areas, "kinds": kinds})
 
 
@@ -459,7 +459,7 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
     references = {}
     if trial.processes > 1:
         progress("counting one process alone")
-        references["alone"] = dict(trial.execute(processes=1).readings)
+        references["alone"] = dict(trial.execute(n_processes=1).readings)
     if trial.is_cold:
         progress("counting with warm files")
         references["warm"] = dict(trial.execute(keep_page_cache=True).readings)
@@ -493,20 +493,22 @@ def _get_scope(workload: Workload) -> ProfileScope:
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
     """Return the number of operations, computed from faults and faults per operation; None if either is unknown."""
-    per_operation = _get_value(readings, "faults-per-operation")
+    faults_per_operation = _get_value(readings, "faults-per-operation")
     page_faults = readings.get("page-faults")
-    if not per_operation or page_faults is None or not page_faults.value:
+    if not faults_per_operation or page_faults is None or not page_faults.value:
         return None
-    return float(page_faults.value / per_operation)
+    return float(page_faults.value / faults_per_operation)
 
 
-def _compute_overhead_percent(counted: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:
+def _compute_overhead_percent(
+    counted_readings: Mapping[str, Reading], recorded_readings: Mapping[str, Reading]
+) -> float | None:
     """Return by how many percent recording increased the CPU time; None if it is unknown for either execution.
 
     CPU time is compared because the elapsed time would depend on the other work of the host.
     """
-    counted_seconds = _get_value(counted, "task-clock")
-    recorded_seconds = _get_value(recorded, "task-clock")
+    counted_seconds = _get_value(counted_readings, "task-clock")
+    recorded_seconds = _get_value(recorded_readings, "task-clock")
     if not counted_seconds or recorded_seconds is None:
         return None
     return 100 * (recorded_seconds - counted_seconds) / counted_seconds

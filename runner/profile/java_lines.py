@@ -112,10 +112,10 @@ def parse_allocations(text: str, tree: Path) -> tuple[AllocatingLine, ...]:
         if own_frame is not None and int(own_frame["line"]):
             allocated = round(float(weight["number"]) * _UNITS[weight["unit"]])
             bytes_by_line[own_frame["method"], int(own_frame["line"])] += allocated
-    largest = bytes_by_line.most_common(_MAX_LINES)
-    files = _find_files({method for (method, _), _ in largest}, tree)
+    largest_lines = bytes_by_line.most_common(_MAX_LINES)
+    files = _find_files({method for (method, _), _ in largest_lines}, tree)
     allocating_lines = []
-    for (method, line), allocated in largest:
+    for (method, line), allocated in largest_lines:
         class_and_method = ".".join(method.split(".")[-2:])
         allocating_lines.append(
             AllocatingLine(
@@ -138,8 +138,8 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
     for method, (package, class_name) in places.items():
         candidates = [path for path in paths if path.stem == class_name]
         if package:
-            in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
-            candidates = in_package or candidates
+            paths_in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
+            candidates = paths_in_package or candidates
         files[method] = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
     return files
 

@@ -92,7 +92,7 @@ class ProcessMappings(Struct):
         mappings = [
             part
             for old_mapping in self._mappings[first_index:end_index]
-            for part in _cut_outside(old_mapping, start, end)
+            for part in _cut_parts_outside(old_mapping, start, end)
         ]
         self._mappings[first_index:end_index] = mappings
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
@@ -105,10 +105,14 @@ class ProcessMappings(Struct):
         """
         if mapping.memory is not Memory.ANONYMOUS or mapping.reserved:
             return mapping
-        replaced, mapping_below = self.find(mapping.start), self.find(mapping.start - 1)
+        replaced_mapping, mapping_below = self.find(mapping.start), self.find(mapping.start - 1)
         if mapping.start % _ARENA_BYTES == 0:
-            grows = replaced is not None and replaced.memory is Memory.ARENA
-            begins = replaced is not None and replaced.reserved and mapping.end - mapping.start < _MAX_NEW_ARENA_BYTES
+            grows = replaced_mapping is not None and replaced_mapping.memory is Memory.ARENA
+            begins = (
+                replaced_mapping is not None
+                and replaced_mapping.reserved
+                and mapping.end - mapping.start < _MAX_NEW_ARENA_BYTES
+            )
             return mapping.with_memory(Memory.ARENA) if grows or begins else mapping
         if (
             mapping_below is not None
@@ -134,9 +138,14 @@ class ProcessMappings(Struct):
 
     def _becomes_guard(self, mapping: MemoryMapping) -> bool:
         """Return whether a mapping makes a part of anonymous memory inaccessible, as the JVM guards threads' stacks."""
-        replaced = self.find(mapping.start)
+        replaced_mapping = self.find(mapping.start)
         is_small = mapping.reserved and mapping.end - mapping.start <= MAX_GUARD_BYTES
-        return is_small and replaced is not None and replaced.memory is Memory.ANONYMOUS and not replaced.reserved
+        return (
+            is_small
+            and replaced_mapping is not None
+            and replaced_mapping.memory is Memory.ANONYMOUS
+            and not replaced_mapping.reserved
+        )
 
     def _mark_stack(self, start: int) -> None:
         """Mark the memory that begins at ``start``, directly above a guard, as the stack of a thread."""
@@ -154,7 +163,7 @@ class ProcessMappings(Struct):
         return first_index, end_index
 
 
-def _cut_outside(mapping: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
+def _cut_parts_outside(mapping: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
     """Return the parts of a mapping that lie outside of a range."""
     parts = []
     if mapping.start < start:

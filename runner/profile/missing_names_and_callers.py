@@ -29,11 +29,9 @@ _HINTS: Mapping[CallGraph, str] = {
 def has_no_callers(weighted_stacks: WeightedStacks) -> bool:
     """Return whether nearly all recorded stacks have only one frame of the program, apart from the kernel's frames."""
     depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighted_stacks.stacks.items()]
-    with_user_frames = sum(weight for depth, weight in depths if depth)
+    user_weight = sum(weight for depth, weight in depths if depth)
     single_frame_weight = sum(weight for depth, weight in depths if depth == 1)
-    return (
-        weighted_stacks.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
-    )
+    return weighted_stacks.samples >= _MIN_STACKS and 0 < user_weight * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
 
 
 def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
@@ -53,28 +51,28 @@ def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[st
     frames
         Frames in which modules in the tree have relative paths.
     """
-    stripped, with_unread_lines, without_lines = [], [], []
+    stripped_modules, modules_with_unread_lines, modules_without_lines = [], [], []
     for module, module_frames in sorted(_group_own_frames(frames).items()):
         sections = read_sections(tree / module)
         if sections is None or any(frame.line for frame in module_frames):
             continue
         if sections.has_lines:
-            with_unread_lines.append(module)
+            modules_with_unread_lines.append(module)
         elif sections.has_symbols:
-            without_lines.append(module)
+            modules_without_lines.append(module)
         elif any(frame.function == UNKNOWN_FUNCTION for frame in module_frames):
-            stripped.append(module)
-    if stripped:
-        names = _list_files(stripped)
+            stripped_modules.append(module)
+    if stripped_modules:
+        names = _list_files(stripped_modules)
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
-    if with_unread_lines:
-        names = _list_files(with_unread_lines)
+    if modules_with_unread_lines:
+        names = _list_files(modules_with_unread_lines)
         yield (
             f"{names}: no source lines could be read, although the debug information is there; `llvm-addr2line`, if "
             "installed, was tried too"
         )
-    if without_lines:
-        yield f"{_list_files(without_lines)}: no source lines; build with `-g`"
+    if modules_without_lines:
+        yield f"{_list_files(modules_without_lines)}: no source lines; build with `-g`"
 
 
 def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:

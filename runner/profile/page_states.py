@@ -31,7 +31,7 @@ class PageStates(Struct):
     page_size: int
     _states: dict[int, str] = field(default_factory=dict)
     _heap_end: int = 0
-    _shared: set[int] = field(default_factory=set)
+    _shared_pages: set[int] = field(default_factory=set)
     """Pages that were present at a fork and have not faulted since: they may be shared with another process."""
 
     def record_fault(self, page: int, *, only_read: bool = False) -> str:
@@ -40,8 +40,8 @@ class PageStates(Struct):
         With ``only_read``, the fault is known to be a read of private memory.
         """
         previous_state = self._states.get(page, _FIRST_TOUCH)
-        if page in self._shared:
-            self._shared.discard(page)
+        if page in self._shared_pages:
+            self._shared_pages.discard(page)
             previous_state = _AFTER_FORK
         # A read of private memory without data maps the page of zeros, so the first write will fault once more.
         self._states[page] = _AFTER_READ if only_read and previous_state not in _STATES_WITH_DATA else _REPEATED_TOUCH
@@ -58,12 +58,12 @@ class PageStates(Struct):
     def fork(self) -> "PageStates":
         """Record a fork; return the page states of the child, which shares all pages that are present."""
         # A page is present if its next fault would be a repeated touch; others were given back, or only read.
-        self._shared.update(page for page, state in self._states.items() if state == _REPEATED_TOUCH)
-        return PageStates(self.page_size, _heap_end=self._heap_end, _shared=set(self._shared))
+        self._shared_pages.update(page for page, state in self._states.items() if state == _REPEATED_TOUCH)
+        return PageStates(self.page_size, _heap_end=self._heap_end, _shared_pages=set(self._shared_pages))
 
     def end(self) -> None:
         """Forget what concerns only further faults: the process ended, or executes another program."""
-        self._shared.clear()
+        self._shared_pages.clear()
 
     def __len__(self) -> int:
         return len(self._states)
@@ -105,10 +105,10 @@ class PageStates(Struct):
         distance = new_start // self.page_size - first_page
         if not distance:
             return  # The range grew or shrank without being moved.
-        shared = _select_pages(self._shared, first_page, end_page)
+        shared_pages = _select_pages(self._shared_pages, first_page, end_page)
         states = {page + distance: self._states.pop(page) for page in _select_pages(self._states, first_page, end_page)}
-        self._shared.difference_update(shared)
-        self._shared.update(page + distance for page in shared)
+        self._shared_pages.difference_update(shared_pages)
+        self._shared_pages.update(page + distance for page in shared_pages)
         self._states.update(states)
 
     def _move_heap_end(self, end: int) -> int:
@@ -127,8 +127,8 @@ class PageStates(Struct):
         """Mark the pages of a range that have faulted as given back to the kernel; ``touch`` says how."""
         # Like the kernel, round both ends up: a page that is still used in part is not given back.
         first_page, end_page = -(-start // self.page_size), -(-(start + size) // self.page_size)
-        for page in _select_pages(self._shared, first_page, end_page):
-            self._shared.discard(page)
+        for page in _select_pages(self._shared_pages, first_page, end_page):
+            self._shared_pages.discard(page)
             self._states[page] = touch.value
         for page in _select_pages(self._states, first_page, end_page):
             self._states[page] = touch.value
@@ -141,20 +141,20 @@ class LateAttachPageStates(PageStates):
     even if no fault was recorded: the next fault of each counts as a touch of returned memory.
     """
 
-    _returned: ProcessMappings = field(default_factory=ProcessMappings)
+    _returned_ranges: ProcessMappings = field(default_factory=ProcessMappings)
 
     def record_fault(self, page: int, *, only_read: bool = False) -> str:
         """Record a fault of a page; return the most likely kind of this touch."""
         is_new = page not in self._states
         previous_state = PageStates.record_fault(self, page, only_read=only_read)
-        returned = self._returned.find(page * self.page_size) if is_new else None
-        return returned.kind if returned else previous_state
+        returned_range = self._returned_ranges.find(page * self.page_size) if is_new else None
+        return returned_range.kind if returned_range else previous_state
 
     def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
         PageStates._mark_returned(self, start, size, touch)
         if size > 0:
             # These mappings serve only as ranges: their kind is the kind of touch, and nothing else of them is used.
-            self._returned.add(MemoryMapping(start, start + size, 0, Memory.OTHER, touch.value, ""))
+            self._returned_ranges.add(MemoryMapping(start, start + size, 0, Memory.OTHER, touch.value, ""))
 
 
 def _select_pages(pages: Collection[int], first_page: int, end_page: int) -> list[int]:

@@ -65,8 +65,8 @@ def detect_recording_permissions(
             f"frames in the kernel cannot be recorded: kernel.perf_event_paranoid is {paranoid}; "
             "to record them, run `sysctl kernel.perf_event_paranoid=1`"
         )
-    readable = _is_readable(tree, "syscalls:sys_enter_mmap")
-    tracepoints = readable and (root or paranoid < 0)
+    is_readable = _is_readable(tree, "syscalls:sys_enter_mmap")
+    tracepoints = is_readable and (root or paranoid < 0)
     error_codes = (
         tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
     )
@@ -74,7 +74,7 @@ def detect_recording_permissions(
     # The instructions distinguish reads from writes where they are known; elsewhere, only the error codes do.
     needs_error_codes = not has_known_instructions(machine)
     lost_information = f", and {_ACCESS_REMARK}" if needs_error_codes else ""
-    if not readable:
+    if not is_readable:
         remarks.append(
             f"tracepoints cannot be read, so strace records system calls{lost_information}: "
             "to make them readable, run `mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with "
@@ -95,5 +95,5 @@ def detect_recording_permissions(
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
     """Return whether a tracepoint can be read: in the host's tracefs, or in one that is mounted for perf only."""
-    mounted = any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
-    return mounted or (tree.root == Path("/") and has_private_tracepoint(tracepoint))
+    is_mounted = any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
+    return is_mounted or (tree.root == Path("/") and has_private_tracepoint(tracepoint))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_SECONDS = 20
 """Seconds of CPU time after which tracing stops, because it makes each line take about ten times as long."""
 MAX_LINES = 100
+"""Largest number of lines of the program that are written: those with the most faults."""
 _EVENTS_PER_TIME_CHECK = 10_000
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _TREE = os.path.dirname(_FOLDER) + os.sep
@@ -38,10 +39,10 @@ class LineCounter:
     def __init__(self) -> None:
         self.faults: Counter[tuple[CodeType, int]] = Counter()
         self.faults_after_fork: Counter[tuple[CodeType, int]] = Counter()
-        self.process = os.getpid()
+        self.pid = os.getpid()
         self._is_own_by_file: dict[str, bool] = {}
         self._place: tuple[CodeType, int] | None = None
-        self._assigned_faults = self._events = 0
+        self._assigned_faults = self._n_events = 0
         self._has_forked = False
 
     def start(self) -> None:
@@ -88,8 +89,8 @@ class LineCounter:
         """Assign the faults since the last trace event, and remember the line that comes next."""
         self._assign_faults()
         self._place = (frame.f_code, frame.f_lineno) if frame is not None else None
-        self._events += 1
-        if self._events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
+        self._n_events += 1
+        if self._n_events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
             sys.settrace(None)
             threading.settrace(None)
 
@@ -107,7 +108,7 @@ class LineCounter:
     def write(self) -> None:
         """Write the lines with the most faults; do nothing in a child process."""
         sys.settrace(None)
-        if os.getpid() != self.process:
+        if os.getpid() != self.pid:
             return
         lines = [
             [code.co_filename, code.co_name, line, faults, self.faults_after_fork[code, line]]

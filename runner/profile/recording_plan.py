@@ -36,9 +36,9 @@ class ExpectedCounts(Struct, frozen=True):
     cpu_seconds: float
 
 
-def compute_faults_period(expected: ExpectedCounts) -> int:
+def compute_faults_period(expected_counts: ExpectedCounts) -> int:
     """Return N, if one in N faults is to be recorded with its address."""
-    return max(1, -(-expected.faults // MAX_RECORDED_FAULTS))
+    return max(1, -(-expected_counts.faults // MAX_RECORDED_FAULTS))
 
 
 def compute_stacks_period(event_count: int, call_graph: CallGraph) -> int:
@@ -46,9 +46,9 @@ def compute_stacks_period(event_count: int, call_graph: CallGraph) -> int:
     return max(1, -(-event_count // MAX_STACKS[call_graph]))
 
 
-def compute_clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
+def compute_clock_period(expected_counts: ExpectedCounts, call_graph: CallGraph) -> int:
     """Return the nanoseconds of CPU time between two recorded stacks."""
-    return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
+    return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(math.ceil(expected_counts.cpu_seconds * 1e9), call_graph))
 
 
 def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:

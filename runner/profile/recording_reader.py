@@ -30,7 +30,7 @@ _MAX_MESSAGE_CHARACTERS = 300
 
 
 def read_events(
-    file: Path, *fields: str, sandbox_prefix: Sequence[str] = (), inherited: Sequence[int] = ()
+    file: Path, *fields: str, sandbox_prefix: Sequence[str] = (), inherited_descriptors: Sequence[int] = ()
 ) -> Iterator[Event]:
     """Yield the events of a recording in chronological order.
 
@@ -42,7 +42,7 @@ def read_events(
         The options of ``perf script`` that select the fields to print.
     sandbox_prefix
         The words that confine the command, because perf reads function names from untrusted binaries.
-    inherited
+    inherited_descriptors
         Descriptors for the command to inherit.
 
     Raises
@@ -66,7 +66,7 @@ def read_events(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=error_file,
-            pass_fds=inherited,
+            pass_fds=inherited_descriptors,
             env=dict(BASE_VARIABLES),
             encoding="utf-8",
             errors="replace",

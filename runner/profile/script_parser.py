@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from runner.contract.profile import UNKNOWN_FUNCTION
 
+_MAX_QUOTED_LINE_CHARACTERS = 120
+_MAX_QUOTED_ARGUMENT_CHARACTERS = 100
+
 
 class ScriptError(Exception):
     """The text cannot be parsed; the message quotes the line or the part."""
@@ -164,7 +167,8 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
                 yield event
     except (ScriptError, ValueError):
         raise ScriptError(
-            f"line {number} does not have the format that perf script was asked to print: {line[:120]!r}"
+            f"line {number} does not have the format that perf script was asked to print: "
+            f"{line[:_MAX_QUOTED_LINE_CHARACTERS]!r}"
         ) from None
     if head is not None:
         yield Stacked(*head, tuple(frames))
@@ -245,7 +249,9 @@ def parse_arguments(text: str) -> dict[str, int]:
                 raise ValueError
         except ValueError:
             if name.strip() != "ip":  # Instead of an instruction pointer in the kernel, perf prints a name.
-                raise ScriptError(f"not all arguments are numbers: {text[:100]!r}") from None
+                raise ScriptError(
+                    f"not all arguments are numbers: {text[:_MAX_QUOTED_ARGUMENT_CHARACTERS]!r}"
+                ) from None
     return values
 
 

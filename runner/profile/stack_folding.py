@@ -83,8 +83,8 @@ def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     if not weight_sum:
         return {}
     shares = {key: weight * total // weight_sum for key, weight in weights.items()}
-    by_remainder = sorted(weights, key=lambda key: -(weights[key] * total % weight_sum))
-    for key in by_remainder[: total - sum(shares.values())]:
+    sorted_keys = sorted(weights, key=lambda key: -(weights[key] * total % weight_sum))
+    for key in sorted_keys[: total - sum(shares.values())]:
         shares[key] += 1
     return shares
 
@@ -137,7 +137,7 @@ class FrameTable(Struct):
         frames are kept.
         """
         lines_by_place = self._find_lines(weights)
-        folded: Counter[tuple[int, ...]] = Counter()
+        folded_stacks: Counter[tuple[int, ...]] = Counter()
         folded_waits: Counter[tuple[int, ...]] = Counter()
         for stack, weight in weights.items():
             frames: list[int] = []
@@ -147,11 +147,11 @@ class FrameTable(Struct):
                     for part in expand_inlined(frame, lines_by_place.get((frame.module, offset), ()))
                 ]
             key = tuple(reversed(frames[:_MAX_FRAMES]))
-            folded[key] += weight
+            folded_stacks[key] += weight
             folded_waits[key] += waits.get(stack, 0)
         return tuple(
             contract.Stack(frames=frames, weight=weight, waits=folded_waits[frames] or None)
-            for frames, weight in folded.most_common()
+            for frames, weight in folded_stacks.most_common()
         )
 
     def add_frame(self, frame: contract.Frame) -> int:
@@ -182,13 +182,13 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
     module = frame.module if is_user_frame(frame) else KERNEL
     if not lines:
         return [contract.Frame(function=cut_label(frame.function), module=cut_label(module))]
-    inlined = [(line.function, line) for line in lines[:-1]]
+    inlined_frames = [(line.function, line) for line in lines[:-1]]
     outermost_function = lines[-1].function if frame.function == contract.UNKNOWN_FUNCTION else frame.function
     return [
         contract.Frame(
             function=cut_label(function), module=cut_label(module), file=cut_label(line.file), line=line.line
         )
-        for function, line in [*inlined, (outermost_function, lines[-1])]
+        for function, line in [*inlined_frames, (outermost_function, lines[-1])]
     ]
 
 
@@ -197,7 +197,7 @@ def is_user_frame(frame: ScriptFrame) -> bool:
     return frame.offset < _KERNEL_START
 
 
-def make_relative(path: str, root: str) -> str:
+def make_path_relative(path: str, root: str) -> str:
     """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds.
 
     ``root`` ends with a slash.

@@ -7,7 +7,7 @@ from runner.contract.runtimes import JIT_RUNTIMES, find_runtime
 from runner.measuring.trial import Trial
 from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.recording_plan import CallGraph
-from runner.profile.stack_folding import make_relative
+from runner.profile.stack_folding import make_path_relative
 
 
 def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
@@ -16,7 +16,7 @@ def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
     All mapped files are examined, because a shell may have started the program.
     """
     if go_file := find_go_file(trial.own_files):
-        name = make_relative(str(go_file.resolve()), f"{trial.tree.resolve()}/")
+        name = make_path_relative(str(go_file.resolve()), f"{trial.tree.resolve()}/")
         return "fp", (_format_remark(f"{name} is a Go program, and Go keeps frame pointers"),)
     if runtime := find_jit_runtime(trial.mapped_files):
         return "fp", (_format_remark(f"{runtime} compiles code at run time, and such code has no unwind tables"),)

@@ -34,6 +34,7 @@ _ARGUMENT_NAMES = {
 """The arguments of each call in order, with the names that they have in the tracepoints."""
 _NO_ADDRESS = "NULL"
 _LARGEST_ARGUMENT = 2**64 - 1
+_MAX_MESSAGE_CHARACTERS = 300
 
 
 class StraceRecording:
@@ -72,7 +73,8 @@ class StraceRecording:
             if time.monotonic() > deadline or wait_for_child(self._process, _POLL_SECONDS):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()
                 raise FaultwatchError(
-                    f"strace could not attach: {message[:300]}", "`sysctl kernel.yama.ptrace_scope=0` allows it"
+                    f"strace could not attach: {message[:_MAX_MESSAGE_CHARACTERS]}",
+                    "`sysctl kernel.yama.ptrace_scope=0` allows it",
                 )
 
     def close(self) -> None:

@@ -156,7 +156,7 @@ class Service:
         """Send many reports in one request."""
         return self._request_model(Receipts, "POST", "/runs", ReportList(reports=tuple(reports)))
 
-    def send_stored(self, path: str, body: bytes, method: str = "POST") -> Any:
+    def send_stored_request(self, path: str, body: bytes, method: str = "POST") -> Any:
         """Send the stored body of a request; return the answer.
 
         Raises

@@ -36,7 +36,7 @@ class Outbox:
         self.spool = spool
         self.error: FaultwatchError | None = None
         self.refused: dict[Path, str] = {}
-        self._posted: set[Path] = set()
+        self._posted_files: set[Path] = set()
         self._sender = send
         self._clock = clock
         self._pause = 0.0  # No failure yet.
@@ -45,7 +45,7 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """The number of documents of this outbox that the service has neither received nor refused."""
-        return len(self._posted.intersection(self.spool.list_waiting()))
+        return len(self._posted_files.intersection(self.spool.list_waiting()))
 
     def post(self, *documents: SpooledDocument) -> None:
         """Store reports or profiles on disk, then try to send all waiting documents.
@@ -96,7 +96,7 @@ class Outbox:
         """Store documents in the spool; those that cannot be stored are sent at once."""
         for document in documents:
             try:
-                self._posted.add(self.spool.add(document))
+                self._posted_files.add(self.spool.add(document))
             except FaultwatchError as storage_error:
                 try:
                     self._send_document(document)

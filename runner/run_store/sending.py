@@ -76,7 +76,7 @@ def _split_into_batches(
 def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentName, bytes]]) -> None:
     """Send reports together. If the service refuses them, send them one by one, so that the error names the file."""
     try:
-        answer = service.send_stored("/runs", _join_reports(content for _, content in batch))
+        answer = service.send_stored_request("/runs", _join_reports(content for _, content in batch))
     except RequestRefused as refusal:
         if len(batch) == 1:
             raise make_version_error(store.files.description, batch[0][0], _get_reason(refusal)) from None
@@ -98,9 +98,9 @@ def _send_one(store: RunStore, service: Service, name: DocumentName, content: by
     """Send a document that is a part of a history, or a proof."""
     try:
         if name.kind is Kind.REVISIONS:
-            service.send_stored(f"/subjects/{name.subject}/revisions", content, "PUT")
+            service.send_stored_request(f"/subjects/{name.subject}/revisions", content, "PUT")
         else:
-            service.send_stored("/proofs", content)
+            service.send_stored_request("/proofs", content)
     except RequestRefused as refusal:
         raise make_version_error(store.files.description, name, _get_reason(refusal)) from None
 

@@ -67,6 +67,8 @@ _TIME_DIGITS = 9
 """Times are rounded to nanoseconds, so that the same number of clock ticks is the same time in each window."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of the command that checks whether the server is ready."""
+_MAX_QUOTED_LINE_CHARACTERS = 120
+_MAX_QUOTED_READY_LOG_CHARACTERS = 100
 
 
 class ServerOrder(Struct, frozen=True):
@@ -347,7 +349,7 @@ class ServerExecution:
     def _describe_unready(self) -> str:
         """Return what the server has not done that would show that it is ready, as a clause."""
         if self._server.ready_log is not None:
-            return f"it has not printed {self._server.ready_log[:100]!r}"
+            return f"it has not printed {self._server.ready_log[:_MAX_QUOTED_READY_LOG_CHARACTERS]!r}"
         placeholders = list_server_placeholders(self._server)
         names = [f"{{{name}}}" for name in ("port", "socket") if name in placeholders]
         return f"it is not listening on {'both ' if len(names) > 1 else ''}{' and '.join(names)}"
@@ -441,7 +443,9 @@ class ServerExecution:
             work = read_work(result.output, load.output, load.pattern)
         except UnreadableWorkError as error:
             lines = result.output.strip().splitlines()
-            output_clause = f"the last line of its output is {lines[-1][:120]!r}" if lines else "it printed nothing"
+            output_clause = "it printed nothing"
+            if lines:
+                output_clause = f"the last line of its output is {lines[-1][:_MAX_QUOTED_LINE_CHARACTERS]!r}"
             raise ExecutionFailure(
                 f"[load] command does not report the work done: {error}; {output_clause}",
                 result.output[-MAX_OUTPUT_CHARACTERS:],
@@ -627,14 +631,14 @@ def _allow_processors(cpus: frozenset[int]) -> Iterator[None]:
         os.sched_setaffinity(0, previous_cpus)
 
 
-def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+def split_processors(available_cpus: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
     """Return the processors of the server and those of the load generator.
 
     The load generator gets a quarter of all processors, and at least one. A single processor is shared.
     """
-    sorted_cpus = sorted(available)
+    sorted_cpus = sorted(available_cpus)
     if len(sorted_cpus) < 2:
-        return available, available
+        return available_cpus, available_cpus
     load_cpu_count = max(1, len(sorted_cpus) // 4)
     return frozenset(sorted_cpus[:-load_cpu_count]), frozenset(sorted_cpus[-load_cpu_count:])
 

@@ -304,8 +304,8 @@ class Builder(Struct, frozen=True):
         # The result file is included because it is left out of the tree's fingerprint. Nothing else in [run] affects a
         # build.
         build_definition = [workload.build.identity, workload.run.output_file]
-        readable = self.sandbox.readable_folders if self.sandbox else None
-        recipe = [commit, repository.name, build_definition, host_settings, readable]
+        readable_folders = self.sandbox.readable_folders if self.sandbox else None
+        recipe = [commit, repository.name, build_definition, host_settings, readable_folders]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:

@@ -47,7 +47,7 @@ class BuildAhead:
         repository: Repository,
         workload: Workload,
         commits: Sequence[str],
-        jobs: int,
+        n_jobs: int,
         *,
         build_all: bool = True,
         start_at_once: bool = False,
@@ -58,7 +58,7 @@ class BuildAhead:
         ----------
         commits
             The commits in the order in which they will be needed; :meth:`plan_builds` replaces them.
-        jobs
+        n_jobs
             How many builds to run at the same time; with 0 or 1, no build runs ahead.
         build_all
             Whether to build even commits whose build would be the same as the last one.
@@ -70,7 +70,7 @@ class BuildAhead:
         self._repository = repository
         self._workload = workload
         self._next_commits = deque(dict.fromkeys(commits))
-        self._jobs = jobs if workload.build.command else 0  # Without a command, only a checkout is written.
+        self._jobs = n_jobs if workload.build.command else 0  # Without a command, only a checkout is written.
         self._workers: list[_Worker] = []
         self._clock = BuildClock()
         self._finished_commits: set[str] = set()
@@ -90,8 +90,8 @@ class BuildAhead:
 
     def plan_builds(self, commits: Sequence[str]) -> None:
         """Set the commits to build next; cancel builds in progress of other commits."""
-        building = {worker.commit for worker in self._workers}
-        self._next_commits = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
+        commits_in_progress = {worker.commit for worker in self._workers}
+        self._next_commits = deque(commit for commit in dict.fromkeys(commits) if commit not in commits_in_progress)
         self._finished_commits.clear()
         unneeded_workers = [worker for worker in self._workers if worker.commit not in {None, *commits}]
         for worker in unneeded_workers:

@@ -43,21 +43,21 @@ class Inputs:
 
     def __init__(self, build_folder: Path) -> None:
         """Read the lists that were kept with a build: two lists of paths, with an empty path in between."""
-        self._looked_up: frozenset[str] | None = None
+        self._looked_up_files: frozenset[str] | None = None
         """The files that the build looked up; None if they are unknown."""
-        self._changed: frozenset[str] = frozenset()
+        self._changed_paths: frozenset[str] = frozenset()
         """The files and folders that the build moved or removed."""
         with suppress(OSError):  # There may be no list.
             looked_up_names, _, changed_names = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
-            self._looked_up = frozenset(map(os.fsdecode, looked_up_names.split(b"\0")))
-            self._changed = frozenset(map(os.fsdecode, changed_names.split(b"\0")))
+            self._looked_up_files = frozenset(map(os.fsdecode, looked_up_names.split(b"\0")))
+            self._changed_paths = frozenset(map(os.fsdecode, changed_names.split(b"\0")))
 
     def may_depend_on(self, name: str) -> bool:
         """Return whether the build may depend on a file of the checkout."""
-        if self._looked_up is None or name in self._looked_up:
+        if self._looked_up_files is None or name in self._looked_up_files:
             return True
         # If the build moved a parent folder of the file, it may have read the file under another name.
-        return not self._changed.isdisjoint((name, *map(str, Path(name).parents)))
+        return not self._changed_paths.isdisjoint((name, *map(str, Path(name).parents)))
 
 
 def find_changed_files(repository: Repository, before: str, after: str) -> frozenset[str] | None:

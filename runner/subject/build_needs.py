@@ -27,7 +27,8 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
         ]
         if not missing_programs:
             return ""
-        return f"the PATH of the sandbox lacks {_describe_needed(missing_programs)}: {', '.join(missing_programs)}"
+        needed_programs = _describe_needed_programs(missing_programs)
+        return f"the PATH of the sandbox lacks {needed_programs}: {', '.join(missing_programs)}"
     missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing_programs:
         return ""
@@ -36,11 +37,11 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
         path_hint = suggest_path(name, path)
         if path_hint:
             return path_hint
-    message = f"this host lacks {_describe_needed(missing_programs)} ({', '.join(missing_programs)})"
+    message = f"this host lacks {_describe_needed_programs(missing_programs)} ({', '.join(missing_programs)})"
     parts = [name_missing_tool(name) for name in missing_programs]
     remedies = dict.fromkeys(part.remedy for part in parts if part.packages)
     return f"{message}: {'; '.join(remedies)}" if remedies else message
 
 
-def _describe_needed(programs: Sequence[str]) -> str:
+def _describe_needed_programs(programs: Sequence[str]) -> str:
     return "a program that the build needs" if len(programs) == 1 else "programs that the build needs"

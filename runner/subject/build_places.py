@@ -91,7 +91,7 @@ class BuildPlaces(Struct, frozen=True):
         """Remove builds beyond the limits and leftovers of interrupted builds, except those in use."""
         now = time.time()
         total_bytes = 0
-        self.remove_unfinished()
+        self.remove_unfinished_builds()
         # Each build is its folder, the time of its last use, and its size.
         newest_first = sorted(self._list_builds(), key=lambda build: build[1], reverse=True)
         for build_folder, last_use, size in newest_first:
@@ -101,7 +101,7 @@ class BuildPlaces(Struct, frozen=True):
             if (is_too_old or is_beyond_size) and self._remove_place(build_folder):
                 total_bytes -= size
 
-    def remove_unfinished(self) -> None:
+    def remove_unfinished_builds(self) -> None:
         """Remove the leftovers of interrupted builds: unused places without a record, and builds moved aside."""
         for aside_folder in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
             with _lock_briefly(_get_lock_file(aside_folder.with_suffix(""))) as is_free:

@@ -133,7 +133,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     missing_entry = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
     if missing_entry:
         return IncompleteCheckout(
-            f"this clone lacks the file {_make_printable(missing_entry.path)}", COMPLETE_CLONE_HINT
+            f"this clone lacks the file {_make_path_printable(missing_entry.path)}", COMPLETE_CLONE_HINT
         )
     try:
         _refuse_missing_large_files(repository, commit, entries)
@@ -253,7 +253,8 @@ def _open_submodule(store: Path, name: str, submodule_entry: _Entry) -> Reposito
         except FaultwatchError:
             pass
     raise IncompleteCheckout(
-        f"this clone lacks the submodule {_make_printable(submodule_entry.path)} at {submodule_entry.object_hash[:12]}",
+        f"this clone lacks the submodule {_make_path_printable(submodule_entry.path)} at "
+        f"{submodule_entry.object_hash[:12]}",
         "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and use "
         "that clone; or, if the build does not need the submodule, write `incomplete = true` into [build]",
     )
@@ -262,9 +263,9 @@ def _open_submodule(store: Path, name: str, submodule_entry: _Entry) -> Reposito
 def _remove_submodule_folder(folder: Path, tree: Path) -> None:
     """Remove the empty folder that git has made for a submodule; raise if a link in the path leads out of the tree."""
     if not folder.parent.resolve().is_relative_to(tree.resolve()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is outside the project")
+        raise IncompleteCheckout(f"the submodule {_make_path_printable(folder.name)} is outside the project")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is not a folder")
+        raise IncompleteCheckout(f"the submodule {_make_path_printable(folder.name)} is not a folder")
     if folder.exists():
         folder.rmdir()
 
@@ -304,7 +305,7 @@ def _find_large_file(repository: Repository, path: str, digest: str, size: int, 
     source = repository.get_common_directory() / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
     if not _is_intact(source, digest if verify_digest else "", size):
         raise IncompleteCheckout(
-            f"this clone lacks the content of {_make_printable(path)}, which is stored in Git LFS",
+            f"this clone lacks the content of {_make_path_printable(path)}, which is stored in Git LFS",
             "run `git lfs fetch --all` in your own clone, and use that clone",
         )
     return source
@@ -367,7 +368,7 @@ def _compute_digest(stream: BufferedReader) -> str:
     return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _make_printable(path: str) -> str:
+def _make_path_printable(path: str) -> str:
     """Return a path as text that can be stored and printed."""
     return os.fsencode(path).decode(errors="replace")
 

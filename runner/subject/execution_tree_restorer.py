@@ -180,20 +180,20 @@ class TreeRestorer:
         for path in files:
             source, target = later_folder / path, self._tree / path
             if os.path.lexists(source):
-                state = target.lstat()
+                status = target.lstat()
                 target.unlink()
                 shutil.copy2(source, target, follow_symlinks=False)
-                os.chown(target, state.st_uid, state.st_gid, follow_symlinks=False)
+                os.chown(target, status.st_uid, status.st_gid, follow_symlinks=False)
 
     def _put_folder_state_back(self, path: str, *, has_new_owner: bool) -> None:
         """Give a folder the permissions and times of its kept copy and, with ``has_new_owner``, its owner."""
         assert self._kept_copy is not None
-        folder, state = self._tree / path, (self._kept_copy.folder / path).lstat()
+        folder, status = self._tree / path, (self._kept_copy.folder / path).lstat()
         if has_new_owner:
             with suppress(PermissionError):
-                os.chown(folder, state.st_uid, state.st_gid, follow_symlinks=False)
-        folder.chmod(state.st_mode & _PERMISSION_BITS)
-        os.utime(folder, ns=(state.st_atime_ns, state.st_mtime_ns), follow_symlinks=False)
+                os.chown(folder, status.st_uid, status.st_gid, follow_symlinks=False)
+        folder.chmod(status.st_mode & _PERMISSION_BITS)
+        os.utime(folder, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
 
 
 def _differ_in_mode_alone(built_state: FileState, state: FileState) -> bool:

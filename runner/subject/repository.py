@@ -320,9 +320,9 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     FaultwatchError
         There is no such repository.
     """
-    local = Path(os.path.expanduser(location))  # noqa: PTH111 - Path.expanduser raises if there is no such user
-    if local.exists():
-        return _open_local(local, explicit=explicit)
+    local_path = Path(os.path.expanduser(location))  # noqa: PTH111 - Path.expanduser raises if there is no such user
+    if local_path.exists():
+        return _open_local_repository(local_path, explicit=explicit)
     # ssh accepts addresses of the form user@host:path as well.
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "pass the path or the URL of a git repository")
@@ -375,7 +375,7 @@ _GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
 """Names of folders that do not identify the project in them."""
 
 
-def _open_local(path: Path, *, explicit: bool) -> Repository:
+def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
     """Return the repository in a local folder, named after its remote."""
     is_bare = explicit and is_git_directory(path)
     try:

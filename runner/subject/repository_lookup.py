@@ -82,14 +82,14 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
     return open_repository(str(workload.path.parent), settings.clones, explicit=False)
 
 
-def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
+def refuse_dirty_work_tree(repository: Repository, workload: Workload, *, allows_changes: bool) -> None:
     """Raise if the work tree of a repository has uncommitted changes, because only commits are measured.
 
     The workload file is an exception: it says how to measure, and is read from the work tree.
 
     Parameters
     ----------
-    allow
+    allows_changes
         Whether changes are allowed, because the user wants to leave them out.
 
     Raises
@@ -97,7 +97,7 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     FaultwatchError
         There are uncommitted changes, and they are not allowed.
     """
-    changed_files = [] if allow else repository.list_changed_files()
+    changed_files = [] if allows_changes else repository.list_changed_files()
     if changed_files:
         top = repository.get_work_tree()
         changed_files = [name for name in changed_files if (top / name).resolve() != workload.path.resolve()]

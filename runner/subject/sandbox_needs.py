@@ -202,9 +202,9 @@ def _list_unfilled_needs(manager: PackageManager, folder: Path) -> list[Need]:
 def _find_installation(folder: Path) -> Path:
     """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home directory."""
     home = Path.home()
-    shared = {home, home / ".local", home / ".cargo"}
+    shared_folders = {home, home / ".local", home / ".cargo"}
     # The folder above rustup's programs is Cargo's home, which may contain credentials.
-    must_not_show_parent = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
+    must_not_show_parent = folder.name != "bin" or folder.parent in shared_folders or (folder / "rustup").exists()
     return folder if must_not_show_parent else folder.parent
 
 

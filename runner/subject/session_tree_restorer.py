@@ -208,10 +208,10 @@ def _replace_files(tree: Path, source: Path) -> None:
     for entry in walk_tree(source):
         if entry.is_file(follow_symlinks=False):
             target = tree / os.path.relpath(entry.path, source)
-            state = target.lstat()
+            status = target.lstat()
             target.unlink()
             shutil.copy2(entry.path, target)
-            os.chown(target, state.st_uid, state.st_gid)
+            os.chown(target, status.st_uid, status.st_gid)
 
 
 def _find_fingerprint(tree: Path, ignored: str | None) -> str | None:

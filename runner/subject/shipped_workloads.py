@@ -25,8 +25,8 @@ def prepare_shipped_repository(workloads: Path, home: Path) -> Repository | None
     FaultwatchError
         git fails; the message contains its error.
     """
-    date = workloads / _DATE_FILE
-    if not date.exists():
+    date_file = workloads / _DATE_FILE
+    if not date_file.exists():
         return None
     git_dir = home / f"{_REPOSITORY_NAME}.git"
     if not git_dir.exists():
@@ -39,7 +39,7 @@ def prepare_shipped_repository(workloads: Path, home: Path) -> Repository | None
                 if not git_dir.exists():  # Otherwise another command has created it in the meantime.
                     raise
     with make_scratch_folder(home) as scratch:
-        _commit_files(git_dir, Checkout(workloads, scratch / "index"), date.read_text(encoding="ascii").strip())
+        _commit_files(git_dir, Checkout(workloads, scratch / "index"), date_file.read_text(encoding="ascii").strip())
     return Repository(git_dir, _REPOSITORY_NAME, bare=True)
 
 

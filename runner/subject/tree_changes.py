@@ -103,9 +103,9 @@ class KeepRules(Struct, frozen=True):
 
 def read_state(file: os.DirEntry[str] | Path) -> FileState:
     """Return the state of a file; for a link, that of the link itself."""
-    state = file.lstat() if isinstance(file, Path) else file.stat(follow_symlinks=False)
-    size = 0 if stat.S_ISDIR(state.st_mode) else state.st_size
-    return FileState(state.st_mode, size, state.st_mtime_ns)
+    status = file.lstat() if isinstance(file, Path) else file.stat(follow_symlinks=False)
+    size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+    return FileState(status.st_mode, size, status.st_mtime_ns)
 
 
 def list_states(tree: Path) -> dict[str, FileState]:
@@ -191,7 +191,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     named_changes, unnamed_changes = sorted_changes[:_MAX_NAMED_FILES], sorted_changes[_MAX_NAMED_FILES:]
     unnamed_count = len(unnamed_changes)
     groups = {
-        kind: [_make_printable(change.path or ".") for change in group]
+        kind: [_make_path_printable(change.path or ".") for change in group]
         for kind, group in groupby(named_changes, key=lambda change: change.kind)
     }
     last_kind = named_changes[-1].kind
@@ -222,7 +222,7 @@ def _make_pattern(path: str) -> str:
     return pattern or "*"
 
 
-def _make_printable(path: str) -> str:
+def _make_path_printable(path: str) -> str:
     """Return a path, which a program has chosen, as text on one line and of limited length."""
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in path)
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:_MAX_NAME_CHARACTERS]}…"

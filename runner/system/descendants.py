@@ -26,17 +26,17 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
     return processes
 
 
-def list_children(process: int) -> set[int]:
+def list_children(pid: int) -> set[int]:
     """Return the live children that all threads of a process have started."""
     tree = Tree()
-    folder = f"proc/{process}/task"
+    folder = f"proc/{pid}/task"
     # A process or a thread that has ended has no children.
     texts = (tree.read_text(f"{folder}/{thread}/children") or "" for thread in tree.list_folder(folder))
     return {int(child) for text in texts for child in text.split()}
 
 
-def _read_parent(process: str) -> int | None:
+def _read_parent(pid: str) -> int | None:
     """Return the parent of a process; None if it has ended."""
-    with suppress(OSError, ValueError, IndexError), Path("/proc", process, "stat").open("rb") as file:
+    with suppress(OSError, ValueError, IndexError), Path("/proc", pid, "stat").open("rb") as file:
         return int(file.read().rpartition(b")")[2].split()[1])
     return None

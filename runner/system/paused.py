@@ -45,6 +45,6 @@ def pause_descendants(processes: Iterable[int], clock: Clock | None = None) -> I
             _send_signal(pid, signal.SIGCONT)
 
 
-def _send_signal(process: int, signal_number: signal.Signals) -> None:
+def _send_signal(pid: int, signal_number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.kill(process, signal_number)
+        os.kill(pid, signal_number)

@@ -10,23 +10,24 @@ from runner.system.tree import Tree
 
 _START_TIME_FIELD = 19
 """The index of the start time among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+_DIGEST_DIGITS = 8
 
 
-def get_start_ticks(process: int) -> int | None:
+def get_start_ticks(pid: int) -> int | None:
     """Return when a process started, in clock ticks since the boot; None if it does not exist or is hidden."""
-    fields = _read_status(process)
+    fields = _read_status(pid)
     return int(fields[_START_TIME_FIELD]) if len(fields) > _START_TIME_FIELD else None
 
 
-def is_stopped(process: int) -> bool:
+def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped by a signal."""
-    return _read_status(process)[:1] == ["T"]
+    return _read_status(pid)[:1] == ["T"]
 
 
-def has_ended(process: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Return whether no process has this id; correct even if the processes of other users are hidden."""
     try:
-        os.kill(process, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
@@ -34,9 +35,9 @@ def has_ended(process: int) -> bool:
     return False
 
 
-def _read_status(process: int) -> list[str]:
+def _read_status(pid: int) -> list[str]:
     """Return the fields of ``/proc/PID/stat`` after the name; empty if the process does not exist or is hidden."""
-    return (Tree().read_text(f"proc/{process}/stat") or "").rpartition(")")[2].split()
+    return (Tree().read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
 
 
 @lru_cache
@@ -45,9 +46,9 @@ def read_own_name() -> str:
     return get_process_name(os.getpid())
 
 
-def get_process_name(process: int) -> str:
+def get_process_name(pid: int) -> str:
     """Return the unique name of a process, in the form of :func:`read_own_name`."""
-    return f"{process}-{get_start_ticks(process) or 0}-{_identify_machine()}"
+    return f"{pid}-{get_start_ticks(pid) or 0}-{_identify_machine()}"
 
 
 def is_alive(name: str) -> bool:
@@ -59,8 +60,8 @@ def is_alive(name: str) -> bool:
     parts = name.split("-")
     if len(parts) != 3 or not parts[0].isdecimal():
         return False
-    process, start, machine = parts
-    return machine != _identify_machine() or start == str(get_start_ticks(int(process)))
+    pid, start, machine = parts
+    return machine != _identify_machine() or start == str(get_start_ticks(int(pid)))
 
 
 @lru_cache
@@ -70,12 +71,12 @@ def _identify_machine() -> str:
         machine_id = Path("/etc/machine-id").read_bytes()
     except OSError:
         machine_id = b""
-    return hashlib.sha256(machine_id + os.uname().nodename.encode()).hexdigest()[:8]
+    return hashlib.sha256(machine_id + os.uname().nodename.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
-def read_start_time(process: int) -> datetime | None:
+def read_start_time(pid: int) -> datetime | None:
     """Return the time at which a process started, to the second; None if it cannot be seen."""
-    start_ticks = get_start_ticks(process)
+    start_ticks = get_start_ticks(pid)
     lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
     booted_at = next((int(line.split()[1]) for line in lines if line.startswith("btime ")), None)
     if start_ticks is None or booted_at is None:

@@ -51,6 +51,6 @@ def read_regular(file: Path | str, limit: int, *, may_be_link: bool = True) -> b
     return data
 
 
-def identify_file(state: os.stat_result) -> tuple[int, ...]:
+def identify_file(status: os.stat_result) -> tuple[int, ...]:
     """Return a tuple that identifies a file, and changes when its content does."""
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

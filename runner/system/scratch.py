@@ -58,8 +58,8 @@ def remove_abandoned(parent: Path | None = None) -> None:
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             with suppress(OSError):
-                state = entry.stat(follow_symlinks=False)
-                if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
+                status = entry.stat(follow_symlinks=False)
+                if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                     continue
                 owner = _read_owner(entry)
                 if owner and not is_alive(owner):

@@ -71,12 +71,12 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
         name = os.path.relpath(entry.path, tree)
         if name == ignored:
             continue
-        state = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
         # Leave out the times of a folder: they change with its entries, which are included themselves.
         content_state: tuple[int, ...] = ()
-        if not stat.S_ISDIR(state.st_mode):
-            content_state = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-        lines.append(repr((name, state.st_mode, state.st_uid, *content_state)))
+        if not stat.S_ISDIR(status.st_mode):
+            content_state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        lines.append(repr((name, status.st_mode, status.st_uid, *content_state)))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 

@@ -29,6 +29,8 @@ from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 from runner.workload.trusted_location import locate_workload
 from runner.workload.workload_folder_files import SourceFile, compute_tree_digest, list_source_files, select_build_files
 
+_MAX_QUOTED_CHARACTERS = 100
+
 
 def _split_command(value: object) -> object:
     """Return a command as a list of arguments; a string is split as a shell would split it, but no shell runs it."""
@@ -46,7 +48,7 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     """Check that variables have names that the system accepts."""
     for name in variables:
         if not name or "=" in name:
-            raise ValueError(f"{name[:100]!r} is not a valid variable name")
+            raise ValueError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not a valid variable name")
     return variables
 
 
@@ -66,8 +68,8 @@ def _check_events(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
             raise ValueError(
-                f"{event[:100]!r} is not an event that a workload may count: it must be a hardware or software "
-                "event, by name or raw code, or one of the kernel's tracepoints"
+                f"{event[:_MAX_QUOTED_CHARACTERS]!r} is not an event that a workload may count: it must be a "
+                "hardware or software event, by name or raw code, or one of the kernel's tracepoints"
             )
         name, separator, _ = event.partition(":")
         if separator and name in STANDARD_EVENTS:

@@ -16,10 +16,10 @@ def locate_workload(path: Path) -> Path:
     FaultwatchError
         A link leads out of the folder that the user named.
     """
-    trusted = _find_trusted_part(path)
+    trusted_part = _find_trusted_part(path)
     folder = path.parent.resolve()
     file = folder / path.name
-    is_inside = trusted is None or folder.is_relative_to(trusted.resolve())
+    is_inside = trusted_part is None or folder.is_relative_to(trusted_part.resolve())
     if is_inside and file.is_symlink():
         is_inside = file.resolve().is_relative_to(folder)
     if not is_inside:

@@ -78,7 +78,7 @@ def provide_own_folder(workload: Workload) -> Path | None:
                 raise FaultwatchError(
                     f"the files in {workload.path.parent} changed while the command was running", "start again"
                 )
-            _make_readable(temporary_copy)
+            _make_tree_readable(temporary_copy)
             rename_new_folder_durably(temporary_copy, copy)
         finally:
             remove_tree(temporary_copy)
@@ -100,7 +100,7 @@ def _replace_placeholders(text: str, workload: Workload) -> str:
     return text
 
 
-def _make_readable(tree: Path) -> None:
+def _make_tree_readable(tree: Path) -> None:
     """Let all users read a tree, because programs in a sandbox may run as another user; let nobody write its files."""
     for entry in walk_tree(tree):
         mode = entry.stat(follow_symlinks=False).st_mode

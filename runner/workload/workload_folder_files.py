@@ -50,10 +50,10 @@ def list_source_files(folder: Path) -> list[SourceFile]:
     total = 0
     for path in _walk_folder(folder):
         file = _follow_link(path, boundary) if path.is_symlink() else path
-        state = file.lstat()
-        if not stat.S_ISREG(state.st_mode):
+        status = file.lstat()
+        if not stat.S_ISREG(status.st_mode):
             raise FaultwatchError(f"{path} is not a regular file", "move it out of the workload's folder")
-        total += state.st_size
+        total += status.st_size
         source_files.append(SourceFile(str(path.relative_to(folder)), file))
         if len(source_files) > _MAX_FILES or total > _MAX_BYTES:
             raise FaultwatchError(
@@ -76,9 +76,9 @@ def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
         destination.parent.mkdir(parents=True, exist_ok=True)
         with open_regular(file.file) as source, destination.open("xb") as copy:
             shutil.copyfileobj(source, copy)
-            state = os.fstat(source.fileno())
-        destination.chmod(stat.S_IMODE(state.st_mode) & 0o777)  # Without the set-user-ID and set-group-ID bits.
-        os.utime(destination, ns=(state.st_atime_ns, state.st_mtime_ns))
+            status = os.fstat(source.fileno())
+        destination.chmod(stat.S_IMODE(status.st_mode) & 0o777)  # Without the set-user-ID and set-group-ID bits.
+        os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def compute_digest(file: SourceFile) -> str:
@@ -91,8 +91,8 @@ def compute_tree_digest(files: Sequence[SourceFile]) -> str:
     """Return a single SHA-256 of the names, the permissions and the contents of files."""
     tree_hash = hashlib.sha256()
     for file in files:
-        executable = bool(file.file.stat().st_mode & stat.S_IXUSR)
-        tree_hash.update(f"{file.name}\0{executable}\0{compute_digest(file)}\0".encode(errors="surrogateescape"))
+        is_executable = bool(file.file.stat().st_mode & stat.S_IXUSR)
+        tree_hash.update(f"{file.name}\0{is_executable}\0{compute_digest(file)}\0".encode(errors="surrogateescape"))
     return tree_hash.hexdigest()
 
 

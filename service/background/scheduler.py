@@ -75,7 +75,7 @@ class BackgroundScheduler:
     tasks: Iterable[Task]
     _states: dict[str, _TaskState] = field(init=False)
     _state_changed: threading.Condition = field(default_factory=threading.Condition, init=False)
-    _stopping: bool = field(default=False, init=False)
+    _is_stopping: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._states = {task.name: _TaskState(task) for task in self.tasks}
@@ -98,7 +98,7 @@ class BackgroundScheduler:
     def stop(self, seconds: float) -> bool:
         """Start no more tasks, and wait at most some seconds for running ones; return whether all have ended."""
         with self._state_changed:
-            self._stopping = True
+            self._is_stopping = True
             self._state_changed.notify_all()
             return self._state_changed.wait_for(
                 lambda: not any(state.running for state in self._states.values()), seconds
@@ -107,7 +107,7 @@ class BackgroundScheduler:
     def _start_due_tasks(self) -> None:
         """Start each task when it is due, until the service stops."""
         with self._state_changed:
-            while not self._stopping:
+            while not self._is_stopping:
                 now = time.monotonic()
                 for state in self._states.values():
                     if not state.running and state.due <= now:

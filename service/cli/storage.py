@@ -69,7 +69,7 @@ def restore(file: Path, replace: bool) -> None:
 @click.command()
 @click.option(
     "--format",
-    "kind",
+    "export_format",
     type=click.Choice(["csv", "jsonl", "reports", "parquet", "pyperf"]),
     default="csv",
     show_default=True,
@@ -85,23 +85,23 @@ def restore(file: Path, replace: bool) -> None:
     metavar="FILE",
     help="The file to write; for parquet and pyperf, a folder.  [default: standard output]",
 )
-def export(kind: str, subject: str | None, output: Path | None) -> None:
+def export(export_format: str, subject: str | None, output: Path | None) -> None:
     """Export everything that was measured."""
     from service.store.maintenance.complete_files import explain_write_errors, write_completely
 
-    if kind in {"parquet", "pyperf"} and output is None:
-        raise ServiceError("This format needs a folder", f"--format {kind}", "Choose a folder with --output.")
+    if export_format in {"parquet", "pyperf"} and output is None:
+        raise ServiceError("This format needs a folder", f"--format {export_format}", "Choose a folder with --output.")
     with open_database(may_be_new=False) as database:
         _refuse_unknown_subjects(database, [] if subject is None else [subject])
         if output is None:
-            _write_lines(database, kind, subject, sys.stdout)
-        elif kind in {"parquet", "pyperf"}:
-            write = _write_columns if kind == "parquet" else _write_suites
+            _write_lines(database, export_format, subject, sys.stdout)
+        elif export_format in {"parquet", "pyperf"}:
+            write = _write_columns if export_format == "parquet" else _write_suites
             with explain_write_errors(output):
                 click.echo(write(database, subject, output))
         else:
             with write_completely(output) as part_file, part_file.open("w", encoding="utf-8", newline="") as stream:
-                _write_lines(database, kind, subject, stream)
+                _write_lines(database, export_format, subject, stream)
 
 
 @click.command(short_help="Shrink old reports and profiles; levels, drifts and events are kept.")
@@ -197,7 +197,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     # run.
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
-        counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
+        counts = {name: count for name, count in deletion.count_stored_rows(database, subject).items() if count}
         count_texts = [_format_count(count, name) for name, count in counts.items() if name in _COUNTED_TABLES]
         click.echo(f"{subject} has {join_words(count_texts) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
@@ -246,13 +246,13 @@ def _record_in_audit_log(database: Database, action: AuditAction, target: str, d
         audit.record_entry(session, audit.find_local_actor(), action, target, detail, now=datetime.now(UTC))
 
 
-def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
+def _write_lines(database: Database, export_format: str, subject: str | None, stream: TextIO) -> None:
     """Write an export line by line to a stream, and show the progress."""
     from service.store.maintenance import export as exports
 
     with database.reading() as session, show_progress("exporting rows") as report_progress:
-        total = exports.count_rows(session, kind, subject)
-        for number, line in enumerate(exports.list_lines(session, kind, subject)):
+        total = exports.count_rows(session, export_format, subject)
+        for number, line in enumerate(exports.list_lines(session, export_format, subject)):
             stream.write(line)
             if number % _ROWS_PER_UPDATE == 0:
                 report_progress(number, total)

@@ -45,8 +45,8 @@ def parse_address(address: str) -> URL:
 def hide_password(url: URL) -> str:
     """Return an address that can be shown, with ``***`` in place of secrets."""
     query = {name: _MASK if "pass" in name.lower() else value for name, value in url.query.items()}
-    shown = url.set(drivername=url.get_backend_name(), query=query).render_as_string(hide_password=True)
-    return shown.replace(quote(_MASK), _MASK)
+    shown_address = url.set(drivername=url.get_backend_name(), query=query).render_as_string(hide_password=True)
+    return shown_address.replace(quote(_MASK), _MASK)
 
 
 def _parse_address(address: str) -> URL:

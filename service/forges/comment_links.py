@@ -12,9 +12,9 @@ from service.text.markdown import format_code
 
 _COMMIT_PATHS = {ForgeKind.GITLAB: "/-/commit/"}
 """The path of a commit's page, below the repository, on forges that do not use ``/commit/``."""
-_SHORT_HASH = 10
+_SHORT_HASH_DIGITS = 10
 """The number of digits of a commit's hash that are shown."""
-_MAX_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,16 @@ class Links:
     """The address of this service's page about page faults."""
     commits: str = ""
     """The prefix of a commit's address on the forge, to which its hash is appended."""
-    bisect: bool = False
+    offers_bisect: bool = False
     """Whether to offer the command that bisects a case."""
-    accept: bool = False
+    reads_comments: bool = False
     """Whether a service reads comments, so that a comment can accept the change."""
-    merge: bool = False
+    needs_merge: bool = False
     """Whether only a merge can accept the change, because the gate is a CI job without a service."""
 
 
 def build_links(
-    address: str, report: GateReport, *, accept: bool = True, merge: bool = False, log_url: str = ""
+    address: str, report: GateReport, *, reads_comments: bool = True, needs_merge: bool = False, log_url: str = ""
 ) -> Links:
     """Return the links of a comment.
 
@@ -44,9 +44,9 @@ def build_links(
     ----------
     address
         The address of this service; empty if it has none.
-    accept
+    reads_comments
         Whether the service reads comments.
-    merge
+    needs_merge
         Whether the gate is a CI job without a service, so that only a merge can accept the change.
     log_url
         The address of the log; empty for the address in the report.
@@ -55,7 +55,14 @@ def build_links(
     log = log_url or report.log_url
     compare = f"{address}/compare?{query}" if address else ""
     definitions = f"{address}/definitions" if address else ""
-    return Links(compare, log, definitions, _find_commit_address_prefix(report, log), accept=accept, merge=merge)
+    return Links(
+        compare,
+        log,
+        definitions,
+        _find_commit_address_prefix(report, log),
+        reads_comments=reads_comments,
+        needs_merge=needs_merge,
+    )
 
 
 def format_last_line(outcome: GateOutcome, links: Links) -> str:
@@ -83,7 +90,7 @@ def _find_commit_address_prefix(report: GateReport, log: str) -> str:
 
 
 def _format_commit(commit: str, links: Links) -> str:
-    short_hash = commit[:_SHORT_HASH]
+    short_hash = commit[:_SHORT_HASH_DIGITS]
     return f"[{short_hash}]({links.commits}{commit})" if links.commits else short_hash
 
 
@@ -97,7 +104,7 @@ def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
     further_hosts = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
     parts = [f"host {format_code(hosts[0])}{further_hosts}"]
     if environment_names[0]:  # Imported runs may have no settings that name their environment.
-        environment_part = format_code(environment_names[0], _MAX_NAME)
+        environment_part = format_code(environment_names[0], _MAX_NAME_CHARACTERS)
         n_others = len(environment_names) - 1
         if n_others:
             environment_part += f", and {n_others} other environment{'s' if n_others > 1 else ''}"

@@ -18,12 +18,12 @@ def offer_acceptance(outcome: GateOutcome, links: Links) -> str:
     """Return how to accept the change; empty if this is unnecessary or done, or no service reads comments."""
     if not outcome.needs_acceptance or outcome.accepted is not None:
         return ""
-    if links.merge:
+    if links.needs_merge:
         return (
             "If this change is intended, merge the pull request despite the failed check: later heads are compared "
             "with the merged result.\n\n"
         )
-    if not links.accept:
+    if not links.reads_comments:
         return ""
     return f"To accept the change, comment {format_code('/faultwatch accept REASON')} (needs write access).\n\n"
 
@@ -64,7 +64,7 @@ def offer_bisect(outcome: GateOutcome, links: Links) -> str:
     cases_over_budget = [
         row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over_budget or row.crept is not None
     ]
-    if not links.bisect or not cases_over_budget:
+    if not links.offers_bisect or not cases_over_budget:
         return ""
     command = format_code(f"/faultwatch bisect {cases_over_budget[0]}", _MAX_COMMAND_CHARACTERS)
     return f"To find the commit that caused the change, comment {command}.\n\n"

@@ -117,7 +117,7 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
     if not cases:
         return "Nothing was measured, because there were no cases."
     if state in _CONTINUATION_OF_STATE:
-        return _describe_unmeasured(outcome, escape)
+        return _describe_unmeasured_cases(outcome, escape)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
         return _describe_undecided(outcome, escape)
     if state in {GateState.SAME, GateState.ADDED}:
@@ -160,7 +160,7 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
     return f"{statement}, in {format_count(count, 'case')}."
 
 
-def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
+def _describe_unmeasured_cases(outcome: GateOutcome, escape: Escape) -> str:
     """Return a sentence on the unmeasured cases: which side failed, and at what."""
     # NOTHING is the state of a gate whose cases are all unmeasured, not that of a case.
     case_state = GateState.UNMEASURED if outcome.state is GateState.NOTHING else outcome.state
@@ -208,11 +208,11 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
         are_faults_open = any(row.is_count for row in open_rows)
         are_faults_judged = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
         opening = "No change in faults" if are_faults_judged and not are_faults_open else "Not decided"
-    sentence = _describe_open(open_rows, escape)
+    sentence = _describe_open_metrics(open_rows, escape)
     return f"{opening}. {capitalize_first(sentence)}."
 
 
-def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
+def _describe_open_metrics(rows: Sequence[MetricOutcome], escape: Escape) -> str:
     """Return a clause on the undecided metrics of the first of three kinds that occurs.
 
     These are metrics without a value, metrics that some executions of head lack, and metrics that need more runs.

@@ -14,7 +14,7 @@ from service.store import forge_queue as store
 from service.store.jobs import Requester
 from service.text.markdown import format_code
 
-_MAX_NAMED = 10
+_MAX_NAMED_CASES = 10
 """Largest number of cases that a reply names."""
 
 
@@ -46,7 +46,7 @@ def build_question(command: Command, report: GateReport) -> Question | str:
     cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
     outcome = cases.get(command.text)
     if outcome is None:
-        names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
+        names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED_CASES])
         return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
     common_fields = {

@@ -52,7 +52,7 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
     max_bytes
         The largest size of the text, in bytes.
     """
-    links = replace(publication.links, bisect=False)
+    links = replace(publication.links, offers_bisect=False)
     text = comment_text.build_comment(
         publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
     )

@@ -62,12 +62,12 @@ class ForgeWorker:
 
     def work(self) -> datetime | None:
         """Do everything that is due; return when more will be due, or None."""
-        while self._handle_delivery() or self._publish_gate():
+        while self._carry_out_delivery() or self._publish_gate():
             pass
         with self.database.reading() as session:
             return store.find_next_due(session)
 
-    def _handle_delivery(self) -> bool:
+    def _carry_out_delivery(self) -> bool:
         """Act on one webhook; return whether one was due."""
         with self.database.writing() as session:
             delivery = store.take_delivery(session, self.now())
@@ -175,6 +175,7 @@ class ForgeWorker:
         """Return the functions that carry out the commands of a comment."""
 
         def accept(head: str, reason: str) -> bool:
+            """Accept the change of a head; return whether that succeeded."""
             assert isinstance(comment, CommandComment | AcceptHead)
             # A label accepts the head at which it was set. A comment accepts the newest head when the comment is read,
             # which may have been pushed after the comment was written: it has to be measured, so that people saw it.

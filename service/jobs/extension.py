@@ -32,7 +32,7 @@ def register(app: Flask, database: Database, config: Config) -> JobScheduler:
     scheduler = JobScheduler(database, lease=config.lease)
     local = None
     if config.starts_jobs:
-        local = LocalStarter(config.home, database, config.by_token, scheduler.handle_ended_process, host=config.host)
+        local = LocalStarter(config.home, database, config.by_token, scheduler.record_ended_process, host=config.host)
         scheduler.starters[Backend.LOCAL] = local
     app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
     return scheduler

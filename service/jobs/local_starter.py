@@ -60,7 +60,7 @@ class LocalStarter:
     on_ended: Callable[[int, int, str], None]
     url: str = ""
     host: str = field(default_factory=read_host_name)
-    _busy: bool = field(default=False, init=False)
+    _is_busy: bool = field(default=False, init=False)
     """Whether a process that this object has started is still running."""
 
     def explain_objection(self, order: JobOrder) -> str:
@@ -70,7 +70,7 @@ class LocalStarter:
 
     def has_room(self) -> bool:
         """Return whether the service listens and no job runs; until then, further jobs wait in the table of jobs."""
-        return bool(self.url) and not self._busy
+        return bool(self.url) and not self._is_busy
 
     def start(self, job: Job) -> str:
         """Start the job; return the address of its log. A message announces it, as it blocks other measurements."""
@@ -82,11 +82,11 @@ class LocalStarter:
         thread = threading.Thread(
             target=self._run_and_release, args=(job.id, job.attempts), daemon=True, name=f"job {job.id}"
         )
-        self._busy = True
+        self._is_busy = True
         try:
             thread.start()
         except RuntimeError:  # The system cannot create a thread.
-            self._busy = False
+            self._is_busy = False
             raise
         return f"/api/v1/jobs/{job.id}/log"
 
@@ -120,7 +120,7 @@ class LocalStarter:
         except Exception:
             log.exception("the process of job %s could not be started", job_id)
         finally:
-            self._busy = False
+            self._is_busy = False
         if end:
             self.on_ended(job_id, attempt, end)
 

@@ -239,7 +239,7 @@ class JobScheduler:
             elif row is not None and log_url:
                 row.log_url = log_url
 
-    def handle_ended_process(self, job_id: int, attempt: int, reason: str) -> None:
+    def record_ended_process(self, job_id: int, attempt: int, reason: str) -> None:
         """Mark a job as lost when the process of its attempt ends, unless the job has ended or been started again."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)

@@ -14,7 +14,7 @@ from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.nightly import NightlyDigest
 from service.nightly.queries import nightly_runs, recent_points
 from service.nightly.rules import matrix
-from service.nightly.rules.digest import list_missed
+from service.nightly.rules.digest import list_missed_cells
 from service.nightly.rules.matrix import (
     GridCase,
     GridCell,
@@ -73,7 +73,7 @@ def show() -> Page:
     query = MatrixQuery.from_query()
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
-        missed_cases = [] if nightly_run is None else list_missed(nightly_run)
+        missed_cases = [] if nightly_run is None else list_missed_cells(nightly_run)
         measured_cases, failed_runs = _list_cases_and_failures(session, query)
         all_cases = matrix.list_cases(chain(measured_cases, failed_runs))
         current_cases = [case for case in all_cases if not case.superseded or "earlier" in request.args]
@@ -198,8 +198,8 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
 def _summarise_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     """Return the facts about a nightly run that the grid depends on: its start, its hosts, and the missed cases."""
     hosts = frozenset(cell.host for cell in nightly_run.cells)
-    missed = {(cell.host, cell.case): cell.reason for cell in list_missed(nightly_run) if cell.case}
-    return LastNightlyRun(nightly_run.started_at, hosts, missed)
+    missed_reasons = {(cell.host, cell.case): cell.reason for cell in list_missed_cells(nightly_run) if cell.case}
+    return LastNightlyRun(nightly_run.started_at, hosts, missed_reasons)
 
 
 def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:

@@ -103,8 +103,12 @@ def _decide_next_step(
         return _decide_next_step(
             session, request, question_without_refuted, observations, refuted_commits=refuted_commits
         )
-    with_proofs = Found(culprits=culprits)
-    return culprit_proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
+    result_with_proofs = Found(culprits=culprits)
+    return (
+        culprit_proof.choose_next_proof(question, result_with_proofs, observations)
+        if request.prove
+        else result_with_proofs
+    )
 
 
 def _add_proof(

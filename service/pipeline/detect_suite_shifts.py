@@ -45,7 +45,7 @@ class Suite:
 def detect_shifts(database: Database) -> None:
     """Check the newest revision of each subject on each host once, when all its cases are measured and judged."""
     with database.reading() as session:
-        due_suites = list(_select_due(session))
+        due_suites = list(_select_due_suites(session))
     # Judge the series first, because a series with a drift of its own is left out.
     subjects = {suite.subject.name for suite, _ in due_suites}
     judged_subjects = {name for name in subjects if are_all_judged(database, [SeriesFilter(subject=name)])}
@@ -59,7 +59,7 @@ def detect_shifts(database: Database) -> None:
         update_events.update_events(database)
 
 
-def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
+def _select_due_suites(session: Session) -> Iterator[tuple[Suite, str]]:
     """Yield each complete suite with each metric for which it has to be checked."""
     for suite in _list_suites(session):
         metrics = _list_unchecked_metrics(session, suite)
@@ -179,8 +179,8 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
 def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
     """Return the commits that can have caused a shift at the last point of a path: those after the point before it."""
     parents = revisions.map_parents(session, suite.subject.id)
-    contained = list_commits_between(parents, path[-2].revision, path[-1].revision)
-    return revisions.list_candidates(session, suite.subject.id, contained)
+    contained_commits = list_commits_between(parents, path[-2].revision, path[-1].revision)
+    return revisions.list_candidates(session, suite.subject.id, contained_commits)
 
 
 def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:

@@ -20,7 +20,7 @@ class FurtherRuns:
     session: Session
     now: datetime
     _last_seen: dict[str, datetime | None] = field(default_factory=dict)
-    _imported: dict[str, bool] = field(default_factory=dict)
+    _is_imported_by_hash: dict[str, bool] = field(default_factory=dict)
 
     def are_expected(self, drift: Drift) -> bool:
         """Return whether the host of a drift is expected to measure its case: it still reports, and has measured it."""
@@ -39,9 +39,9 @@ class FurtherRuns:
     def _find_case_on_host(self, drift: Drift) -> CaseOnHost:
         """Return the facts that decide whether further runs of a drift's case can come; they are cached."""
         hashes = {drift.environment_before, drift.environment_after}
-        unread_hashes = hashes - self._imported.keys()
+        unread_hashes = hashes - self._is_imported_by_hash.keys()
         if unread_hashes:
             settings = environments.find_settings(self.session, unread_hashes)
-            self._imported |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unread_hashes}
-        imported = any(self._imported[hash_] for hash_ in hashes)
-        return CaseOnHost(drift.host, imported, None if imported else self.find_last_seen(drift.host))
+            self._is_imported_by_hash |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unread_hashes}
+        has_imported_runs = any(self._is_imported_by_hash[hash_] for hash_ in hashes)
+        return CaseOnHost(drift.host, has_imported_runs, None if has_imported_runs else self.find_last_seen(drift.host))

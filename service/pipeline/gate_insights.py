@@ -17,17 +17,17 @@ MAX_CASES = 3
 def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
     """Return the explanations of the cases that changed most, if they were profiled."""
     changed_cases = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
-    by_name = {case.name: case.case for case in outcome.cases}
+    case_by_name = {case.name: case.case for case in outcome.cases}
     insights = []
     for name in list(changed_cases)[:MAX_CASES]:
-        after = _find_newest_profile(session, by_name[name].head)
+        after = _find_newest_profile(session, case_by_name[name].head)
         if after is not None:
-            insights.append(make_insight(name, _find_newest_profile(session, by_name[name].base), after))
+            insights.append(make_insight(name, _find_newest_profile(session, case_by_name[name].base), after))
     return tuple(insights)
 
 
 def _find_newest_profile(session: Session, side: Report) -> Profile | None:
     """Return the newest profile of one side of a case."""
     profile_filter = profiles.ProfileFilter(side.subject, side.case.name, side.revision.commit, side.host.name)
-    newest = profiles.find_newest(session, profile_filter, side.environment.hash)
-    return None if newest is None else profiles.find_profile(session, newest)
+    newest_id = profiles.find_newest(session, profile_filter, side.environment.hash)
+    return None if newest_id is None else profiles.find_profile(session, newest_id)

@@ -122,10 +122,10 @@ def _prepare_points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
             level, n, samples = encode_samples(values)
             yield PreparedPoint(name, _COUNTED_STATUS, level, n, samples)
         return
-    by_metric: dict[str, list[Reading]] = {}
+    readings_by_metric: dict[str, list[Reading]] = {}
     for sample in report.samples:
         for name, reading in sample.readings.items():
-            by_metric.setdefault(name, []).append(reading)
-    for name, readings in by_metric.items():
+            readings_by_metric.setdefault(name, []).append(reading)
+    for name, readings in readings_by_metric.items():
         status, _, values = compute_run_level(readings)
         yield PreparedPoint(name, status.value, *encode_samples(values))

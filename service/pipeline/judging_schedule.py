@@ -167,14 +167,16 @@ def _store_results(session: Session, results: Sequence[JudgedSeries]) -> None:
         for result in results
         if versions.get(result.series_id) == (result.version, result.judged_version)
     }
-    with_new_drifts = [result for result in current_results.values() if result.has_changed_drifts]
-    if with_new_drifts:
-        drifts.replace_drifts(session, {result.series_id: result.drifts for result in with_new_drifts})
-        subjects = select(Series.subject_id).where(Series.id.in_([result.series_id for result in with_new_drifts]))
+    results_with_new_drifts = [result for result in current_results.values() if result.has_changed_drifts]
+    if results_with_new_drifts:
+        drifts.replace_drifts(session, {result.series_id: result.drifts for result in results_with_new_drifts})
+        subjects = select(Series.subject_id).where(
+            Series.id.in_([result.series_id for result in results_with_new_drifts])
+        )
         new_values = {"drifts_version": Subject.drifts_version + 1}
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(new_values))
-        for result in with_new_drifts:
-            event_drifts.mark_withdrawn(session, result.withdrawal_reasons)
+        for result in results_with_new_drifts:
+            event_drifts.mark_withdrawn_drifts(session, result.withdrawal_reasons)
     assignees_and_snoozes.wake_events_after_run(session, current_results)
     sparkline_of_series = {
         series_id: (result.version, result.sparkline)

@@ -14,7 +14,7 @@ from service.pipeline.comparison_power import read_powers
 from service.rules.detect.nomination import MAX_NOMINATED_POINTS
 from service.rules.relative_change import compute_change_rank, compute_percent_change
 from service.rules.series.describe_drift import REPEATING_RULES
-from service.rules.series.find_drifts import nominate_newest
+from service.rules.series.find_drifts import nominate_newest_change
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.rules.series.proofs import Proof, are_changes_excluded, unify_proofs
 from service.schemas.history import Drift, SeriesDetail, SeriesHead, Standing
@@ -37,28 +37,28 @@ class _RankedNomination(NamedTuple):
 
 def list_nominations(session: Session, series_filter: SeriesFilter) -> NominationList:
     """Return the nominations of the judged series that a filter selects: likely ones first, then the largest."""
-    heads = [series.read_head(row) for row in series.list_judged(session, series_filter)]
+    heads = [series.read_head(row) for row in series.list_judged_series(session, series_filter)]
     ids = [head.id for head in heads]
     stored_drifts = {
         series_id: [Drift.model_validate(row.document) for row in drift_rows]
         for series_id, drift_rows in drifts.map_rows_by_series(session, ids).items()
     }
-    ranked, paths = _rank_nominations(session, heads, points.arrange_trends(session, ids), stored_drifts)
-    items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
+    ranked_nominations, paths = _rank_nominations(session, heads, points.arrange_trends(session, ids), stored_drifts)
+    items = tuple(entry.nomination for entry in ranked_nominations[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
 def list_likely_changes(session: Session, judged_series: SeriesDetail) -> NominationList:
     """Return the nominations among the newest points of a series that are likelier than not, and its power."""
     window = points.find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
-    ranked, paths = _rank_nominations(
+    ranked_nominations, paths = _rank_nominations(
         session,
         [judged_series],
         points.arrange_trends(session, [judged_series.id], window),
         {judged_series.id: judged_series.drifts},
     )
-    likely = tuple(entry.nomination for entry in ranked if entry.nomination.likely)
-    return NominationList(items=likely, powers=tuple(read_powers(session, paths)))
+    likely_nominations = tuple(entry.nomination for entry in ranked_nominations if entry.nomination.likely)
+    return NominationList(items=likely_nominations, powers=tuple(read_powers(session, paths)))
 
 
 def _rank_nominations(
@@ -142,7 +142,7 @@ def _list_changes_on_level(head: SeriesHead, level: Points, known_proofs: list[P
     """Yield the pairs of commits on one level of a noisy series that are worth an interleaved comparison."""
     if len({value for point in level for value in point.samples}) == 1:
         return  # all samples are equal, so the series is not noisy
-    nomination = nominate_newest(level)
+    nomination = nominate_newest_change(level)
     clear_steps = _list_clear_steps(level)
     index_pairs = [*clear_steps]
     if nomination:

@@ -19,8 +19,8 @@ NAMING_ADVICE = (
 def resolve_commit_name(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the commit that a text uniquely names; otherwise None, and sentences on why and what to write instead."""
     # If a tag and a branch, for instance, name the same commit, it counts once.
-    named = named_commits.find_commits(session, text, subject)
-    commits = list({(entry.subject, entry.commit): entry for entry in named}.values())
+    found_commits = named_commits.find_commits(session, text, subject)
+    commits = list({(entry.subject, entry.commit): entry for entry in found_commits}.values())
     if len(commits) == 1:
         return commits[0], ""
     subject_phrase = f" of {subject}" if subject else ""
@@ -38,5 +38,5 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
 
 
 def _describe_newest_commit(session: Session, subject: str | None) -> str:
-    newest = revisions.list_newest_commits(session, subject, 1) if subject else []
-    return f" The newest commit that the service knows is {newest[0].commit[:10]}." if newest else ""
+    newest_commits = revisions.list_newest_commits(session, subject, 1) if subject else []
+    return f" The newest commit that the service knows is {newest_commits[0].commit[:10]}." if newest_commits else ""

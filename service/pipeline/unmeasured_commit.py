@@ -96,10 +96,10 @@ def find_unmeasured_commit(
         measured_query.where(Revision.position > position).order_by(Revision.position).limit(_MAX_NEAREST_COMMITS)
     )
     parents = revisions.map_parents(session, subject_id)
-    before = _find_nearest(
+    before = _find_nearest_candidate(
         session, older_query, lambda neighbour: _count_commits_between(parents, neighbour, commit.commit)
     )
-    after = _find_nearest(
+    after = _find_nearest_candidate(
         session, newer_query, lambda neighbour: _count_commits_between(parents, commit.commit, neighbour)
     )
     nearest_commits = [side.commit for side in (before, after) if side is not None]
@@ -145,7 +145,7 @@ def _select_measured_commits(subject_id: int, host: str, workload: str) -> Selec
     return query.where(runs.exists())
 
 
-def _find_nearest(
+def _find_nearest_candidate(
     session: Session, candidates: Select[int, str, str], count_distance: Callable[[str], int | None]
 ) -> MeasuredCommit | None:
     """Return the first candidate that is connected with the unmeasured commit; if none is, the first candidate.
@@ -166,10 +166,10 @@ def _find_nearest(
 
 def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
     """Return how many commits ``newer`` contains, but not ``older``; None if it does not contain ``older``."""
-    contained = list_commits_between(parents, "", newer)  # without a lower end: the whole history
-    if older not in contained:
+    contained_commits = list_commits_between(parents, "", newer)  # without a lower end: the whole history
+    if older not in contained_commits:
         return None
-    return len(contained - list_commits_between(parents, "", older))
+    return len(contained_commits - list_commits_between(parents, "", older))
 
 
 def _list_measurable_cases(

@@ -63,9 +63,9 @@ def _find_changed_subjects(database: Database, subjects: Collection[str] | None)
 
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     """Update the prices of the events of the given series, after a profile has shown the cost of a fault."""
-    in_series = EventDriftRow.series_id.in_(list(series_ids))
+    is_in_series = EventDriftRow.series_id.in_(list(series_ids))
     event_ids = list(
-        session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.still_detected).distinct())
+        session.scalars(select(EventDriftRow.event_id).where(is_in_series, EventDriftRow.still_detected).distinct())
     )
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
         founding_drifts, _ = _read_drifts_of_event(session, event)
@@ -154,6 +154,7 @@ def _rebuild_events(
     session: Session, subject: Subject, drift_update: event_drifts.DriftUpdate
 ) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts whose event has changed."""
+    # Assign the drifts to events: to stored ones if they continue, otherwise to new ones.
     now, subject_id = datetime.now(UTC), subject.id
     new_rows = {row.drift_id: row for row in drift_update.new_rows}
     stored_drifts = event_drifts.list_located_drifts(session, subject_id)
@@ -162,55 +163,57 @@ def _rebuild_events(
         *(drift for drift in stored_drifts if drift.still_detected),
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    assembled = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
-    _add_new_events(session, subject_id, assembled, events, now)
-    was_certain = {
+    assembled_events = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
+    _add_new_events(session, subject_id, assembled_events, events, now)
+    # Remember which events are certain, to log at the end which no longer are.
+    certain_events = {
         event_id
         for event_id, event in events.items()
         if event.still_detected and event.confirmed and not event.merged_into
     }
-    reassigned_drifts = _assign_drifts(session, assembled, new_rows, stored_drifts, events)
-    is_stale = _carry_decisions(session, assembled, events)
+    reassigned_drifts = _assign_drifts(session, assembled_events, new_rows, stored_drifts, events)
+    is_stale = _carry_decisions(session, assembled_events, events)
+    # Bring the events up to date, and decide what follows from that.
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(
         session,
-        assembled,
+        assembled_events,
         events,
         now,
         stored_drifts=stored_drifts,
-        refreshed=drift_update.refreshed_drifts,
+        refreshed_drifts=drift_update.refreshed_drifts,
         results=results,
     )
-    _decide_automatically(session, subject_id, assembled, events, now)
-    _log_withdrawals(session, events, was_certain, now)
+    _decide_automatically(session, subject_id, assembled_events, events, now)
+    _log_withdrawals(session, events, certain_events, now)
     return is_stale, reassigned_drifts
 
 
 def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     """Return the stored events with their drifts as the rules read them, by the event's id."""
-    by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
+    drifts_by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
     for drift in stored_drifts:
-        by_event[drift.event].append(drift)
+        drifts_by_event[drift.event].append(drift)
     return {
-        event_id: KnownEvent(by_event[event_id], event.number, alive=event.still_detected, state=event.state)
+        event_id: KnownEvent(drifts_by_event[event_id], event.number, alive=event.still_detected, state=event.state)
         for event_id, event in events.items()
     }
 
 
 def _add_new_events(
-    session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
+    session: Session, subject_id: int, assembled_events: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
     """Add a row for each new event; its number follows those of the stored events.
 
     The fields that depend on its drifts get placeholders, which :func:`_summarise_events` replaces.
     """
     last_number = max((event.number for event in events.values()), default=0)
-    for number, event_id in enumerate(assembled.new_events, start=last_number + 1):
+    for number, event_id in enumerate(assembled_events.new_events, start=last_number + 1):
         events[event_id] = Event(
             id=event_id,
             subject_id=subject_id,
             number=number,
-            cause=assembled.members[event_id][0].cause,
+            cause=assembled_events.members[event_id][0].cause,
             state=State.NEW,
             still_detected=True,
             confirmed=False,
@@ -228,7 +231,7 @@ def _add_new_events(
 
 def _assign_drifts(
     session: Session,
-    assembled: AssembledEvents,
+    assembled_events: AssembledEvents,
     new_rows: Mapping[str, EventDriftRow],
     stored_drifts: Iterable[LocatedDrift],
     events: Mapping[str, Event],
@@ -239,9 +242,9 @@ def _assign_drifts(
     """
     previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored_drifts}
     reassigned_drifts: set[str] = set()
-    for event_id, members in assembled.members.items():
+    for event_id, members in assembled_events.members.items():
         for member in members:
-            assignment = event_id, member.drift_id in assembled.returned_drifts
+            assignment = event_id, member.drift_id in assembled_events.returned_drifts
             if previous_assignments.get(member.drift_id) == assignment:
                 continue
             row = new_rows.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
@@ -249,7 +252,7 @@ def _assign_drifts(
             reassigned_drifts.add(member.drift_id)
     session.flush()
     event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in reassigned_drifts])
-    for event_id, merge_target in assembled.merged_into.items():
+    for event_id, merge_target in assembled_events.merged_into.items():
         events[event_id].merged_into = merge_target
         for table in (EventDriftRow, DriftRow):
             statement = update(table).where(table.event_id == event_id).values(event_id=merge_target)
@@ -271,11 +274,11 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
         session.connection().execute(statement, rows)
 
 
-def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mapping[str, Event]) -> bool:
+def _carry_decisions(session: Session, assembled_events: AssembledEvents, events: Mapping[str, Event]) -> bool:
     """Copy the logs of events that were split or merged; return whether any of them was or is expected."""
     # Pairs of an event and the event that continues it.
-    copies = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
-    copies += assembled.merged_into.items()
+    copies = [(origin, name) for name, origins in assembled_events.origins.items() for origin in origins]
+    copies += assembled_events.merged_into.items()
     states = {events[name].state for pair in copies for name in pair}
     for origin, name in copies:
         decide_events.copy_log(session, origin, events[name])
@@ -287,12 +290,12 @@ def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mappi
 
 def _summarise_events(
     session: Session,
-    assembled: AssembledEvents,
+    assembled_events: AssembledEvents,
     events: Mapping[str, Event],
     now: datetime,
     *,
     stored_drifts: Iterable[LocatedDrift],
-    refreshed: Set[str],
+    refreshed_drifts: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
     """Update the summaries of the events with a drift that is new, has changed, or has disappeared.
@@ -301,7 +304,7 @@ def _summarise_events(
     ----------
     stored_drifts
         The drifts of all events before this update.
-    refreshed
+    refreshed_drifts
         The ids of the drifts that were detected again, or for the first time.
     results
         The results of bisects, by the event's id.
@@ -310,17 +313,19 @@ def _summarise_events(
     for drift in stored_drifts:
         previous_drifts[drift.event].add(drift.drift_id)
     for name, event in events.items():
-        members = assembled.members.get(name, [])
+        members = assembled_events.members.get(name, [])
         ids = {member.drift_id for member in members}
         if event.still_detected != bool(members):
             event.still_detected, event.changed_at = bool(members), now
-        is_unchanged = event.document and ids == previous_drifts[name] and not ids & refreshed
+        is_unchanged = event.document and ids == previous_drifts[name] and not ids & refreshed_drifts
         if not members or is_unchanged:
             continue  # an event without drifts keeps its last summary
         drifts = event_drifts.read_drifts(session, sorted(ids))
-        returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
+        returned_drifts = [drift for drift in drifts if drift.id in assembled_events.returned_drifts]
         # If only drifts with which the event came back are left, they describe it.
-        founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
+        founding_drifts = [
+            drift for drift in drifts if drift.id not in assembled_events.returned_drifts
+        ] or returned_drifts
         # The members are in the order of the history: the first drift names the cause, the last one the position.
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
@@ -332,29 +337,31 @@ def _summarise_events(
 
 
 def _decide_automatically(
-    session: Session, subject_id: int, assembled: AssembledEvents, events: Mapping[str, Event], now: datetime
+    session: Session, subject_id: int, assembled_events: AssembledEvents, events: Mapping[str, Event], now: datetime
 ) -> None:
     """Add the service's own decisions to the logs: events that were fixed, or that came back."""
     logs = decisions.read_logs(session, subject_id)
-    all_transitions = chain.from_iterable(assembled.transitions.values())
+    all_transitions = chain.from_iterable(assembled_events.transitions.values())
     units = event_drifts.read_units(session, {transition.drift.series for transition in all_transitions})
-    for name, transitions in assembled.transitions.items():
+    for name, transitions in assembled_events.transitions.items():
         entries = [decisions.build_entry(row) for row in logs.get(name, ())]
         for entry in decide_automatically(entries, transitions, units):
             decide_events.add_entry(session, events[name], entry, SERVICE, now)
 
 
-def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain: Set[str], now: datetime) -> None:
+def _log_withdrawals(session: Session, events: Mapping[str, Event], certain_before: Set[str], now: datetime) -> None:
     """Log that events are no longer certain, with the reason, or are certain again."""
-    is_certain = {name for name, event in events.items() if event.still_detected and event.confirmed}
-    candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
+    certain_now = {name for name, event in events.items() if event.still_detected and event.confirmed}
+    candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (
+        certain_before - certain_now
+    )
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
-    withdrawn_drifts = event_drifts.list_withdrawn(session, list(candidate_events))
+    withdrawn_drifts = event_drifts.list_withdrawn_drifts(session, list(candidate_events))
     for name, event in candidate_events.items():
         entry = build_certainty_entry(
             event.state,
-            was_certain=name in was_certain,
-            is_certain=name in is_certain,
+            was_certain=name in certain_before,
+            is_certain=name in certain_now,
             reasons=[row.withdrawal for row in withdrawn_drifts.get(name, []) if row.withdrawal],
         )
         if entry is not None:

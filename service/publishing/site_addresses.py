@@ -55,8 +55,8 @@ class Place:
 
     def link_to(self, target: Place, fragment: str = "") -> str:
         """Return the relative address of another file."""
-        relative = posixpath.relpath(target.file, posixpath.dirname(self.file) or ".")
-        return quote(relative) + (f"#{fragment}" if fragment else "")
+        relative_path = posixpath.relpath(target.file, posixpath.dirname(self.file) or ".")
+        return quote(relative_path) + (f"#{fragment}" if fragment else "")
 
 
 HOME = Place("/?since=all", "index.html")

@@ -96,8 +96,8 @@ def show(between: str) -> Page:
         abort(HTTPStatus.NOT_FOUND, "Write two releases as A...B, such as v1.0...v1.1.")
     with get_database().reading() as session:
         newer = _find_commit(session, head, request.args.get("subject"))
-        older = _find_commit(session, base, newer.subject)
-        comparison = queries.compare_releases(session, (base, older), (head, newer))
+        older_commit = _find_commit(session, base, newer.subject)
+        comparison = queries.compare_releases(session, (base, older_commit), (head, newer))
     return Page(
         "releases/release.html",
         {

@@ -45,12 +45,12 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
         drift for drift in _read_drifts(session, subject_id) if is_between(drift, commits_between, base_commit.commit)
     ]
     events = _map_events(session, [drift.id for drift in drifts])
-    by_series: dict[int, list[tuple[Drift, EventOfDrift | None]]] = {}
+    drifts_by_series: dict[int, list[tuple[Drift, EventOfDrift | None]]] = {}
     for drift in drifts:
-        by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
+        drifts_by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
     changes = [
         decompose_change((base_levels[series_id], head_levels[series_id]), drifts_of_series)
-        for series_id, drifts_of_series in by_series.items()
+        for series_id, drifts_of_series in drifts_by_series.items()
         if series_id in base_levels and series_id in head_levels
     ]
     return Releases(
@@ -60,7 +60,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
         commits=len(commits_between),
         connected=are_releases_connected,
         changes=sorted(changes, key=_rank_change),
-        unchanged=len((base_levels.keys() & head_levels.keys()) - by_series.keys()),
+        unchanged=len((base_levels.keys() & head_levels.keys()) - drifts_by_series.keys()),
     )
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-MAX_NAMED = 2
+MAX_NAMED_DIFFERENCES = 2
 """At most this many differences are named; the others are only counted."""
 _MAX_CHARACTERS = 40
 """Maximum number of characters of a value."""
@@ -19,6 +19,8 @@ _KINDS_IN_ORDER = ("parameter", "build", "variable", "process", "kernel", "compi
 _FILE = re.compile(r"(?P<place>/.*), (?P<size>\d+) bytes of (?P<day>[\d-]{10}) (?P<time>[\d:]{8})")
 _LIBRARY = re.compile(r"(?P<name>[^,]*), sha256 (?P<digits>[0-9a-f]+)")
 _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
+_SHOWN_DIGITS = 8
+"""The number of digits of a hash that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
 def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
     """Return the label of a column from the texts of its differences, of which at most a few are named."""
     distinct_texts = list(dict.fromkeys(texts_of_column))
-    n_more = len(distinct_texts) - MAX_NAMED
+    n_more = len(distinct_texts) - MAX_NAMED_DIFFERENCES
     # A single remaining text is also named, because "1 more" takes as much space.
-    texts = distinct_texts if n_more <= 1 else [*distinct_texts[:MAX_NAMED], f"{n_more} more"]
+    texts = distinct_texts if n_more <= 1 else [*distinct_texts[:MAX_NAMED_DIFFERENCES], f"{n_more} more"]
     return ColumnLabel(", ".join(texts), names)
 
 
@@ -101,7 +103,7 @@ def _read_version(value: str) -> str:
 def _read_digits(value: str) -> str:
     """Return the first digits of the hash of a library."""
     match = _LIBRARY.fullmatch(value)
-    return match["digits"][:8] if match else ""
+    return match["digits"][:_SHOWN_DIGITS] if match else ""
 
 
 def _read_day(value: str) -> str:

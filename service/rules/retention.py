@@ -94,23 +94,25 @@ def thin_profile(profile: Profile) -> Profile:
         "on_cpu": profile.on_cpu,
         "off_cpu": profile.off_cpu,
     }
-    thinned = {
+    thinned_stacks = {
         name: _keep_heaviest_stacks(stacks, merged_frame)
         for name, stacks in stack_profiles.items()
         if stacks is not None
     }
     # Drop the frames that no remaining stack contains.
-    used_frames = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
+    used_frames = sorted(
+        {index for stacks in thinned_stacks.values() for stack in stacks.stacks for index in stack.frames}
+    )
     new_indices = {old_index: new_index for new_index, old_index in enumerate(used_frames)}
-    renumbered = {name: _renumber_frames(stacks, new_indices) for name, stacks in thinned.items()}
-    return profile.model_copy(update={**renumbered, "frames": tuple(frames[index] for index in used_frames)})
+    renumbered_stacks = {name: _renumber_frames(stacks, new_indices) for name, stacks in thinned_stacks.items()}
+    return profile.model_copy(update={**renumbered_stacks, "frames": tuple(frames[index] for index in used_frames)})
 
 
 def _keep_heaviest_stacks(profile: StackProfile, merged_frame: int) -> StackProfile:
     """Return a stack profile with only its heaviest stacks; the others become one stack of ``merged_frame``."""
-    by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    kept_stacks = by_weight[:_MAX_STACKS]
-    merged_stacks = by_weight[_MAX_STACKS:]
+    sorted_stacks = sorted(profile.stacks, key=lambda stack: -stack.weight)
+    kept_stacks = sorted_stacks[:_MAX_STACKS]
+    merged_stacks = sorted_stacks[_MAX_STACKS:]
     if merged_stacks:
         kept_stacks.append(Stack(frames=(merged_frame,), weight=sum(stack.weight for stack in merged_stacks)))
     return profile.model_copy(update={"stacks": tuple(kept_stacks)})

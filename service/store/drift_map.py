@@ -155,8 +155,8 @@ def list_important_events(session: Session, subject_id: int | None, limit: int) 
 
 def list_config_events(session: Session, subject_id: int | None) -> list[MapEvent]:
     """Return the events that changes of settings caused or may have caused, most important first."""
-    of_settings = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.COMMIT_AND_CONFIG)))
-    return _read_events(session, of_settings.limit(_MAX_CONFIG_EVENTS))
+    settings_query = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.COMMIT_AND_CONFIG)))
+    return _read_events(session, settings_query.limit(_MAX_CONFIG_EVENTS))
 
 
 def _select_important(subject_id: int | None) -> Select[Event, str]:
@@ -168,6 +168,7 @@ def _select_important(subject_id: int | None) -> Select[Event, str]:
 
 
 def _read_events(session: Session, query: Select[Event, str]) -> list[MapEvent]:
+    """Return the events that a query selects, each with its subject, as the map shows them."""
     return [
         MapEvent(
             id=event.id,

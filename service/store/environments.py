@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, EnvironmentCount, Host, Run
 
-_MAX_LISTED = 200
+_MAX_LISTED_ENVIRONMENTS = 200
 """A list contains at most this many environments: the newest."""
 
 
@@ -22,9 +22,9 @@ def list_environments(session: Session, host: str | None = None) -> list[Environ
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()
-        on_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
-        query = query.where(Environment.id.in_(on_host))
-    rows = session.scalars(query.order_by(Environment.id.desc()).limit(_MAX_LISTED)).all()
+        ids_of_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
+        query = query.where(Environment.id.in_(ids_of_host))
+    rows = session.scalars(query.order_by(Environment.id.desc()).limit(_MAX_LISTED_ENVIRONMENTS)).all()
     entries = [_build_entry(session, row) for row in rows]
     seen_entries = [entry for entry in entries if entry is not None]
     return sorted(seen_entries, key=lambda entry: entry.last_seen, reverse=True)

@@ -110,8 +110,8 @@ def get_or_create_gate(session: Session, repository: str, number: int, head: str
 def find_gate(session: Session, repository: str, number: int, head: str) -> ForgeGate | None:
     """Return the gate of a head of a pull request; None if it was not recorded."""
     query = select(ForgeGate).join(ForgePull, ForgeGate.pull_id == ForgePull.id)
-    of_pull = (ForgePull.repository == repository.lower(), ForgePull.number == number)
-    return session.scalar(query.where(*of_pull, ForgeGate.head == head))
+    is_of_pull = (ForgePull.repository == repository.lower(), ForgePull.number == number)
+    return session.scalar(query.where(*is_of_pull, ForgeGate.head == head))
 
 
 def find_pull_request(session: Session, repository: str, head: str) -> int | None:

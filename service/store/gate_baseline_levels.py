@@ -34,10 +34,10 @@ def pack_baselines(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, A
     return {f"{index} {metric}": [baseline.level, baseline.commit] for (index, metric), baseline in baselines.items()}
 
 
-def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
+def unpack_baselines(packed_baselines: Mapping[str, Any] | None) -> Baselines:
     """Read baselines from a JSON object of :func:`pack_baselines`; None contains none."""
     baselines: Baselines = {}
-    for key, (level, commit) in (packed or {}).items():
+    for key, (level, commit) in (packed_baselines or {}).items():
         index, _, metric = key.partition(" ")
         baselines[int(index), metric] = Baseline(level, commit)
     return baselines

@@ -56,8 +56,8 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
 
 def _map_last_seen(session: Session, is_listed: ColumnElement[bool]) -> dict[int, datetime]:
     """Return when each host ended its newest run; runs of bisects, proofs and labs count, too."""
-    newest = bulk.is_among(session, Run.number, runs.list_newest_runs_of_hosts(session, is_listed))
-    return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
+    is_newest_run = bulk.is_among(session, Run.number, runs.list_newest_runs_of_hosts(session, is_listed))
+    return dict(session.execute(select(Run.host_id, Run.finished_at).where(is_newest_run)).all())
 
 
 def _count_runs(session: Session, hosts: Sequence[int]) -> dict[int, int]:

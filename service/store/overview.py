@@ -17,18 +17,18 @@ from service.store.events import event_drifts
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
 from service.store.series import drifts, series
 
-_MAX_COUNTED = 100_000
+_MAX_COUNTED_RUNS = 100_000
 """At most this many recent runs are counted."""
 
 
-def count_judged(session: Session) -> int:
+def count_judged_series(session: Session) -> int:
     """Return the number of judged series."""
     return session.scalar(select(func.count()).select_from(Series).where(Series.judged)) or 0
 
 
-def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
+def list_judged_series(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
     """Return a page of the judged series, most recently measured first, and the number of judged series."""
-    total = count_judged(session)
+    total = count_judged_series(session)
     newest_series = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
     newest_series = newest_series.limit(limit).offset(offset)
     rows = session.scalars(
@@ -109,9 +109,9 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
 
 
 def read_activity(session: Session, since: datetime) -> list[Activity]:
-    """Return the number of runs of each host since a time, with the newest; at most ``_MAX_COUNTED`` runs in total."""
+    """Return the number of runs of each host since a time, with the newest; at most ``_MAX_COUNTED_RUNS`` in total."""
     # In a separate subquery: otherwise SQLite scans the index sorted by host, with all runs.
-    recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
+    recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED_RUNS).subquery()
     counts = session.execute(
         select(recent_runs.c.host_id, func.count(), func.max(recent_runs.c.number)).group_by(recent_runs.c.host_id)
     ).all()
@@ -132,7 +132,7 @@ def read_activity(session: Session, since: datetime) -> list[Activity]:
             case=case,
             revision=commit,
             title=title,
-            finished_at=at,
+            finished_at=finished_at,
         )
-        for number, run_id, host, case, commit, title, at in rows
+        for number, run_id, host, case, commit, title, finished_at in rows
     ]

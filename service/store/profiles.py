@@ -77,8 +77,8 @@ def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, envi
         .join(Environment, StoredProfile.environment_id == Environment.id)
         .where(Environment.hash == environment, *profile_filter.list_conditions())
     )
-    packed = session.scalar(query.order_by(*_NEWEST_FIRST).limit(1))
-    return None if packed is None else _unpack_summary(packed).seconds_per_fault
+    packed_summary = session.scalar(query.order_by(*_NEWEST_FIRST).limit(1))
+    return None if packed_summary is None else _unpack_summary(packed_summary).seconds_per_fault
 
 
 def prepare_profile(profile: Profile) -> PreparedProfile:
@@ -141,8 +141,8 @@ def unzip_text(document: bytes) -> bytes:
 
 def read_summary(session: Session, profile_id: UUID) -> ProfileWithoutStacks | None:
     """Return the summary of a profile, which lacks its stacks."""
-    packed = session.scalar(select(StoredProfile.summary).where(StoredProfile.id == profile_id))
-    return None if packed is None else _unpack_summary(packed)
+    packed_summary = session.scalar(select(StoredProfile.summary).where(StoredProfile.id == profile_id))
+    return None if packed_summary is None else _unpack_summary(packed_summary)
 
 
 def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offset: int) -> ProfileList:
@@ -150,7 +150,7 @@ def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offse
     conditions = profile_filter.list_conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
     query = select(StoredProfile.summary).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    items = [build_list_entry(_unpack_summary(packed)) for packed in session.scalars(query)]
+    items = [build_list_entry(_unpack_summary(packed_summary)) for packed_summary in session.scalars(query)]
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
@@ -235,8 +235,8 @@ def count_old(
 
 def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for profiles recorded before a time, of the given subjects, or of all if none are given."""
-    of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
-    return (StoredProfile.started_at < before, *([of_subjects] if subjects else []))
+    is_of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
+    return (StoredProfile.started_at < before, *([is_of_subjects] if subjects else []))
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:

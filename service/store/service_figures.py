@@ -50,7 +50,7 @@ def read_figures(session: Session) -> Figures:
     # Host by host, because the newest run of each host is the last in an index; GROUP BY would read all runs.
     newest_start = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
     jobs = select(Job.state, func.count().label("jobs")).group_by(Job.state)
-    closed = select(Event.id).where(Event.state.in_(CLOSED))
+    closed_events = select(Event.id).where(Event.state.in_(CLOSED))
 
     def count(condition: ColumnElement[bool]) -> int:
         """Return how many rows of the condition's table satisfy it."""
@@ -64,7 +64,7 @@ def read_figures(session: Session) -> Figures:
         last_runs={name: at for name, at in session.execute(select(Host.name, newest_start).order_by(Host.name)) if at},
         jobs={row.state: row.jobs for row in session.execute(jobs)},
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
-        drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed)),
+        drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed_events)),
         unjudged=session.scalar(select(func.count()).select_from(SELECT_STALE_SERIES.subquery())) or 0,
         messages={
             "channels": count(DeliveryRow.sent_at.is_(None)),

@@ -94,7 +94,7 @@ def _ensure_ids(
         return ids
     table = key.class_.__table__
     assert isinstance(table, Table)
-    bulk.insert_missing(session, table, missing_rows)
+    bulk.insert_missing_rows(session, table, missing_rows)
     return ids | _find_ids(session, key, identity, (name for name in rows if name not in ids))
 
 

@@ -19,6 +19,8 @@ _MAX_SHOWN_SETTINGS = 3
 
 Result = tuple[str, str, str, str]
 """Kind, key, title and details."""
+_SHOWN_DIGITS = 8
+"""The number of digits of a definition's hash that are shown."""
 
 
 def search_text(session: Session, text: str) -> Iterator[Result]:
@@ -40,7 +42,7 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
         yield "host", name, name, ""
     cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
     for case in session.scalars(cases):
-        yield "case", case.key, case.name, f"definition {case.definition[:8]}"
+        yield "case", case.key, case.name, f"definition {case.definition[:_SHOWN_DIGITS]}"
     yield from _search_environments(session, words)
     named_hashes = {entry.commit for entry in commits}
     for kind, commit, title, subject in _search_revisions(session, words):
@@ -73,11 +75,13 @@ def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
 def _search_environments(session: Session, words: list[str]) -> Iterator[Result]:
     """Search environments by hash, and by the names and values of settings."""
     settings = cast(Environment.settings, Text)
-    matching = [
+    conditions = [
         Environment.hash.startswith(word.lower(), autoescape=True) | settings.icontains(word, autoescape=True)
         for word in words
     ]
-    for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(MAX_RESULTS)):
+    for row in session.scalars(
+        select(Environment).where(*conditions).order_by(Environment.id.desc()).limit(MAX_RESULTS)
+    ):
         matching_settings = [
             f"{name} = {value}"
             for name, value in sorted(row.settings.items())

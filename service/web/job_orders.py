@@ -40,14 +40,14 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         order = find_scheduler().fill_in_question(order)
         if order.question is not None:
             token_limits_and_ownership.require_access_to_subject(order.question.subject, order.question.host)
-        job, new = find_scheduler().order(order, requester)
+        job, is_new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
         raise make_unprocessable(error.field, str(error)) from None
-    if new:
+    if is_new:
         detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
         with get_database().writing() as session:
             audit_log.record_action(session, AuditAction.JOB_ORDERED, f"job {job.id}", detail, requester.name)
-    return job, new
+    return job, is_new
 
 
 def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:

@@ -62,8 +62,8 @@ class Follower:
     confirmed: list[bool] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
 
-    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        self.reruns += sum(run.reason is Reason.RERUN for run in planned)
+    def on_plan(self, planned_runs: Sequence[PlannedRun], n_stored: int, n_executions: int) -> None:
+        self.reruns += sum(run.reason is Reason.RERUN for run in planned_runs)
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
         pass

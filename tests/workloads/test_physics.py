@@ -11,7 +11,7 @@ import pytest
 
 from bench import physics
 from runner.contract.level import find_majority
-from runner.measuring.cold_files import EvictionError, count_resident_pages, make_cold
+from runner.measuring.cold_files import EvictionError, count_resident_pages, make_files_cold
 from runner.workload import list_cases, load_workload
 
 pytestmark = pytest.mark.perf
@@ -115,7 +115,7 @@ def test_all_kinds_of_temporaries_make_the_same_image(builds: Path) -> None:
 def test_a_cold_start_has_major_faults_and_a_warm_one_has_none(builds: Path) -> None:
     folder = built(builds, "cold_start", "cold_start_Os")  # the other optimisation takes three times as long
     try:
-        make_cold([folder / "cold_start_Os"])
+        make_files_cold([folder / "cold_start_Os"])
     except EvictionError as error:
         pytest.skip(str(error))
     assert count_resident_pages(folder / "cold_start_Os")[0] == 0
@@ -136,7 +136,7 @@ def test_a_file_that_runs_cannot_be_made_cold(tmp_path: Path) -> None:
             while "(sleep) S" not in Path(f"/proc/{sleeping.pid}/stat").read_text():
                 time.sleep(0.01)
             with pytest.raises(EvictionError, match="pages remained in memory"):
-                make_cold([copy])
+                make_files_cold([copy])
         finally:
             sleeping.kill()
 

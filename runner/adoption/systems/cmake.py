@@ -29,7 +29,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     The last two variants are for libraries, which often build no program by default. The first of them leaves out the
     tests, for which many builds download a framework. Equal variants are proposed once.
     """
-    file = sources.find_nearest("CMakeLists.txt")
+    file = sources.find_nearest_file("CMakeLists.txt")
     if file is None:
         return []
     text = sources.read_text(file)
@@ -40,12 +40,18 @@ def propose(sources: Sources) -> list[BuildProposal]:
     programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
     untested_programs = [option for option in programs if not _TESTS.search(option)]
     tests = [f"-D{name}=OFF" for name in names if _TESTS.search(name.upper())]
-    without_extras = ["-DBUILD_TESTING=OFF", *extras]
-    without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]
+    options_without_extras = ["-DBUILD_TESTING=OFF", *extras]
+    options_without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]
     all_programs = ["-DBUILD_TESTING=ON", *programs]
-    variants = [benchmarks, [], without_extras, *([without_tests] if untested_programs else []), all_programs]
+    variants = [
+        benchmarks,
+        [],
+        options_without_extras,
+        *([options_without_tests] if untested_programs else []),
+        all_programs,
+    ]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
-    enlarged = [without_tests, *([all_programs] if programs else [])]
+    enlarged = [options_without_tests, *([all_programs] if programs else [])]
     builds = [
         replace(
             _propose_build(folder, sources.build_folder, options, text),
@@ -76,7 +82,7 @@ def _propose_separate_programs(sources: Sources, text: str) -> list[BuildProposa
 
 def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> BuildProposal | None:
     """Switch off the part of a build that needs a library; return None if no option names the library."""
-    text = sources.read_text(sources.find_nearest("CMakeLists.txt") or "")
+    text = sources.read_text(sources.find_nearest_file("CMakeLists.txt") or "")
     names = [
         name
         for name in _OPTION.findall(text)

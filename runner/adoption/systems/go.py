@@ -71,11 +71,11 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     min_versions = {"go": oldest_version[1]} if oldest_version else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
     # Go itself ignores folders whose names begin with these characters.
-    for_users = [
+    user_programs = [
         file for file in files if not re.search(r"(^|/)[._]", str(PurePosixPath(file).relative_to(module_path)))
     ]
     programs = _count_matches_by_folder(
-        sources, module_path, [file for file in for_users if not file.endswith("_test.go")], _MAIN
+        sources, module_path, [file for file in user_programs if not file.endswith("_test.go")], _MAIN
     )
     test_files = [file for file in files if file.endswith("_test.go")]
     benchmarks = _count_matches_by_folder(sources, module_path, test_files, _BENCHMARK)

@@ -67,11 +67,11 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[BuildProposal]:
     """Return the builds of each module with a main class, together with the modules that it needs."""
     modules = _list_modules(sources)
-    by_module: dict[str, list[str]] = {}
+    classes_by_module: dict[str, list[str]] = {}
     for name, file in main_classes.items():
-        by_module.setdefault(_find_module(modules, file), []).append(name)
+        classes_by_module.setdefault(_find_module(modules, file), []).append(name)
     builds = []
-    for module, classes in list(by_module.items())[:_MAX_MODULES]:
+    for module, classes in list(classes_by_module.items())[:_MAX_MODULES]:
         selection, target = _select_module(module)
         runs = _list_run_proposals(f"{target}/classes:{target}/dependency/*", classes)
         builds += _list_maven_builds(f"{selection} {_GOALS}", runs)
@@ -84,13 +84,13 @@ def _propose_tests(sources: Sources) -> list[BuildProposal]:
     JUnit's own launcher runs them, because Maven starts another process for tests.
     """
     modules = _list_modules(sources)
-    by_module: dict[str, list[str]] = {}
+    files_by_module: dict[str, list[str]] = {}
     for file in sources.find_files_by_suffix(".java"):
         if _TEST_FOLDER in file and re.fullmatch(r"[\w./-]+", file):
-            by_module.setdefault(_find_module(modules, file), []).append(file)
-    if not by_module:
+            files_by_module.setdefault(_find_module(modules, file), []).append(file)
+    if not files_by_module:
         return []
-    module, files = max(by_module.items(), key=lambda item: (len(item[1]), item[0]))
+    module, files = max(files_by_module.items(), key=lambda item: (len(item[1]), item[0]))
     texts = {file: sources.read_text(file) for file in files[:_MAX_READ_SOURCES]}
     test_files = sorted((file for file in texts if _TEST.search(texts[file])), key=lambda file: -len(texts[file]))
     if not test_files:

@@ -56,14 +56,14 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def _list_makefiles(sources: Sources) -> list[str]:
     """Return the makefiles nearest to the top: one for each of a few folders."""
-    nearest = sources.list_nearest(*_NAMES) or sources.list_nearest(*_TEMPLATES)
-    by_folder: dict[str, str] = {}
-    for file in nearest:
-        by_folder.setdefault(str(PurePosixPath(file).parent), file)
-    folders = [folder for folder in by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
+    nearest_files = sources.list_nearest_files(*_NAMES) or sources.list_nearest_files(*_TEMPLATES)
+    makefile_by_folder: dict[str, str] = {}
+    for file in nearest_files:
+        makefile_by_folder.setdefault(str(PurePosixPath(file).parent), file)
+    folders = [folder for folder in makefile_by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
     # The usual variant comes first, and folders for other systems come last.
     folders.sort(key=lambda folder: (bool(_OTHER_SYSTEM.search(folder)), not _USUAL_VARIANT.search(folder)))
-    return [by_folder[folder] for folder in folders[:_MAX_FOLDERS]]
+    return [makefile_by_folder[folder] for folder in folders[:_MAX_FOLDERS]]
 
 
 def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:

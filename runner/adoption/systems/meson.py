@@ -20,18 +20,18 @@ _DISABLED_VALUE = {"boolean": "false", "feature": "disabled"}
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose three variants: with benchmarks, with the project's defaults, and without documents and tests."""
-    file = sources.find_nearest("meson.build")
+    file = sources.find_nearest_file("meson.build")
     if file is None or "project(" not in sources.read_text(file):
         return []
     folder = PurePosixPath(file).parent
     text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
     benchmarks = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
-    without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
+    options_without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
     variants: list[list[str]] = [[]]  # the project's defaults
     if benchmarks:
         variants.insert(0, benchmarks)
-    if without_extras:
-        variants.append(without_extras)
+    if options_without_extras:
+        variants.append(options_without_extras)
     builds = [_propose_build(str(folder), sources.build_folder, options) for options in variants]
     return [builds[0], *(replace(build, is_reduced=True) for build in builds[1:])]
 

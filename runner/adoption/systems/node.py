@@ -180,8 +180,8 @@ def _build_command(name: str, text: str) -> str:
     name, text
         The script's name in package.json, and its command.
     """
-    built = _BUILD_BEFORE.match(text)
-    text = text[built.end() :] if built else text
+    build_match = _BUILD_BEFORE.match(text)
+    text = text[build_match.end() :] if build_match else text
     if _DIRECT.fullmatch(text):
         return f"node {ONE_THREAD}{text.removeprefix('node')}"
     return f"npm run --silent {name}"

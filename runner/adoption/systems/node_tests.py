@@ -64,5 +64,7 @@ def _convert_step(words: list[str]) -> RunProposal | None:
 
 def _make_test_run(words: list[str], *, program: str) -> RunProposal:
     """Return the command that starts Node with the given words, of which patterns of files are quoted."""
-    quoted = [f'"{word}"' if _GLOB.search(word) else word for word in words]
-    return RunProposal(" ".join(["node", ONE_THREAD, *quoted]), may_do_nothing=True, is_test=True, program=program)
+    quoted_words = [f'"{word}"' if _GLOB.search(word) else word for word in words]
+    return RunProposal(
+        " ".join(["node", ONE_THREAD, *quoted_words]), may_do_nothing=True, is_test=True, program=program
+    )

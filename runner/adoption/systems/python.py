@@ -63,17 +63,17 @@ def propose(sources: Sources) -> list[BuildProposal]:
     python = f"{_PYTHON} -P" if needs_git else _PYTHON
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
     editable = "" if needs_git or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
-    required = _list_build_requirements(project)
+    required_packages = _list_build_requirements(project)
     builds = _propose_environments(
-        f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required]
+        f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required_packages]
     )
     if sources.has("setup.py") and not needs_git:
         # Tried between the two builds: it needs no network, and works even if the package cannot be installed.
-        in_place = build_shell_command(
+        build_in_place = build_shell_command(
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
-        builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
-    return [*builds, *_propose_tests(sources, project, editable, [".", *required])]
+        builds.insert(1, BuildProposal("Python", build_in_place, ("python3",), runs=runs))
+    return [*builds, *_propose_tests(sources, project, editable, [".", *required_packages])]
 
 
 def _propose_tests(
@@ -97,14 +97,20 @@ def _propose_tests(
     # After a normal installation, the package must not be imported from its sources: they lack the built extensions.
     python = _PYTHON if editable else f"{_PYTHON} -P"
     command = f"{python} -m pytest -q -p no:cacheprovider -o addopts="
-    whole = RunProposal(f"{command} {outer_folders[0]}", may_do_nothing=True, is_test=True)
+    whole_suite = RunProposal(f"{command} {outer_folders[0]}", may_do_nothing=True, is_test=True)
     # All tests together may take long, so the largest files of tests are programs of their own.
     files = [file for file in sources.files if _TEST.search(file) and file.startswith(f"{outer_folders[0]}/")]
-    largest = sorted(filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file)))
-    parts = [replace(whole, command=f"{command} {file}", program=file) for file in largest[:_MAX_TEST_FILES]]
-    runs = (whole, *(parts if len(files) > 1 else ()))
-    required = ["pytest", *_list_test_requirements(sources, project)]
-    builds = _propose_environments("", f"{editable}. {' '.join(required)}", runs, [*packages, *required])
+    largest_files = sorted(
+        filter(is_plain_path, files[:_MAX_READ_TESTS]), key=lambda file: -len(sources.read_text(file))
+    )
+    parts = [
+        replace(whole_suite, command=f"{command} {file}", program=file) for file in largest_files[:_MAX_TEST_FILES]
+    ]
+    runs = (whole_suite, *(parts if len(files) > 1 else ()))
+    required_packages = ["pytest", *_list_test_requirements(sources, project)]
+    builds = _propose_environments(
+        "", f"{editable}. {' '.join(required_packages)}", runs, [*packages, *required_packages]
+    )
     build_with_downloads = builds[-1]
     return [replace(build_with_downloads, builds_tests=True)]
 
@@ -158,8 +164,8 @@ def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
 
 def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
     """Propose to run scripts outside a package, with the packages that ``requirements.txt`` lists."""
-    at_top = [file for file in sources.find_files_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
-    files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MAX_SCRIPTS]]) if " " not in file]
+    top_files = [file for file in sources.find_files_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
+    files = [file for file in dict.fromkeys([*benchmarks, *top_files[:_MAX_SCRIPTS]]) if " " not in file]
     if not files:
         return []
     if not sources.has(_REQUIREMENTS):
@@ -201,8 +207,8 @@ def _propose_environments(
 def _list_build_requirements(project: dict[str, Any]) -> list[str]:
     """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
-    required = system.get("requires") if isinstance(system, dict) else None
-    packages = required if isinstance(required, list) else ["setuptools", "wheel"]
+    required_packages = system.get("requires") if isinstance(system, dict) else None
+    packages = required_packages if isinstance(required_packages, list) else ["setuptools", "wheel"]
     return _quote_requirements([*packages, *_EDITABLE_REQUIREMENTS.get(_get_build_backend(project), ())])
 
 
@@ -268,8 +274,8 @@ def _is_benchmark(file: str) -> bool:
 def _is_example(file: str) -> bool:
     """Return whether a file is an example of the project, with a path that needs no quotes in a command."""
     path = PurePosixPath(file)
-    in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
-    return in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
+    is_in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
+    return is_in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
 
 
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:

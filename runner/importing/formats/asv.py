@@ -18,6 +18,7 @@ _UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "b
 """The unit of a benchmark by the first part of its name, if no ``benchmarks.json`` describes it."""
 _MAX_SETTINGS = 50
 """The parameters of the machine that become settings."""
+_MAX_QUOTED_CHARACTERS = 20
 
 
 class _File(Part):
@@ -67,8 +68,8 @@ def parse(source: Source) -> list[Result]:
     version = source.json.get("version", 1) if isinstance(source.json, dict) else _VERSION
     if version != _VERSION:
         raise FaultwatchError(
-            f"{source.name} has version {str(version)[:20]} of asv's result format; only version {_VERSION} can be "
-            f"imported",
+            f"{source.name} has version {str(version)[:_MAX_QUOTED_CHARACTERS]} of asv's result format; "
+            f"only version {_VERSION} can be imported",
             "convert the results with `asv update`",
         )
     file = check_document(_File, source.json, source.name, "an asv file")

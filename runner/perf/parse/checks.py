@@ -60,14 +60,14 @@ def check_rates(rows: Sequence[Row]) -> None:
     clocks = [row for row in rows if row.name.metric in CPU_CLOCKS and row.count.value is not None]
     if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
         return  # With several clocks, or a clock other than task-clock, perf divides by something else.
-    shortest, longest = _compute_clock_bounds(clocks[0])
+    min_seconds, max_seconds = _compute_clock_bounds(clocks[0])
     for row in rows:  # Their ``metric`` is the rate and its unit, such as M/sec.
         match = _RATE.fullmatch(row.metric[1])
         if not match or _NOT_A_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
             continue
         low, high = _compute_rate_bounds(row.line, row.metric[0])
-        min_count = low * _PREFIXES[match["prefix"]] * shortest
-        max_count = high * _PREFIXES[match["prefix"]] * longest
+        min_count = low * _PREFIXES[match["prefix"]] * min_seconds
+        max_count = high * _PREFIXES[match["prefix"]] * max_seconds
         tolerance = row.count.value * _RELATIVE_TOLERANCE + _ABSOLUTE_TOLERANCE
         if not min_count - tolerance <= row.count.value <= max_count + tolerance:
             raise row.line.make_error("the count does not match its rate and the task clock")

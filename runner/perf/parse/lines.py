@@ -6,6 +6,7 @@ from msgspec import Struct
 
 _START_LINE = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
 """The line that perf writes above each run in a file (``-o``); its form is the same in every locale."""
+_MAX_QUOTED_CHARACTERS = 200
 
 
 class PerfOutputError(ValueError):
@@ -15,7 +16,9 @@ class PerfOutputError(ValueError):
         self.what = problem
         self.number = line_number
         self.text = text
-        super().__init__(f"line {line_number}: {problem}: {text[:200]!r}" if line_number else problem)
+        super().__init__(
+            f"line {line_number}: {problem}: {text[:_MAX_QUOTED_CHARACTERS]!r}" if line_number else problem
+        )
 
 
 class Line(Struct, frozen=True):

@@ -12,6 +12,9 @@ from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
 from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
+_MAX_REASON_CHARACTERS = 1000
+"""The longest reason that the contract allows."""
+
 
 class PerfResult(Struct, frozen=True):
     """The readings of one output of perf.
@@ -54,8 +57,8 @@ def assemble_readings(
     rows_by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
         rows_by_pmu = rows_by_metric.setdefault(row.name.metric, {})
-        previous = rows_by_pmu.setdefault(row.name.pmu, row)
-        if previous.name != row.name or _make_reading(previous) != _make_reading(row):
+        previous_row = rows_by_pmu.setdefault(row.name.pmu, row)
+        if previous_row.name != row.name or _make_reading(previous_row) != _make_reading(row):
             raise row.line.make_error(f"{row.event!r} occurs twice, with different results")
         if len(rows_by_pmu) > 1 and "" in rows_by_pmu:
             raise row.line.make_error(f"{row.name.metric} occurs both for one PMU and for all")
@@ -68,10 +71,10 @@ def assemble_readings(
         metric: _merge_pmus([_make_reading(row) for row in rows_by_pmu.values()], rows_by_pmu)
         for metric, rows_by_pmu in rows_by_metric.items()
     }
-    in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
+    user_space_metrics = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested_events:
-        readings = _check_and_complete(readings, in_user_space, requested_names)
-    return PerfResult(readings, in_user_space)
+        readings = _check_and_complete(readings, user_space_metrics, requested_names)
+    return PerfResult(readings, user_space_metrics)
 
 
 def _split_fused_modifier(row: Row, requested_metrics: Collection[str]) -> Row:
@@ -119,7 +122,9 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
             if any(reading.status is Status.NOT_COUNTED for reading in readings)
             else Status.NOT_SUPPORTED
         )
-        return Reading(status=status, reason="; ".join(reading.reason or "" for reading in readings)[:1000])
+        return Reading(
+            status=status, reason="; ".join(reading.reason or "" for reading in readings)[:_MAX_REASON_CHARACTERS]
+        )
     total = sum(reading.value for reading in counted_readings if reading.value is not None)
     shares = [reading.running_percent for reading in counted_readings if reading.running_percent is not None]
     if not shares:
@@ -129,18 +134,18 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
 
 
 def _check_and_complete(
-    readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
+    readings: dict[str, Reading], user_space_metrics: frozenset[str], requested_names: Sequence[Name]
 ) -> dict[str, Reading]:
     """Return the readings, completed for missing clocks; raise if they do not fit the requested events.
 
     Only clocks may be missing: perf 4.15 leaves them out, and perf 6.8 to 6.12 leave out clocks that are zero.
     """
-    missing_metrics = [name.metric for name in requested if name.metric not in readings]
+    missing_metrics = [name.metric for name in requested_names if name.metric not in readings]
     if missing_events := [metric for metric in missing_metrics if metric not in OWN_CLOCKS]:
         raise PerfOutputError(f"perf printed no result for {join_words(missing_events)}, which it was asked to count")
-    if extra_events := readings.keys() - {name.metric for name in requested}:
+    if extra_events := readings.keys() - {name.metric for name in requested_names}:
         raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(extra_events))}")
-    if widened_events := {name.metric for name in requested if name.user_only} - in_user_space:
+    if widened_events := {name.metric for name in requested_names if name.user_only} - user_space_metrics:
         raise PerfOutputError(
             "perf was asked to count only in user space, but also counted elsewhere: "
             f"{', '.join(sorted(widened_events))}"

@@ -14,7 +14,7 @@ from service.forges.qualified_names import qualify_name
 from service.forges.webhook_actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction
 
 
-def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_pull_request(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the actions that record the head of a pull request, and its merge."""
     pull, repository = payload["pull_request"], _read_repository(payload)
     yield RecordHead(repository, pull["number"], pull["head"]["sha"])
@@ -22,7 +22,7 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
         yield RecordMerge(repository, pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
 
 
-def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the commands of a new comment on a pull request."""
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or not issue.get("pull_request"):
@@ -38,8 +38,8 @@ def _read_repository(payload: Payload) -> str:
 
 
 EVENTS = {
-    "pull_request": _handle_pull_request,
-    "pull_request_comment": _handle_issue_comment,
-    "issue_comment": _handle_issue_comment,
+    "pull_request": _translate_pull_request,
+    "pull_request_comment": _translate_issue_comment,
+    "issue_comment": _translate_issue_comment,
 }
 """The events on which the service acts, by their names in ``X-Forgejo-Event``."""

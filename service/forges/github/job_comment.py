@@ -137,7 +137,7 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
         if pull is None or pull.head.sha != reported_head.commit:
             return ""
         # No service reads comments, so only a merge can accept the change.
-        links = build_links("", report, accept=False, merge=True, log_url=reported_head.log_url)
+        links = build_links("", report, reads_comments=False, needs_merge=True, log_url=reported_head.log_url)
         marker = comment_text.build_marker(name, pull.number)
         body = comment_text.build_comment(judge_gate(report), links, marker)
         comment = find_marked_comment(pull, marker, lambda comment: comment.user.login == JOB_AUTHOR)

@@ -21,7 +21,7 @@ _GONE_STATUSES = frozenset({404, 410})
 def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
     """Create or update the comment; return its id."""
     marker = comment_text.build_marker(publication.repository, publication.number)
-    links = replace(publication.links, bisect=may_offer_bisect(publication.bisect_policies, pull.commits or 0))
+    links = replace(publication.links, offers_bisect=may_offer_bisect(publication.bisect_policies, pull.commits or 0))
     body = comment_text.build_comment(publication.outcome, links, marker)
     comment = _find_comment(pull, publication, marker, app_id)
     try:
@@ -50,8 +50,8 @@ def is_locked(error: GithubException) -> bool:
 
 def find_marked_comment(pull: PullRequest, marker: str, is_own: Callable[[IssueComment], bool]) -> IssueComment | None:
     """Return the service's own comment with a marker. Anybody can copy the marker, so the author is checked too."""
-    marked = (candidate for candidate in pull.get_issue_comments() if marker in (candidate.body or ""))
-    return next((candidate for candidate in marked if is_own(candidate)), None)
+    marked_comments = (candidate for candidate in pull.get_issue_comments() if marker in (candidate.body or ""))
+    return next((candidate for candidate in marked_comments if is_own(candidate)), None)
 
 
 def _find_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:

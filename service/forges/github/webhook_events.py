@@ -29,7 +29,7 @@ _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 """The titles of workflow runs that carry out jobs."""
 
 
-def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the commands of a new comment on a pull request, unless a bot wrote it."""
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or "pull_request" not in issue or comment["user"]["type"] == "Bot":
@@ -41,7 +41,7 @@ def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
         )
 
 
-def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_pull_request(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the actions that record heads, acceptances by label and merges, or measure a head that has the label.
 
     A pull request from the repository itself starts its own workflow; one from a fork waits for approval.
@@ -56,7 +56,7 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
         yield RecordMerge(_read_repository(payload), pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
 
 
-def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the update of a workflow run's job, or measure the head of a fork once its workflow run was approved.
 
     The fork's own workflow run cannot report to the service, because GitHub gives it no identity to sign in with.
@@ -73,7 +73,7 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
         yield MeasureHead(_read_repository(payload), run["head_sha"])
 
 
-def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_check_run(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the action that measures a head again if somebody has requested this in its check run."""
     check = payload["check_run"]
     if payload["action"] != "rerequested":
@@ -85,13 +85,13 @@ def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
     yield MeasureHead(_read_repository(payload), check["head_sha"], number, payload["sender"]["login"])
 
 
-def _handle_push(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_push(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the action that measures the new head of the default branch."""
     if payload["ref"] == f"refs/heads/{payload['repository']['default_branch']}" and not payload["deleted"]:
         yield MeasureBranch(_read_repository(payload), payload["after"])
 
 
-def _handle_installation(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_installation(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the action that stops publishing in repositories from which the App was removed."""
     if payload["action"] in {"deleted", "suspend"}:
         repositories = payload.get("repositories") or ()
@@ -102,18 +102,18 @@ def _read_repository(payload: Payload) -> str:
     return str(payload["repository"]["full_name"]).lower()
 
 
-_EVENT_HANDLERS = {
-    "issue_comment": _handle_issue_comment,
-    "pull_request": _handle_pull_request,
-    "workflow_run": _handle_workflow_run,
-    "check_run": _handle_check_run,
-    "push": _handle_push,
-    "installation": _handle_installation,
+_TRANSLATORS = {
+    "issue_comment": _translate_issue_comment,
+    "pull_request": _translate_pull_request,
+    "workflow_run": _translate_workflow_run,
+    "check_run": _translate_check_run,
+    "push": _translate_push,
+    "installation": _translate_installation,
 }
-EVENTS = frozenset(_EVENT_HANDLERS)
+EVENTS = frozenset(_TRANSLATORS)
 """The events on which the service acts, by their names in ``X-GitHub-Event``."""
 
 
 def list_actions(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
     """Return the actions for a webhook."""
-    return decide_actions(_EVENT_HANDLERS, event, payload)
+    return decide_actions(_TRANSLATORS, event, payload)

@@ -21,6 +21,7 @@ def may_act(repository: Repository, action: RepositoryAction) -> bool:
 
 
 def _has_write_access(repository: Repository, login: str) -> bool:
+    """Return whether a user may push to a repository; False if GitHub does not know the user."""
     try:
         return repository.get_collaborator_permission(login) in _WRITER_ROLES
     except GithubException as error:

@@ -21,7 +21,7 @@ from service.forges.webhook_actions import (
 )
 
 
-def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_merge_request(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the actions that record the head of a merge request, its acceptance by label, and its merge."""
     request, repository = payload["object_attributes"], _read_repository(payload)
     head = request["last_commit"]["id"]
@@ -42,7 +42,7 @@ def _has_just_accepted(changes: Payload) -> bool:
     return ACCEPT_LABEL in titles_after - titles_before
 
 
-def _handle_note(payload: Payload) -> Iterator[WebhookAction]:
+def _translate_note(payload: Payload) -> Iterator[WebhookAction]:
     """Yield the commands of a new note on a merge request. Events of older versions of GitLab name no action."""
     note = payload["object_attributes"]
     if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
@@ -57,5 +57,5 @@ def _read_repository(payload: Payload) -> str:
     return qualify_name(ForgeKind.GITLAB, str(payload["project"]["path_with_namespace"]).lower())
 
 
-EVENTS = {"Merge Request Hook": _handle_merge_request, "Note Hook": _handle_note}
+EVENTS = {"Merge Request Hook": _translate_merge_request, "Note Hook": _translate_note}
 """The events on which the service acts, by their names in ``X-Gitlab-Event``."""

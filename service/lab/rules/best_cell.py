@@ -18,7 +18,7 @@ from service.text.numbers import format_difference, format_percent, format_quant
 
 _PRICE_METRICS = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
 _METRIC_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}
-_MAX_LISTED = 3
+_MAX_LISTED_CELLS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     caveat = f" Note that what the program does depends on {other_work}." if other_work else ""
     if rivals:
         names = [cell.text for cell in (best_cell, *rivals)]
-        listed_names = "; ".join(names[:_MAX_LISTED])
-        if len(names) > _MAX_LISTED:
-            listed_names += f"; and {len(names) - _MAX_LISTED} more"
+        listed_names = "; ".join(names[:_MAX_LISTED_CELLS])
+        if len(names) > _MAX_LISTED_CELLS:
+            listed_names += f"; and {len(names) - _MAX_LISTED_CELLS} more"
         sentence = (
             f"No single cell is certain to be the best. {len(names)} cells may have the fewest page faults: "
             f"{listed_names}."

@@ -15,7 +15,7 @@ from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, compute_median, is_repeating
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import decide_count, decide_noisy
+from service.rules.comparison.metric_decision import decide_count, decide_noisy_metric
 from service.rules.relative_change import compute_percent_change, convert_to_percent_of_base
 from service.rules.series import noise_floor
 
@@ -105,7 +105,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     if not pairs:
         return entry.model_copy(update={"sentence": "No pair of samples has a value on both sides."})
     is_exact = metric(entry.metric).exact and default.counted and cell.counted
-    decision = decide_count(pairs, alpha) if is_exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
+    decision = decide_count(pairs, alpha) if is_exact else decide_noisy_metric(pairs, DEFAULT_PRECISION_PERCENT, alpha)
     certainty = LabCertainty.EXACT if is_exact else LabCertainty.INTERVAL
     effect = Effect.OPEN
     if decision.verdict is Verdict.SAME:

@@ -176,10 +176,12 @@ def choose_axes(
 
     Suitable are settings that a job can set, except parameters that change the work of the program.
     """
-    by_name = {setting.name: setting for setting in settings}
-    chosen_rows = tuple(by_name[name] for name in dict.fromkeys(rows) if name in by_name)
+    setting_by_name = {setting.name: setting for setting in settings}
+    chosen_rows = tuple(setting_by_name[name] for name in dict.fromkeys(rows) if name in setting_by_name)
     chosen_columns = tuple(
-        by_name[name] for name in dict.fromkeys(columns) if name in by_name and by_name[name] not in chosen_rows
+        setting_by_name[name]
+        for name in dict.fromkeys(columns)
+        if name in setting_by_name and setting_by_name[name] not in chosen_rows
     )
     if chosen_rows or chosen_columns:
         return chosen_rows, chosen_columns

@@ -37,8 +37,8 @@ def find_nightly_run(session: Session, name: str) -> NightlyDigest | None:
     if row is None:
         return None
     cells = _read_cells(row)
-    by_cell = [_find_runs(session, cell) for cell in cells]
-    return make_digest(name, row.started_at, cells, by_cell, nightly_drifts.list_reported_drifts(session, row))
+    runs_of_cells = [_find_runs(session, cell) for cell in cells]
+    return make_digest(name, row.started_at, cells, runs_of_cells, nightly_drifts.list_reported_drifts(session, row))
 
 
 def find_unreported_drifts(session: Session, name: str) -> list[str]:

@@ -80,7 +80,7 @@ class Missed:
     run_id: UUID | None = None
 
 
-def list_missed(digest: NightlyDigest) -> list[Missed]:
+def list_missed_cells(digest: NightlyDigest) -> list[Missed]:
     """Return the cells that a nightly run did not or could not carry out, and the cases that it did not measure."""
     misses: list[Missed] = []
     for cell in digest.cells:
@@ -127,8 +127,8 @@ def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
 
 
 def _is_complete(cell: CellDigest) -> bool:
-    measured = all(case.state is CaseState.MEASURED for case in cell.cases)
-    return cell.carried_out and not cell.problem and measured
+    is_measured = all(case.state is CaseState.MEASURED for case in cell.cases)
+    return cell.carried_out and not cell.problem and is_measured
 
 
 def _describe_digest(n_complete: int, n_planned: int, absent_hosts: Sequence[str], n_drifts: int) -> str:

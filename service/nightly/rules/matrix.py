@@ -230,8 +230,8 @@ def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColum
     """Return a column with only the environments of these cells; with all environments if no cell was run."""
     used_environments = {cell.environment for cell in cells}
     environments = [environment for environment in column.environments if environment in used_environments]
-    newest, *older = environments or column.environments
-    return replace(column, environment=newest, others=tuple(older))
+    newest_environment, *older_environments = environments or column.environments
+    return replace(column, environment=newest_environment, others=tuple(older_environments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ def build_grid(
         revision, row_cells = _align_row(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
-            row_cells = _mark_missed(row_cells, columns, case.case, nightly_run)
+            row_cells = _mark_missed_cases(row_cells, columns, case.case, nightly_run)
         rows.append(
             GridRow(
                 subject=case.subject,
@@ -358,8 +358,8 @@ def _align_row(
     row = list(cells)
     position_of = {point.revision: point.position for points in columns for point in points}
     commits = {cell.revision for cell in row if cell.revision is not None}
-    newest = max(commits, key=lambda revision: position_of[revision], default=None)
-    return newest, [replace(cell, other_commit=cell.revision not in {None, newest}) for cell in row]
+    newest_revision = max(commits, key=lambda revision: position_of[revision], default=None)
+    return newest_revision, [replace(cell, other_commit=cell.revision not in {None, newest_revision}) for cell in row]
 
 
 def _build_columns(
@@ -438,7 +438,7 @@ def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> dateti
     return nightly_run.started_at if nightly_run is not None and host in nightly_run.hosts else None
 
 
-def _mark_missed(
+def _mark_missed_cases(
     cells: Sequence[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun
 ) -> list[GridCell]:
     """Return the cells of a case; if a host missed the case, the cell of its newest configuration gets the reason."""

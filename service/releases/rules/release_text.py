@@ -8,7 +8,7 @@ from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
 from service.text.numbers import format_difference, format_number, format_percent
 
-_MAX_LISTED = 100
+_MAX_LISTED_CHANGES = 100
 _CERTAINTY_WORDS = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE_COMMIT: "only candidate",
@@ -24,8 +24,8 @@ def write_markdown(releases: Releases) -> str:
         were = "was" if releases.unchanged == 1 else "were"
         compared = f"{releases.unchanged:,} judged series {were} compared"
         return f"{head}\n\n{compared}, and no drift lies between the releases.\n"
-    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
-    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED)  # Series without a net change are the last.
+    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
+    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED_CHANGES)  # Series without a net change are the last.
     lines = [
         head,
         "",
@@ -43,12 +43,12 @@ def write_markdown(releases: Releases) -> str:
 
 def _write_row(change: ReleaseChange) -> str:
     """Return the row of one change in the Markdown table."""
-    relative = f" ({format_percent(change.percent)})" if change.percent is not None else ""
+    percent_text = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     cells = (
         f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
         format_number(change.before),
         format_number(change.after),
-        f"{format_difference(change.change, change.unit)}{relative}",
+        f"{format_difference(change.change, change.unit)}{percent_text}",
         _write_parts(change.commits, change.unit),
         _write_parts(change.configuration, change.unit),
     )

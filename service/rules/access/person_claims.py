@@ -78,8 +78,8 @@ def _find_name(claims: Mapping[str, Any]) -> str:
     If none of these is printable text, the name is "somebody".
     """
     names = (_find_verified_email(claims), *(claims.get(claim) for claim in _NAME_CLAIMS))
-    printable = (_keep_printable(name) for name in names if isinstance(name, str))
-    return next((name for name in printable if name), "somebody")
+    printable_names = (_keep_printable(name) for name in names if isinstance(name, str))
+    return next((name for name in printable_names if name), "somebody")
 
 
 def _find_verified_email(claims: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ Patterns = tuple[str, ...]
 _NAME = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
 _NAME_ADVICE = "use 1 to 100 characters: letters, digits or _ . - *"
 _REPOSITORY = re.compile(r"(?:[a-z]+:)?[A-Za-z0-9_.*-]{1,100}(?:/[A-Za-z0-9_.*-]{1,100})+")
+_MAX_QUOTED_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class TokenLimits:
         ):
             invalid_pattern = next((pattern for pattern in patterns or () if not syntax.fullmatch(pattern)), None)
             if invalid_pattern is not None:
-                return f"{invalid_pattern[:100]!r} is not a valid pattern for a {title}: {advice}"
+                return f"{invalid_pattern[:_MAX_QUOTED_CHARACTERS]!r} is not a valid pattern for a {title}: {advice}"
         return ""
 
 

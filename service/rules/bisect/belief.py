@@ -76,11 +76,11 @@ class Belief:
         the posterior. If the levels are uncertain, it favours the side whose level is less certain.
         """
         # Only hypotheses that are still plausible are considered.
-        plausible = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
-        after = after_step[:, plausible].astype(np.float64)
-        probabilities, before = self.probabilities[plausible], self.levels_before[:, plausible]
-        variance_before, variance_after = self.level_variances[:, plausible]
-        step, square_step = self.expected_steps[plausible], self.expected_square_steps[plausible]
+        plausible_indices = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
+        after = after_step[:, plausible_indices].astype(np.float64)
+        probabilities, before = self.probabilities[plausible_indices], self.levels_before[:, plausible_indices]
+        variance_before, variance_after = self.level_variances[:, plausible_indices]
+        step, square_step = self.expected_steps[plausible_indices], self.expected_square_steps[plausible_indices]
         groups = self.groups
         # Moments of the expected level of each test, over all hypotheses and the case of no step.
         weighted_step = probabilities * step

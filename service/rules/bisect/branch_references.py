@@ -126,8 +126,10 @@ class BranchReferences:
                     n_descendants = sum(bool(self._ancestry_of[commit] & bit) for commit in usable_suspects) - 1
                     n_comparable[start] = n_descendants
         # Of several equally useful commits, the oldest.
-        best = max(n_comparable, key=lambda commit: (n_comparable[commit], -self._graph.index_of[commit]), default=None)
-        return best if best is not None and n_comparable[best] else None
+        best_commit = max(
+            n_comparable, key=lambda commit: (n_comparable[commit], -self._graph.index_of[commit]), default=None
+        )
+        return best_commit if best_commit is not None and n_comparable[best_commit] else None
 
     def _find_start(self, base: int) -> str | None:
         """Return the commit at which a branch started, given the bit set ``base`` of its commits that are not suspects.

@@ -51,4 +51,6 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
     for run in observations:
         if run.value is not None:
             values[run.commit] += run.samples or (run.value,)
-    return halve_number(max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0))
+    return halve_number(
+        max((max(values_of_commit) - min(values_of_commit) for values_of_commit in values.values()), default=0)
+    )

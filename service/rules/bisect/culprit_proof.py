@@ -72,8 +72,8 @@ def add_levels_of_proof(culprit: Culprit, metric_name: str, comparison: Comparis
     before, after = verdict.base.level, verdict.head.level
     if before is None or after is None:
         return culprit
-    with_levels = culprit.model_copy(update={"before": before, "after": after})
-    return with_levels if (with_levels.own_change > 0) == (culprit.own_change > 0) else culprit
+    culprit_with_levels = culprit.model_copy(update={"before": before, "after": after})
+    return culprit_with_levels if (culprit_with_levels.own_change > 0) == (culprit.own_change > 0) else culprit
 
 
 def _counts_as_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:

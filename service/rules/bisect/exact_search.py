@@ -229,7 +229,7 @@ class _ExactSearch:
             # Changes that do not matter add up over many commits, so the level is explained if it is the expected one
             # after any commit before it.
             explained_ancestors = self._list_ancestors_of(commit, explained_commits)
-            nearest_ancestor = self._choose_newest(explained_ancestors)
+            nearest_ancestor = self._choose_newest_commit(explained_ancestors)
             level_without_own = self._predict_level(nearest_ancestor, ancestry & ~(1 << self.graph.index_of[commit]))
             self._update_culprit(commit, level_without_own)
             if all(
@@ -278,7 +278,7 @@ class _ExactSearch:
         }
         if n_tested_by_commit:
             return self._open_gap(suspects, n_tested_by_commit)
-        parent = self._choose_newest(explained_ancestors)
+        parent = self._choose_newest_commit(explained_ancestors)
         self.culprits[commit] = Culprit(
             commit=commit,
             parent=parent,
@@ -345,7 +345,7 @@ class _ExactSearch:
         ancestry = self.graph.collect_ancestry(commit)
         return [name for name in measured_commits if ancestry >> self.graph.index_of[name] & 1]
 
-    def _choose_newest(self, measured_commits: Iterable[str]) -> str:
+    def _choose_newest_commit(self, measured_commits: Iterable[str]) -> str:
         """Return the commit that contains the most commits."""
         graph = self.graph
         return max(measured_commits, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
@@ -440,7 +440,7 @@ class _ExactSearch:
             remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
         )
         candidates = suspects if may_end_be_innocent else remaining_suspects
-        failed_bits = self._collect_failed_before(new_end)
+        failed_bits = self._collect_failed_ancestors(new_end)
         if failed_bits:
             # A parent could not be measured. So suspects stay candidates if they were cleared only because two measured
             # commits around them have the same level.
@@ -449,7 +449,7 @@ class _ExactSearch:
         if old_end not in self.values:
             # The older end cannot be measured; its level is that of its newest measured ancestor. All commits since
             # this ancestor are in doubt.
-            parent = self._choose_newest(self._list_ancestors_of(old_end, self.values))
+            parent = self._choose_newest_commit(self._list_ancestors_of(old_end, self.values))
             candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
         self.culprits[new_end] = Culprit(
             commit=new_end,
@@ -467,10 +467,10 @@ class _ExactSearch:
         The merge then changed nothing itself; two changes cancel each other in the branch, but not in the line.
         """
         parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
-        merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
-        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged)
+        merged_parents = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
+        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged_parents)
 
-    def _collect_failed_before(self, commit: str) -> int:
+    def _collect_failed_ancestors(self, commit: str) -> int:
         """Return the failed ancestors of a commit with only failed commits between them and it, as a bit set."""
         failed_bits, pending_commits = 0, [commit]
         while pending_commits:

@@ -98,22 +98,22 @@ class Graph:
     def list_members(self, commits: int) -> Iterator[str]:
         """Return the commits of a bit set, parents before children, without those outside of the range."""
         while commits:
-            lowest = commits & -commits  # the lowest set bit
-            index = lowest.bit_length() - 1
+            lowest_bit = commits & -commits  # the lowest set bit
+            index = lowest_bit.bit_length() - 1
             if index >= len(self.names):
                 return
             yield self.names[index]
-            commits ^= lowest
+            commits ^= lowest_bit
 
     def map_ancestries(self, commits: int) -> dict[str, int]:
         """Return the ancestry of each commit of a bit set, which must contain all commits between any two of them."""
-        by_commit: dict[str, int] = {}
+        ancestries: dict[str, int] = {}
         for name in self.list_members(commits):
             ancestry = 1 << self.index_of[name]
             for parent in self.parents.get(name, ()):
-                ancestry |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
-            by_commit[name] = self.older_commits if name == self.good else ancestry
-        return by_commit
+                ancestry |= ancestries[parent] if parent in ancestries else self.collect_ancestry(parent)
+            ancestries[name] = self.older_commits if name == self.good else ancestry
+        return ancestries
 
     def _collect_ancestors(self, commit: str) -> int:
         """Return a commit with all its ancestors as a bit set; ancestries that are already known are reused."""

@@ -57,18 +57,20 @@ def subtract_waves(
 
     # Products, within the groups, of the waves with each other, with the regressors and with the values.
     measured_tests = np.flatnonzero(data.counts)
-    by_test, with_values = _sum_waves_by_test(data, max_waves)
-    by_test = by_test[:, measured_tests]
-    by_group = by_test @ membership / np.maximum(membership.T @ data.counts[measured_tests], 1)
+    sums_by_test, products_with_values = _sum_waves_by_test(data, max_waves)
+    sums_by_test = sums_by_test[:, measured_tests]
+    means_by_group = sums_by_test @ membership / np.maximum(membership.T @ data.counts[measured_tests], 1)
     n_measurements = len(data.values)
-    with_each_other = np.eye(max_waves) * n_measurements / 2 - by_group @ (by_test @ membership).T
-    with_regressors = by_test @ after - by_group @ (membership * data.counts[measured_tests][:, None]).T @ after
-    with_values = with_values - by_group @ (membership.T @ data.sums[measured_tests])
+    products_with_each_other = np.eye(max_waves) * n_measurements / 2 - means_by_group @ (sums_by_test @ membership).T
+    products_with_regressors = (
+        sums_by_test @ after - means_by_group @ (membership * data.counts[measured_tests][:, None]).T @ after
+    )
+    products_with_values = products_with_values - means_by_group @ (membership.T @ data.sums[measured_tests])
 
     # The same products after each wave is made orthonormal to the earlier ones. If the groups and the earlier waves
     # explain a wave, only rounding errors are left of it; the small constant keeps its products near 0.
-    triangle = np.linalg.cholesky(with_each_other + np.eye(max_waves) * n_measurements * MIN_WAVE_SHARE)
-    products = np.linalg.solve(triangle, np.column_stack((with_regressors, with_values)))
+    triangle = np.linalg.cholesky(products_with_each_other + np.eye(max_waves) * n_measurements * MIN_WAVE_SHARE)
+    products = np.linalg.solve(triangle, np.column_stack((products_with_regressors, products_with_values)))
     regressor_products, value_products = products[:, :-1], products[:, -1:]
     # A wave that is explained takes no degree of freedom; the small constant is only a tenth of this limit.
     is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * n_measurements * MIN_WAVE_SHARE
@@ -96,5 +98,7 @@ def _sum_waves_by_test(data: Data, n_waves: int) -> tuple[Floats, Floats]:
     n_measurements = len(data.values)
     time = (np.arange(n_measurements) + 0.5) * np.pi / max(1, n_measurements)
     wave_values = np.cos(np.outer(np.arange(1, n_waves + 1), time))
-    by_test = np.stack([np.bincount(data.test_of, wave, len(data.counts)).astype(np.float64) for wave in wave_values])
-    return by_test, np.asarray(wave_values @ data.values, dtype=np.float64)
+    sums_by_test = np.stack(
+        [np.bincount(data.test_of, wave, len(data.counts)).astype(np.float64) for wave in wave_values]
+    )
+    return sums_by_test, np.asarray(wave_values @ data.values, dtype=np.float64)

@@ -272,10 +272,10 @@ def _find_certain_culprits(
             belief_in_equal_step = measurements.compute_belief_in_equal_step(culprits, n_waves)
             is_excluded = belief_in_equal_step.no_step_probability > SURE_NO_FURTHER_PROBABILITY
             return culprits, None if is_excluded else belief_in_equal_step
-        best = _find_certain_hypothesis(probabilities, representatives, confidence)
-        if best is None:
+        new_culprit = _find_certain_hypothesis(probabilities, representatives, confidence)
+        if new_culprit is None:
             return culprits, belief
-        culprits.append(best)
+        culprits.append(new_culprit)
         # Check that each earlier culprit is still certain, given all others.
         for earlier_culprit in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier_culprit]
@@ -331,11 +331,12 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
             return _describe_doubt(question, measurements, good, bad, belief.no_step_probability)
     if n_runs < MAX_RUNS:
         return ""
-    best = int(belief.probabilities.argmax())  # hypothesis i is about test i + 1, because test 0 is the good end
-    probability = format_number(float(belief.probabilities[best]))
+    # Hypothesis i is about test i + 1, because test 0 is the good end.
+    best_hypothesis = int(belief.probabilities.argmax())
+    probability = format_number(float(belief.probabilities[best_hypothesis]))
     return (
         f"after {n_runs} runs, no commit is certain to be the culprit; the most probable one is "
-        f"{measurements.names[best + 1][:10]}, with a probability of {probability}"
+        f"{measurements.names[best_hypothesis + 1][:10]}, with a probability of {probability}"
     )
 
 
@@ -347,20 +348,20 @@ def _find_certain_hypothesis(
     Hypotheses that the measurements cannot distinguish share one representative, and their probabilities are added.
     """
     masses = np.bincount(representatives, weights=probabilities, minlength=len(representatives))
-    best = int(masses.argmax())
-    return best if float(masses[best]) >= confidence else None
+    best_hypothesis = int(masses.argmax())
+    return best_hypothesis if float(masses[best_hypothesis]) >= confidence else None
 
 
 def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int:
     """Return an estimate of how many runs remain: the remaining entropy over the information per run so far."""
     probabilities = belief.probabilities[belief.probabilities > 0]
     bits = float(-(probabilities * np.log2(probabilities)).sum()) + CONFIRMATION_BITS
-    after_step = belief.compute_probabilities_after_step(measurements.after_step) > 0.5  # probably after it
+    is_after_step = belief.compute_probabilities_after_step(measurements.after_step) > 0.5  # probably after it
     data = measurements.data
-    counts = np.array([data.counts[~after_step].sum(), data.counts[after_step].sum()])
+    counts = np.array([data.counts[~is_after_step].sum(), data.counts[is_after_step].sum()])
     if counts.min() < MIN_RUNS_PER_END:
         return ceil(bits / TYPICAL_BITS_PER_RUN)
-    means = np.array([data.sums[~after_step].sum(), data.sums[after_step].sum()]) / counts
+    means = np.array([data.sums[~is_after_step].sum(), data.sums[is_after_step].sum()]) / counts
     square_sum = float(data.square_sums.sum() - (counts * means**2).sum())
     variance = max(1e-300, square_sum / max(1.0, float(counts.sum()) - 2))  # not zero, for the division below
     # If two levels are d standard deviations apart, a run gains d² ∕ 8 nats for small d, and never more than one bit.

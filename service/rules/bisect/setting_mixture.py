@@ -14,10 +14,10 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
     searched_settings = {setting.name: setting for setting in search.settings}
-    before, actual = _list_all_settings(search.environment, search.case), _list_all_settings(environment, case)
+    before, actual_settings = _list_all_settings(search.environment, search.case), _list_all_settings(environment, case)
     changed_names = set()
-    for name in before.keys() | actual.keys():
-        value = actual.get(name)
+    for name in before.keys() | actual_settings.keys():
+        value = actual_settings.get(name)
         if name in searched_settings:
             if value == searched_settings[name].after:
                 changed_names.add(name)

@@ -91,8 +91,8 @@ class _UnmeasurableError(Exception):
 class _NotMeasuredError(Exception):
     """The search needs a mixture that is not measured yet."""
 
-    def __init__(self, changed: frozenset[str]) -> None:
-        self.changed = changed
+    def __init__(self, changed_settings: frozenset[str]) -> None:
+        self.changed = changed_settings
 
 
 def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
@@ -266,26 +266,26 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return _build_measure_step(question, tests[end_to_measure])
     # Return the most probable hypothesis once it is probable enough.
     belief = compute_belief(after_step, data, NO_STEP_PRIOR)
-    best = int(belief.probabilities.argmax())
-    if float(belief.probabilities[best]) >= question.confidence:
-        is_after_step = after_step[:, best]
+    best_hypothesis = int(belief.probabilities.argmax())
+    if float(belief.probabilities[best_hypothesis]) >= question.confidence:
+        is_after_step = after_step[:, best_hypothesis]
         before, after = (
             compute_median([value for test, value in measurements if is_after_step[test] == is_after]) or 0
             for is_after in (False, True)
         )
         return FoundSettings(
-            settings=tuple(setting for setting in question.settings if setting in hypotheses[best]),
+            settings=tuple(setting for setting in question.settings if setting in hypotheses[best_hypothesis]),
             before=before,
             after=after,
             values_without={},
-            probability=float(belief.probabilities[best]),
+            probability=float(belief.probabilities[best_hypothesis]),
         )
     # Give up if the search has used up its runs.
     if len(measurements) >= MAX_RUNS:
         return Refused(
             sentence=f"No answer is certain after {len(measurements)} runs. The most probable set of up to "
-            f"{MAX_NECESSARY_TOGETHER} settings is {join_words(sorted(hypotheses[best]))}, with a probability of "
-            f"{format_number(float(belief.probabilities[best]))}."
+            f"{MAX_NECESSARY_TOGETHER} settings is {join_words(sorted(hypotheses[best_hypothesis]))}, with a "
+            f"probability of {format_number(float(belief.probabilities[best_hypothesis]))}."
         )
     # If it is in doubt whether the environments differ, measure both again, or give up.
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:

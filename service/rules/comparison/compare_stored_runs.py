@@ -141,19 +141,19 @@ def summarise_drift(
     commits = [candidate["commit"] for candidate in drift["candidates"]]
     commit_words = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
     culprit_words = settings if drift["cause"] == "config" else commit_words
-    in_doubt = drift["evidence"]["wants_rerun"]
+    is_in_doubt = drift["evidence"]["wants_rerun"]
     description = (
-        f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if in_doubt else ''}"
+        f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if is_in_doubt else ''}"
     )
     environments = drift["environment_before"], drift["environment_after"]
-    return DriftSummary(position, drift["revision"], *environments, description, in_doubt, stand_ins)
+    return DriftSummary(position, drift["revision"], *environments, description, is_in_doubt, stand_ins)
 
 
 def compare_pairs(
     pairs: Iterable[Pair],
     readings: ByRun,
     drifts: Mapping[int, Sequence[DriftSummary]],
-    measured_interleaved: Mapping[str, MetricVerdict],
+    interleaved_verdicts: Mapping[str, MetricVerdict],
     histories: Histories = MappingProxyType({}),
 ) -> list[ComparedMetric]:
     """Return a decision on every metric for which either side of a pair has a value.
@@ -164,7 +164,7 @@ def compare_pairs(
         Readings of the runs of all pairs.
     drifts
         The drifts of each series, by the series' number.
-    measured_interleaved
+    interleaved_verdicts
         By metric, the verdict from an interleaved measurement of both sides if there is one; it takes precedence.
     histories
         The commits that each compared commit contains; nothing for commits on a history without branches.
@@ -183,7 +183,7 @@ def compare_pairs(
             metric_entry = cached_metric(name)
             base = base_readings.get(name, _NO_READINGS)
             head = head_readings.get(name, _NO_READINGS)
-            verdict = measured_interleaved.get(name)
+            verdict = interleaved_verdicts.get(name)
             if verdict is not None:
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
@@ -248,10 +248,10 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
     """Pool the readings of equivalent runs, metric by metric."""
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
-    by_run = [readings.get(run.number, {}) for run in runs]
+    readings_of_runs = [readings.get(run.number, {}) for run in runs]
     return {
-        name: _pool_readings([readings_of_run[name] for readings_of_run in by_run if name in readings_of_run])
-        for name in dict.fromkeys(chain(*by_run))
+        name: _pool_readings([readings_of_run[name] for readings_of_run in readings_of_runs if name in readings_of_run])
+        for name in dict.fromkeys(chain(*readings_of_runs))
     }
 
 

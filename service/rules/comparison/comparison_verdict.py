@@ -137,7 +137,7 @@ def _decide_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha:
             decision = rules.decide_count(pairs, alpha)
             if decision.verdict is Verdict.CHANGED:
                 return decision
-    return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
+    return rules.decide_noisy_metric(pairs, judging.get_min_change(name), alpha)
 
 
 def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:

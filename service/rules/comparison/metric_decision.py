@@ -243,7 +243,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     )
 
 
-def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
+def decide_noisy_metric(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
     # Changes are in percent of the mean of both sides.
     differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]

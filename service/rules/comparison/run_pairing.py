@@ -62,7 +62,7 @@ def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, 
     base_groups, head_groups = _group_runs(base, by_host), _group_runs(head, by_host)
     return Matched(
         pairs=tuple(
-            _restrict_to_nearest(base_groups[key], head_groups[key]) for key in base_groups if key in head_groups
+            _restrict_to_nearest_runs(base_groups[key], head_groups[key]) for key in base_groups if key in head_groups
         ),
         only_base=tuple(base_groups[key][0] for key in base_groups if key not in head_groups),
         only_head=tuple(head_groups[key][0] for key in head_groups if key not in base_groups),
@@ -77,7 +77,7 @@ def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str,
     return groups
 
 
-def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
+def _restrict_to_nearest_runs(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
     """Restrict both sides to the newest revision that they share, then to the newest shared environment, then host.
 
     An attribute that they do not share restricts neither side. Of the rest, each side keeps its newest repeated runs.
@@ -99,11 +99,11 @@ def _get_history_order(run: ComparableRun) -> tuple[int, datetime]:
 
 def _list_newest_repeats(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and its repetitions, newest first, at most ``MAX_POOLED_RUNS``."""
-    newest = max(runs, key=_get_history_order)
-    repeats = [run for run in runs if _identify_measured(run) == _identify_measured(newest)]
+    newest_run = max(runs, key=_get_history_order)
+    repeats = [run for run in runs if _identify_measured_state(run) == _identify_measured_state(newest_run)]
     return tuple(sorted(repeats, key=_get_history_order, reverse=True)[:MAX_POOLED_RUNS])
 
 
-def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:
+def _identify_measured_state(run: ComparableRun) -> tuple[str, str, str]:
     """Return revision, environment and host, which repeated runs have in common."""
     return run.revision, run.environment, run.host

@@ -40,7 +40,7 @@ class LevelChangeDetector:
         self._replaced_changes: list[LevelChange] = []  # the change in doubt that the newest change replaces, if any
         self._newest_change: LevelChange | None = None  # the last change, if it was found among the newest points
         self._merge_key: object = None  # what the merged changes depend on, besides the noisy changes
-        self._merged = MergedChanges([])
+        self._merged_changes = MergedChanges([])
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
         """Append one point and return the level changes of the whole series; see :meth:`find_changes`."""
@@ -88,8 +88,8 @@ class LevelChangeDetector:
         if merge_key != self._merge_key:  # which is rare
             self._merge_key = merge_key
             completed_ramps = [self._complete_change(ramp) for ramp in slow_ramps]
-            self._merged = MergedChanges([*self._repeating.exact_changes, *completed_ramps])
-        return self._merged.update(noisy_changes)
+            self._merged_changes = MergedChanges([*self._repeating.exact_changes, *completed_ramps])
+        return self._merged_changes.update(noisy_changes)
 
     def _update_noisy_changes(self) -> list[LevelChange]:
         """Return the changes of the noisy series; a change among the newest points may replace the last one."""
@@ -97,8 +97,8 @@ class LevelChangeDetector:
         if self._newest_change:
             self._changes.pop()
         self._changes += self._replaced_changes
-        n_unchanged, updated = self._noisy.find_updates()
-        self._changes[n_unchanged:] = [self._complete_change(change) for change in updated]
+        n_unchanged, updated_changes = self._noisy.find_updates()
+        self._changes[n_unchanged:] = [self._complete_change(change) for change in updated_changes]
         reruns = [compute_difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
         self._newest_change = self._noisy.find_change_in_newest_points(reruns)
         self._replaced_changes = []
@@ -166,10 +166,12 @@ class MergedChanges:
     """
 
     def __init__(self, fixed: list[LevelChange]) -> None:
-        self._fixed = sorted(fixed, key=_index)
-        self._widely_uncertain = [change for change in self._fixed if change.high - change.low > MAX_USUAL_UNCERTAINTY]
+        self._fixed_changes = sorted(fixed, key=_index)
+        self._widely_uncertain = [
+            change for change in self._fixed_changes if change.high - change.low > MAX_USUAL_UNCERTAINTY
+        ]
         self._noisy: list[LevelChange] = []
-        self._merged = list(self._fixed)
+        self._merged_changes = list(self._fixed_changes)
 
     def update(self, noisy_changes: list[LevelChange]) -> list[LevelChange]:
         """Return the merged changes; an unchanged noisy change must be the same object as in the previous call."""
@@ -181,20 +183,20 @@ class MergedChanges:
         self._noisy[n_unchanged:] = noisy_changes[n_unchanged:]
         if differing_changes:
             first_index = min(change.index for change in differing_changes)
-            del self._merged[bisect_left(self._merged, first_index, key=_index) :]
+            del self._merged_changes[bisect_left(self._merged_changes, first_index, key=_index) :]
             unexplained_changes = [change for change in noisy_changes[n_unchanged:] if not self._is_explained(change)]
-            later_fixed = self._fixed[bisect_left(self._fixed, first_index, key=_index) :]
-            self._merged += sorted([*later_fixed, *unexplained_changes], key=_index)
-        return self._merged
+            later_fixed = self._fixed_changes[bisect_left(self._fixed_changes, first_index, key=_index) :]
+            self._merged_changes += sorted([*later_fixed, *unexplained_changes], key=_index)
+        return self._merged_changes
 
     def _is_explained(self, change: LevelChange) -> bool:
         """Return whether the fixed changes near a change are large enough to explain it."""
-        start = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
-        end = bisect_left(self._fixed, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
+        start = bisect_left(self._fixed_changes, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
+        end = bisect_left(self._fixed_changes, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
         # The search by index misses changes with a much longer interval: these few are checked each time.
         overlapping_changes = [
             fixed_change
-            for fixed_change in (*self._fixed[start:end], *self._widely_uncertain)
+            for fixed_change in (*self._fixed_changes[start:end], *self._widely_uncertain)
             if _do_overlap(change, fixed_change)
         ]
         max_explained_size = MIN_SIZE_RATIO * sum(

@@ -159,7 +159,7 @@ def _count_points_off_level(
         Converts a difference from the level to an offset in sigma that is positive on the side of the newest point.
     """
     total = best_gain = 0.0
-    length = 0
+    n_best = 0
     min_offset = newest_offsets[-1]
     limit = MAX_POINT_SIGMA
     for offset in newest_offsets:
@@ -174,7 +174,7 @@ def _count_points_off_level(
         if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and min_offset >= MIN_EACH_SIGMA[count])):
             gain = total * total / (count + count * count / n_reference)
             if gain > best_gain:
-                best_gain, length = gain, n_points
+                best_gain, n_best = gain, n_points
         if value is None:  # no earlier value is left
             break
         next_offset = (value - level) * scale
@@ -184,34 +184,39 @@ def _count_points_off_level(
         count += 1
         n_points += 1
     # Autocorrelated noise makes the sum vary more than independent points: its variance grows by noise.inflation.
-    return length if best_gain >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
+    return n_best if best_gain >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
 
 
-def _extend_to_older_points(recent_values: Sequence[float], length: int, level: float) -> int:
+def _extend_to_older_points(recent_values: Sequence[float], n_newest: int, level: float) -> int:
     """Return how many of the newest points are at the new level, which may be more than half of a short series.
 
     In that case, the previous level was computed from points of both levels. So the points just before the newest ones
     are added to the new level while they lie nearer to it than to the previous one. Otherwise the new level would seem
     to begin at the revision that was rerun.
     """
-    begin = len(recent_values) - length
+    begin = len(recent_values) - n_newest
     after = compute_median(recent_values[begin:])
     while begin > 1 and abs(recent_values[begin - 1] - after) < abs(recent_values[begin - 1] - level):
         begin -= 1
     return len(recent_values) - begin
 
 
-def _exclude_points_before_step(recent_values: Sequence[float], length: int, level: float, sigma: float) -> int:
+def _exclude_points_before_step(recent_values: Sequence[float], n_newest: int, level: float, sigma: float) -> int:
     """Return how many of the newest points are off the level, without the first ones if they hardly left it.
 
     Otherwise an outlier just before a large step would be taken for a part of the step.
+
+    Parameters
+    ----------
+    n_newest
+        How many of the newest points are off the level, with the first ones.
     """
-    step = abs(compute_median(recent_values[-length:]) - level)
+    step = abs(compute_median(recent_values[-n_newest:]) - level)
     if step < FAR_STEP_SIGMA * sigma:
-        return length
-    while length > 1 and abs(recent_values[-length] - level) < MAX_UNTAKEN_SHARE * step:
-        length -= 1
-    return length
+        return n_newest
+    while n_newest > 1 and abs(recent_values[-n_newest] - level) < MAX_UNTAKEN_SHARE * step:
+        n_newest -= 1
+    return n_newest
 
 
 def _is_shift_significant(z_scores: Sequence[float], inflation: float, n_reference: int) -> bool:

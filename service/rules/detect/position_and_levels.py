@@ -142,12 +142,12 @@ def measure_changes(
             log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
 
     # Interval that holds 95 % of the posterior, with a flat prior for the position.
-    best = log_likelihood.argmax(axis=1)
-    posterior = np.exp(log_likelihood - log_likelihood[np.arange(len(proposed)), best][:, None])
+    best_indices = log_likelihood.argmax(axis=1)
+    posterior = np.exp(log_likelihood - log_likelihood[np.arange(len(proposed)), best_indices][:, None])
     posterior[:, 1:][positions[:, 1:] == positions[:, :-1]] = 0.0  # positions limited to low or high count only once
     posterior = posterior.cumsum(axis=1)
     rows = np.arange(len(proposed))
-    indices = positions[rows, best]
+    indices = positions[rows, best_indices]
     lowest = positions[rows, (posterior >= 0.025 * posterior[:, -1:]).argmax(axis=1)]
     highest = positions[rows, (posterior >= 0.975 * posterior[:, -1:]).argmax(axis=1)]
 

@@ -169,7 +169,7 @@ class RepeatingSeries:
         is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.n_points - self._level_start - 1
         if is_single_run and self._pending_values[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._suspect_change_after_first()
-            self._start_at(0)  # the first point was an outlier, or a level that no other run repeats
+            self._start_level_at(0)  # the first point was an outlier, or a level that no other run repeats
         elif len(self._pending_values) > MAX_PENDING_RUNS:
             self._count_as_outliers(self._pending_values)
             self._pending_values = []
@@ -200,9 +200,9 @@ class RepeatingSeries:
             plateau = self._find_new_plateau()
             farther_runs = self._find_farther_runs()
             if _is_change(plateau, self._level, n_comparable, n_outliers=0, exact=False):  # no outlier had its value
-                self._confirm_newest(len(plateau))
+                self._confirm_newest_runs(len(plateau))
             elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
-                self._confirm_newest(len(farther_runs))
+                self._confirm_newest_runs(len(farther_runs))
             return
         # Test all pending runs together; whether they can be a change at all is cheaper to check, so this comes first.
         if _can_be_change(self._pending_values, self._level) and _is_change(
@@ -213,13 +213,13 @@ class RepeatingSeries:
             exact=n_outliers == 0 and self._can_exclude_outliers(self._pending_values),
             n_far_outliers=self._count_far_outliers(),
         ):
-            self._confirm_pending()
+            self._confirm_pending_runs()
             return
         # Otherwise test the newest pending runs, if no outlier went as far.
         if n_outliers:
             farther_runs = self._find_farther_runs()
             if _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
-                self._confirm_newest(len(farther_runs))
+                self._confirm_newest_runs(len(farther_runs))
 
     @property
     def is_repeating(self) -> bool:
@@ -330,13 +330,13 @@ class RepeatingSeries:
             length -= 1
         return self._pending_values[-length:] if length else []
 
-    def _confirm_newest(self, n_runs: int) -> None:
+    def _confirm_newest_runs(self, n_runs: int) -> None:
         """Turn the newest ``n_runs`` pending runs into a change; the pending runs before them were outliers."""
         self._count_as_outliers(self._pending_values[:-n_runs])
         self._pending_values = self._pending_values[-n_runs:]
-        self._confirm_pending()
+        self._confirm_pending_runs()
 
-    def _confirm_pending(self) -> None:
+    def _confirm_pending_runs(self) -> None:
         """Turn the pending runs, all runs since the last one on the level, into a change.
 
         The first value that repeats among them is the new level; the runs after it are then added again.
@@ -354,14 +354,14 @@ class RepeatingSeries:
         self.confirmed_changes.append(change)
         if change.rule == "exact":
             self.exact_changes.append(change)
-        self._start_at(_find_first_repeated(self._pending_values))
+        self._start_level_at(_find_first_repeated(self._pending_values))
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
         repeats = _is_mostly_repeated(runs)
         return "exact" if repeats and self._count_outliers() == 0 and self._can_exclude_outliers(runs) else "repeat"
 
-    def _start_at(self, first_index: int) -> None:
+    def _start_level_at(self, first_index: int) -> None:
         """Start a new level with the value of the pending run ``first_index``, and add the later pending runs again."""
         pending_values = self._pending_values
         end = self.n_points

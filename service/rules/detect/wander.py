@@ -150,8 +150,8 @@ def _compute_wander_spectra(n: int) -> tuple[Floats, Floats]:
     # The eigenvalues of the second difference: a random walk has the power 1 / frequency.
     frequency = 2 - 2 * np.cos(math.pi * np.arange(1, n) / n)
     spectra = [np.ones(n - 1), *(1 + power / (frequency + corner) for corner in _CORNERS for power in _POWERS)]
-    stacked = np.array(spectra)
-    return 1 / stacked, np.log(stacked).sum(axis=1) / 2
+    stacked_spectra = np.array(spectra)
+    return 1 / stacked_spectra, np.log(stacked_spectra).sum(axis=1) / 2
 
 
 class Explanations:
@@ -174,10 +174,10 @@ class Explanations:
         inverse, self._half_log_determinants = _compute_wander_spectra(len(runs))
         y = compute_cosine_transform(runs)
         x = compute_cosine_transform(shapes)
-        weighted = inverse[:, None, :] * x
+        weighted_shapes = inverse[:, None, :] * x
         # The two sides of the normal equations: products of the shapes with each other, and with the runs.
-        self._gram = weighted @ x.T
-        self._products_with_runs = weighted @ y
+        self._gram = weighted_shapes @ x.T
+        self._products_with_runs = weighted_shapes @ y
         # If a shape is a combination of others, the projection leaves only rounding errors, smaller than this.
         self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300
         self._total_squares = inverse @ (y * y) + MIN_SQUARES

@@ -80,9 +80,9 @@ def find_changed_place(
     for place, change in changes:
         if is_named(place):
             growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    largest = max(growths, key=lambda place: (growths[place], place), default=None)
-    if largest is not None and growths[largest] >= least:
-        return _build_changed_place(largest, growths[largest], is_caller=False)
+    largest_place = max(growths, key=lambda place: (growths[place], place), default=None)
+    if largest_place is not None and growths[largest_place] >= least:
+        return _build_changed_place(largest_place, growths[largest_place], is_caller=False)
     # None faults more itself. Compare the lines by the faults of what they call.
     before, after = (_sum_calling_lines(profile) for profile in profiles)
     growths_of_callers = {
@@ -92,9 +92,11 @@ def find_changed_place(
     }
     if not growths_of_callers:
         return None
-    most = max(growths_of_callers.values())
-    large = [place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * most]
-    innermost = max(large, key=lambda place: (after.get_depth(place), place))
+    largest_growth = max(growths_of_callers.values())
+    large_places = [
+        place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * largest_growth
+    ]
+    innermost = max(large_places, key=lambda place: (after.get_depth(place), place))
     return _build_changed_place(innermost, growths_of_callers[innermost], is_caller=True)
 
 
@@ -120,7 +122,7 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     if any(frame.module == COMPILED_MODULE for profile in profiles for frame in profile.frames):
         return False
     is_precise = _compute_resolution(profiles) <= _MAX_UNKNOWN_SHARE * growth
-    unknown_growth = _count_unknown(after) - _count_unknown(before)
+    unknown_growth = _count_unknown_faults(after) - _count_unknown_faults(before)
     knows_growth = (
         all(_knows_callers(profile) for profile in profiles) and unknown_growth <= _MAX_UNKNOWN_SHARE * growth
     )
@@ -128,7 +130,7 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     return is_precise and knows_growth and executes_changed_file
 
 
-def _count_unknown(profile: Profile) -> int:
+def _count_unknown_faults(profile: Profile) -> int:
     """Return how many faults have no line of the program on their stack."""
     return sum(weight for frames, weight in _list_own_stacks(profile) if not any(frame.line for frame in frames))
 
@@ -147,6 +149,7 @@ def _knows_callers(profile: Profile) -> bool:
 
 
 def _build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:
+    """Return a line of the program as a part of a diagnosis, with the faults by which it has more or fewer."""
     return ChangedPlace(
         place=format_place(place),
         source_file=place.function_key.file,

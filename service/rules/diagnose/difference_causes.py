@@ -158,7 +158,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
     }
-    moved = {group: _count_moved(_pair_lines(group, sides), net_growth, parts[group].faults) for group in parts}
+    moved = {group: _count_moved_faults(_pair_lines(group, sides), net_growth, parts[group].faults) for group in parts}
     ranked_groups = sorted(
         parts,
         key=lambda group: (
@@ -209,7 +209,7 @@ def _limit_to_net(growth: int, net_growth: int) -> int:
     return max(0, min(growth, net_growth)) if growth > 0 else min(0, max(growth, net_growth))
 
 
-def _count_moved(
+def _count_moved_faults(
     changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
 ) -> int:
     """Return how many of the faults by which a cause grew, or shrank, only moved between causes.
@@ -220,9 +220,9 @@ def _count_moved(
     for place, change in changes:
         growth_of_function[place.function_key] += change.growth
     moved = sum(
-        abs(of_function - _limit_to_net(of_function, net_growth[function_key]))
-        for function_key, of_function in growth_of_function.items()
-        if of_function * growth > 0
+        abs(function_growth - _limit_to_net(function_growth, net_growth[function_key]))
+        for function_key, function_growth in growth_of_function.items()
+        if function_growth * growth > 0
     )
     return min(moved, abs(growth))
 
@@ -367,9 +367,9 @@ def _sum_callers(profile: Profile) -> dict[_LibraryFunction, Counter[Frame]]:
     callers: defaultdict[_LibraryFunction, Counter[Frame]] = defaultdict(Counter)
     for stack in profile.faults.stacks if profile.faults else ():
         frames = [profile.frames[index] for index in stack.frames]
-        responsible = _find_responsible_frame(frames)
-        if responsible is not None:
-            callers[_identify_library_function(frames[-1])][responsible] += stack.weight
+        responsible_frame = _find_responsible_frame(frames)
+        if responsible_frame is not None:
+            callers[_identify_library_function(frames[-1])][responsible_frame] += stack.weight
     return callers
 
 
@@ -412,8 +412,8 @@ def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_exce
     the shared faults of the callers, or also to their excess if none has shared faults.
     """
     excesses = Counter({caller.frame: caller.excess for caller in callers})
-    shared = Counter({caller.frame: caller.shared for caller in callers})
-    weights_of_shared = shared if shared.total() else excesses
+    shared_faults = Counter({caller.frame: caller.shared for caller in callers})
+    weights_of_shared = shared_faults if shared_faults.total() else excesses
     for n_faults, weights in ((n_excess, excesses), (n_shared, weights_of_shared)):
         yield from _distribute(n_faults, dict(weights.most_common()), max(1, weights.total()))
 
@@ -426,15 +426,16 @@ def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]
     copies, up to the number of copies.
     """
     lines = facts.profile.python_lines
-    copies = sum(kind.faults for kind in facts.anatomy.kinds if _is_copy(kind))
-    others = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY) - copies
-    copied_share = min(1.0, copies / max(1, sum(line.after_fork for line in lines)))
+    n_copies = sum(kind.faults for kind in facts.anatomy.kinds if _is_copy(kind))
+    n_other_faults = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY) - n_copies
+    copied_share = min(1.0, n_copies / max(1, sum(line.after_fork for line in lines)))
     copies_of_line = {_build_line_frame(line): line.after_fork * copied_share for line in lines}
     others_of_line = {
         _build_line_frame(line): line.faults - min(line.faults, line.after_fork) * copied_share for line in lines
     }
+    # A Java profile knows the allocated bytes of a line, not its faults: each page of them counts as one fault.
     others_of_line |= {_build_line_frame(line): line.bytes / facts.page_size for line in facts.profile.java_lines}
-    return _convert_to_shares(others_of_line, others), _convert_to_shares(copies_of_line, copies)
+    return _convert_to_shares(others_of_line, n_other_faults), _convert_to_shares(copies_of_line, n_copies)
 
 
 def _is_copy(entry: FaultKind | Site) -> bool:
@@ -445,13 +446,13 @@ def _build_line_frame(line: PythonLine | AllocatingLine) -> Frame:
     return Frame(function=line.function, module=COMPILED_MODULE, file=line.file, line=line.line)
 
 
-def _convert_to_shares(faults_of_line: Mapping[Frame, float], counted: int) -> Counter[Frame]:
+def _convert_to_shares(faults_of_line: Mapping[Frame, float], n_counted: int) -> Counter[Frame]:
     """Return the shares of lines in the counted faults, in parts per million.
 
     If the lines together have more faults than were counted, their sum is used instead, so that the shares do not add
     up to more than one.
     """
-    total = max(1.0, counted, sum(faults_of_line.values()))
+    total = max(1.0, n_counted, sum(faults_of_line.values()))
     return Counter({frame: int(faults * _MILLION / total) for frame, faults in faults_of_line.items() if int(faults)})
 
 
@@ -463,9 +464,9 @@ def _distribute_by_shares(
     faults: int, shares: Mapping[Frame, int], remaining_frame: Frame
 ) -> Iterable[tuple[Frame, int]]:
     """Yield lines with their parts of some faults, given shares in parts per million; the rest goes to one frame."""
-    distributed = list(_distribute(faults, shares, _MILLION))
-    yield from distributed
-    yield remaining_frame, faults - sum(n_faults for _, n_faults in distributed)
+    distributed_faults = list(_distribute(faults, shares, _MILLION))
+    yield from distributed_faults
+    yield remaining_frame, faults - sum(n_faults for _, n_faults in distributed_faults)
 
 
 def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterable[tuple[Frame, int]]:
@@ -473,10 +474,10 @@ def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterab
 
     If rounding makes the sum of the parts too large, the last parts are reduced.
     """
-    remaining = faults
+    n_remaining = faults
     for frame, weight in weights.items():
-        n_faults = min(remaining, round(faults * weight / total))
-        remaining -= n_faults
+        n_faults = min(n_remaining, round(faults * weight / total))
+        n_remaining -= n_faults
         yield frame, n_faults
 
 
@@ -604,8 +605,8 @@ def _is_exchange(
     """
     growths = {line: change.growth for line, change in changes if not _may_be_changed(changed_lines, line)}
     growth = growths.get(place, 0)
-    exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
-    return exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
+    n_exchanged = sum(abs(other_growth) for other_growth in growths.values() if other_growth * growth < 0)
+    return n_exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
 
 
 def _may_be_changed(changed_lines: ChangedLines, line: FunctionLine) -> bool:

@@ -35,21 +35,21 @@ def _select_file_data(facts: Facts, entries: Iterable[FaultKind | Site], touch: 
     ]
 
 
-def _count_remapped(facts: Facts) -> int:
+def _count_remapped_faults(facts: Facts) -> int:
     """Return the number of faults on pages of files at addresses that had been unmapped."""
     return sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MUNMAP))
 
 
-def _count_minor_remapped(facts: Facts) -> int:
+def _count_minor_remapped_faults(facts: Facts) -> int:
     """Return the number of minor faults on pages of files at addresses that had been unmapped.
 
     A major fault is not due to the unmapping: its page was not in memory. Which touches the major faults had is
     unknown, so each touch is assumed to have the same share of them.
     """
-    remapped = _count_remapped(facts)
-    in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
-    major = min(in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
-    return round(remapped * (1 - major / in_files)) if in_files else remapped
+    remapped_faults = _count_remapped_faults(facts)
+    faults_in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
+    major = min(faults_in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
+    return round(remapped_faults * (1 - major / faults_in_files)) if faults_in_files else remapped_faults
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
@@ -60,7 +60,7 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
     n_files = _estimate_files(facts)
     return (
         facts.count_calls("munmap") >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
-        and _count_minor_remapped(facts) > 0
+        and _count_minor_remapped_faults(facts) > 0
         and LOCK_CONTENTION.evaluate(facts) is None
     )
 
@@ -72,10 +72,10 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     """
     if not facts.faults:
         return 0.0
-    after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
-    remapped = _count_minor_remapped(facts)
-    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, after_unmapping))
-    return facts.estimate_cost(remapped) + cost_of_calls
+    faults_after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
+    remapped_faults = _count_minor_remapped_faults(facts)
+    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped_faults / max(1, faults_after_unmapping))
+    return facts.estimate_cost(remapped_faults) + cost_of_calls
 
 
 def _list_files(facts: Facts, touch: Touch) -> list[str]:
@@ -112,7 +112,7 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the files, the faults after unmapping, and the number and mean size of the windows."""
     windows = facts.count_calls("munmap")
     files = _format_files(facts, Touch.AFTER_MUNMAP)
-    faults = _count_remapped(facts)
+    faults = _count_remapped_faults(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and then unmapped",
         f"{windows:,} calls to munmap, on average one for {format_amount(faults * facts.page_size / windows)} of pages "
@@ -133,7 +133,7 @@ FILE_WINDOWS = Rule(
         Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into one buffer"),
     ),
     report="linkers and databases that map a file in pieces: each piece faults again, page by page",
-    count=_count_minor_remapped,
+    count=_count_minor_remapped_faults,
 )
 
 

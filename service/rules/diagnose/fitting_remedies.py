@@ -25,8 +25,8 @@ def fit_remedies(facts: Facts, remedies: Iterable[Remedy]) -> tuple[Remedy, ...]
 
     A variable with several options also gets those that the process has already, which the remedy must not remove.
     """
-    fitted = (_fit_remedy(facts, remedy) for remedy in remedies)
-    return tuple(remedy for remedy in fitted if remedy is not None)
+    fitted_remedies = (_fit_remedy(facts, remedy) for remedy in remedies)
+    return tuple(remedy for remedy in fitted_remedies if remedy is not None)
 
 
 def _fit_remedy(facts: Facts, remedy: Remedy) -> Remedy | None:

@@ -22,7 +22,7 @@ _KERNEL_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 _FIRST_KERNEL_THAT_SPLITS = (5, 8)
 
 
-def _count_copied(facts: Facts) -> int:
+def _count_copied_pages(facts: Facts) -> int:
     """Return the number of faults that copied a page shared with another process since a fork."""
     return facts.count_faults(_COPIED_MEMORY, Touch.AFTER_FORK)
 
@@ -41,14 +41,14 @@ def _copies_much(facts: Facts) -> bool:
 
 
 def _compute_copied_per_fork(facts: Facts) -> float:
-    return _count_copied(facts) / max(1, facts.anatomy.forks)
+    return _count_copied_pages(facts) / max(1, facts.anatomy.forks)
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:
     """Return the share of the CPU time that copying pages takes; estimated from the faults if no stack shows it."""
     if not facts.timed or not facts.faults:
         return None
-    return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.estimate_cost(_count_copied(facts)))
+    return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.estimate_cost(_count_copied_pages(facts)))
 
 
 def _describe_copies(facts: Facts) -> tuple[str, ...]:
@@ -56,7 +56,8 @@ def _describe_copies(facts: Facts) -> tuple[str, ...]:
     forks = facts.anatomy.forks
     times = "a fork" if forks == 1 else f"{forks:,} forks"
     return (
-        f"{_count_copied(facts):,} pages were copied after {times}: a process wrote to them while another shared them",
+        f"{_count_copied_pages(facts):,} pages were copied after {times}: a process wrote to them while another "
+        "shared them",
         f"copying takes {facts.format_cost(_estimate_copy_saving(facts) or 0)} of the CPU time",
         *facts.describe_top_site("of these faults are", {Touch.AFTER_FORK}, frozenset(_COPIED_MEMORY)),
     )
@@ -95,5 +96,5 @@ COPIES_AFTER_FORK = Rule(
     evidence=_describe_copies,
     remedies=_suggest_less_copying,
     report="a data store that forks to save its data: meanwhile, writes copy pages, and requests take longer",
-    count=_count_copied,
+    count=_count_copied_pages,
 )

@@ -35,10 +35,10 @@ def _list_copying_stacks(facts: Facts, stacks: StackProfile | None) -> Iterator[
     if stacks is None:
         return
     frames = facts.profile.frames
-    growing = {index for index, frame in enumerate(frames) if _GROWING.fullmatch(frame.function)}
+    growing_frames = {index for index, frame in enumerate(frames) if _GROWING.fullmatch(frame.function)}
     allocating = {index for index, frame in enumerate(frames) if _ALLOCATING.fullmatch(frame.function)}
     for stack in stacks.stacks:
-        if not growing.isdisjoint(stack.frames) and allocating.isdisjoint(stack.frames):
+        if not growing_frames.isdisjoint(stack.frames) and allocating.isdisjoint(stack.frames):
             yield stack
 
 
@@ -63,8 +63,10 @@ def _estimate_reserve_saving(facts: Facts) -> float:
 def _describe_growth(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults of the copying, its price, and the line of the program whose buffer grows."""
     faults = _count_copying_faults(facts)
-    heaviest = max(_list_copying_stacks(facts, facts.profile.faults), key=lambda stack: stack.weight, default=None)
-    frames: list[Frame] = [facts.profile.frames[index] for index in heaviest.frames] if heaviest else []
+    heaviest_stack = max(
+        _list_copying_stacks(facts, facts.profile.faults), key=lambda stack: stack.weight, default=None
+    )
+    frames: list[Frame] = [facts.profile.frames[index] for index in heaviest_stack.frames] if heaviest_stack else []
     line = find_own_line(frames)
     return (
         f"{faults:,} of {facts.faults:,} faults come from copying buffers into larger ones",

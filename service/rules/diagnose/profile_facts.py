@@ -113,15 +113,14 @@ class Facts:
     def from_profile(cls, profile: Profile, before: Profile | None = None) -> Facts:
         """Extract the facts of a profile, and of the earlier profile if there is one."""
         anatomy = profile.anatomy or _EMPTY
-        timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
+        is_timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
         fault_cost_share = 0.0
         call_costs: dict[str, float] = {}
-        if timed and profile.on_cpu:
+        if is_timed and profile.on_cpu:
             fault_cost_share, call_costs = _compute_cost_shares(profile, profile.on_cpu)
-        if timed and not _may_show_kernel(profile):
-            fault_cost_share = compute_system_share(
-                profile
-            )  # no stack shows the kernel: an upper bound of the faults' cost
+        if is_timed and not _may_show_kernel(profile):
+            # No stack shows the kernel: this is an upper bound of the faults' cost.
+            fault_cost_share = compute_system_share(profile)
         lock_frames = _find_frames(profile, _LOCK_FUNCTION)
         memory_call_frames = _find_frames(profile, _MEMORY_CALLS)
         storage_frames = _find_frames(profile, _STORAGE_FUNCTION)
@@ -130,7 +129,7 @@ class Facts:
             profile=profile,
             anatomy=anatomy,
             faults=anatomy.counted,
-            timed=timed,
+            timed=is_timed,
             fault_cost_share=fault_cost_share,
             lock_wait=_sum_waits(profile.off_cpu, lock_frames, memory_call_frames),
             storage_wait=_sum_waits(profile.off_cpu, storage_frames),

@@ -54,21 +54,21 @@ def _estimate_start_saving(facts: Facts) -> float | None:
     """
     if not facts.timed or not facts.faults:
         return None
-    relocated = _count_relocated_pages(facts)
-    cost = max(compute_cpu_share(facts.profile, _RELOCATING), facts.estimate_cost(relocated))
-    return cost * _count_additional_pages(facts) / relocated if relocated else 0.0
+    relocated_pages = _count_relocated_pages(facts)
+    cost = max(compute_cpu_share(facts.profile, _RELOCATING), facts.estimate_cost(relocated_pages))
+    return cost * _count_additional_pages(facts) / relocated_pages if relocated_pages else 0.0
 
 
 def _describe_relocations(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the number of pages that the dynamic linker touches, and the files with most of them."""
-    relocated = _count_relocated_pages(facts)
+    relocated_pages = _count_relocated_pages(facts)
     before = "" if facts.before is None else f"{_count_relocated_pages(facts.before):,} → "
     files = _rank_relocated_files(facts)
-    size = format_amount(relocated * facts.page_size)
+    size = format_amount(relocated_pages * facts.page_size)
     costly_pages = "these pages" if facts.before is None else "the additional pages"
     return (
-        f"the dynamic linker touches {before}{relocated:,} data pages ({size}) of the program and its libraries; each "
-        "page that it writes addresses to is copied",
+        f"the dynamic linker touches {before}{relocated_pages:,} data pages ({size}) of the program and its libraries; "
+        "each page that it writes addresses to is copied",
         "most of them: " + ", ".join(f"{file.rpartition('/')[2]} {number:,}" for file, number in files[:3]),
         f"touching and copying {costly_pages} takes {facts.format_cost(_estimate_start_saving(facts) or 0)} of the CPU "
         "time",

@@ -72,7 +72,7 @@ def _estimate_kept_pages_saving(facts: Facts) -> float:
     return faults + min(faults, facts.sum_costs(*_list_returning_calls(facts)))
 
 
-def _describe_returned(facts: Facts) -> tuple[str, ...]:
+def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults on pages that had been given back, and what keeping the pages would save."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
@@ -103,7 +103,7 @@ RETURNED_MEMORY = Rule(
     title="Returned memory is touched again",
     condition=_is_memory_returned,
     max_saving=_estimate_kept_pages_saving,
-    evidence=_describe_returned,
+    evidence=_describe_returned_pages,
     remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",
     count=lambda facts: _compute_refault_share(facts) * facts.faults,
@@ -186,15 +186,15 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults on pages that had been unmapped, also per operation, and their cost."""
-    per_operation = ""
+    operation_text = ""
     if facts.operations:
         faults = facts.faults / facts.operations
         amount = format_amount(faults * facts.page_size)
-        per_operation = f"{faults:,.0f} faults per operation on average: {amount} of pages" if faults else ""
+        operation_text = f"{faults:,.0f} faults per operation on average: {amount} of pages" if faults else ""
     return (
         f"{format_share(_compute_remapped_share(facts))} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
-        *([per_operation] if per_operation else []),
+        *([operation_text] if operation_text else []),
         f"calls: {_list_call_counts(facts, _list_buffer_calls(facts))}; these calls and the faults on unmapped pages "
         f"take {facts.format_cost(_compute_buffer_cost(facts))} of the CPU time",
         *_describe_returning_line(facts, ("munmap", "brk", "mremap")),

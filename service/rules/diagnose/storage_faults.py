@@ -121,10 +121,10 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
         if stall_seconds is None
         else f"tasks stalled for {format_quantity(stall_seconds, 's')} waiting for memory"
     )
-    evicted = _count_refaults(facts)  # zero if the kernel did not count these pages
+    n_evicted = _count_refaults(facts)  # zero if the kernel did not count these pages
     return (
         f"{_count_major_faults(facts):,.0f} major faults; kinds of memory: {_list_memory_kinds(facts)}",
-        *([f"pages that had been evicted were needed again {evicted:,.0f} times"] if evicted else []),
+        *([f"pages that had been evicted were needed again {n_evicted:,.0f} times"] if n_evicted else []),
         f"memory limit: {limit}",
         wait_sentence,
     )

@@ -186,11 +186,11 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
         important case always has a row.
     """
     leading_drifts = _find_leading_drifts(drifts)
-    by_row: dict[RowName, list[MapDrift]] = {}
+    drifts_by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
-        by_row.setdefault(drift.row, []).append(drift)
-    ranked_names = sorted(by_row, key=lambda name: _rank_row(name, by_row[name], leading_drifts))
-    ranked_rows = [(name, by_row[name]) for name in ranked_names]
+        drifts_by_row.setdefault(drift.row, []).append(drift)
+    ranked_names = sorted(drifts_by_row, key=lambda name: _rank_row(name, drifts_by_row[name], leading_drifts))
+    ranked_rows = [(name, drifts_by_row[name]) for name in ranked_names]
     # Only the rows that can be shown are filled with cells: they contain few of ten thousand drifts.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)

@@ -71,17 +71,17 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     # Find the stored event of each group: the event that came back with one of the group's drifts, or the best match.
     returned_events = [_find_recorded_return(group, event_of_returned_drift) for group in groups]
     unassigned_groups = [group for group, event in zip(groups, returned_events, strict=True) if event is None]
-    matching = assign_stored_events(unassigned_groups, stored_events)
-    assembled = AssembledEvents(merged_into=matching.merged)
+    carried_events = assign_stored_events(unassigned_groups, stored_events)
+    assembled_events = AssembledEvents(merged_into=carried_events.merged)
 
     # Assign the groups that continue a stored event.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
             # If that event is merged now, its drifts go to the event into which it is merged.
-            _assign_group(assembled, matching.merged.get(event, event), group, has_returned=True)
-    for group, event in zip(unassigned_groups, matching.events, strict=True):
+            _assign_group(assembled_events, carried_events.merged.get(event, event), group, has_returned=True)
+    for group, event in zip(unassigned_groups, carried_events.events, strict=True):
         if event is not None:
-            _assign_group(assembled, event, group)
+            _assign_group(assembled_events, event, group)
     # If a group continues an event that came back, the other events that had its drifts are merged into this event,
     # unless they have drifts elsewhere.
     for group, event in zip(groups, returned_events, strict=True):
@@ -89,28 +89,28 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
             joined_events = {
                 alive_event_of_drift[drift.drift_id] for drift in group if drift.drift_id in alive_event_of_drift
             }
-            for joined_event in joined_events - assembled.members.keys() - matching.merged.keys():
-                assembled.merged_into[joined_event] = matching.merged.get(event, event)
+            for joined_event in joined_events - assembled_events.members.keys() - carried_events.merged.keys():
+                assembled_events.merged_into[joined_event] = carried_events.merged.get(event, event)
     # Each other group reopens an event or is a new one.
     for index, group in enumerate(unassigned_groups):
-        if matching.events[index] is not None:
+        if carried_events.events[index] is not None:
             continue
-        event = _find_reopened_event(group, assembled, resolutions, stored_events)
+        event = _find_reopened_event(group, assembled_events, resolutions, stored_events)
         if event is not None:
-            _assign_group(assembled, event, group, has_returned=True)
+            _assign_group(assembled_events, event, group, has_returned=True)
             continue
-        event = _make_name(group, {*stored_events, *assembled.new_events})
-        assembled.new_events.append(event)
-        assembled.origins[event] = matching.origins.get(index, [])
-        _assign_group(assembled, event, group)
+        event = _make_name(group, {*stored_events, *assembled_events.new_events})
+        assembled_events.new_events.append(event)
+        assembled_events.origins[event] = carried_events.origins.get(index, [])
+        _assign_group(assembled_events, event, group)
 
     # Find the transitions of each event: a suspicion neither is an event to resolve, nor resolves or reopens one.
     certain_resolutions = Resolutions(drift for drift in drifts if drift.is_certain)
-    for event, members in assembled.members.items():
+    for event, members in assembled_events.members.items():
         members.sort(key=lambda drift: drift.order)
         certain_members = [drift for drift in members if drift.is_certain]
-        assembled.transitions[event] = list_transitions(certain_members, certain_resolutions)
-    return assembled
+        assembled_events.transitions[event] = list_transitions(certain_members, certain_resolutions)
+    return assembled_events
 
 
 def _find_recorded_return(group: DriftGroup, event_of_returned_drift: Mapping[str, str]) -> str | None:
@@ -130,7 +130,7 @@ def _assign_group(assembled: AssembledEvents, event: str, group: DriftGroup, *, 
 
 def _find_reopened_event(
     group: DriftGroup,
-    assembled: AssembledEvents,
+    assembled_events: AssembledEvents,
     resolutions: Resolutions,
     stored_events: Mapping[str, KnownEvent],
 ) -> str | None:
@@ -140,9 +140,9 @@ def _find_reopened_event(
     repeating_drift = next((drift for drift in group if not drift.is_suite_shift), None)
     if repeating_drift is None:
         return None
-    for event in assembled.events_of_series[repeating_drift.series]:
+    for event in assembled_events.events_of_series[repeating_drift.series]:
         is_settled = event in stored_events and stored_events[event].state in _SETTLED_STATES
-        if not is_settled and does_event_return(group, assembled.members[event], resolutions):
+        if not is_settled and does_event_return(group, assembled_events.members[event], resolutions):
             return event
     return None
 

@@ -74,7 +74,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     at the same location, or of commits with the same author and title; then the same location in different series.
     """
     scores = _score_pairs(groups, stored_events)
-    matching = CarriedEvents([None] * len(groups))
+    carried_events = CarriedEvents([None] * len(groups))
     group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
@@ -84,8 +84,8 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     # Assign the best pairs first, each group and each event once. Events that the previous detection found come first.
     ranked_pairs = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked_pairs:
-        if matching.events[index] is None and event not in group_of_event:
-            matching.events[index] = event
+        if carried_events.events[index] is None and event not in group_of_event:
+            carried_events.events[index] = event
             group_of_event[event] = index
     # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one. An
     # event that the previous detection did not find takes part in neither: it stays as it is until it is found again.
@@ -93,13 +93,13 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
         *n_shared_drifts, _location_overlaps = score
         if not any(n_shared_drifts) or not stored_events[event].alive:
             continue
-        if matching.events[index] is None:
-            matching.origins.setdefault(index, []).append(event)
+        if carried_events.events[index] is None:
+            carried_events.origins.setdefault(index, []).append(event)
         elif event not in group_of_event:
-            merge_target = matching.events[index]
+            merge_target = carried_events.events[index]
             assert merge_target is not None
-            matching.merged.setdefault(event, merge_target)
-    return matching
+            carried_events.merged.setdefault(event, merge_target)
+    return carried_events
 
 
 def _score_pairs(
@@ -110,23 +110,23 @@ def _score_pairs(
     n_same_patch: Counter[tuple[int, str]] = Counter()
     n_similar: Counter[tuple[int, str]] = Counter()
     overlaps: Counter[tuple[int, str]] = Counter()
-    by_drift, by_series, by_key = _build_indexes(stored_events)
-    same_patch = _list_same_patches(groups, by_series)
+    event_by_drift, drifts_by_series, ranges_by_key = _build_indexes(stored_events)
+    same_patch = _list_same_patches(groups, drifts_by_series)
     # Drifts matched by their patch id are not matched by author and title as well, which is less reliable.
     recognised_drifts = {drift_id for pair in same_patch for drift_id in pair}
     for group_index, group in enumerate(groups):
         for drift in group:
-            if drift.drift_id in by_drift:
-                n_equal[group_index, by_drift[drift.drift_id]] += 1
+            if drift.drift_id in event_by_drift:
+                n_equal[group_index, event_by_drift[drift.drift_id]] += 1
             for event in {
                 event
-                for event, other_drift in by_series[drift.series]
+                for event, other_drift in drifts_by_series[drift.series]
                 if (drift.drift_id, other_drift.drift_id) in same_patch
             }:
                 n_same_patch[group_index, event] += 1
             for event in {
                 event
-                for event, other_drift in by_series[drift.series]
+                for event, other_drift in drifts_by_series[drift.series]
                 if may_be_same_drift(drift, other_drift)
                 or (is_rewritten(drift, other_drift) and not recognised_drifts & {drift.drift_id, other_drift.drift_id})
             }:
@@ -134,20 +134,20 @@ def _score_pairs(
         # The stretch that is common to all drifts of the group, which all have the same key.
         stretches = [drift.stretch for drift in group]
         low, high = max(start for start, _ in stretches), min(end for _, end in stretches)
-        for event, stretch in by_key[group[0].key]:
+        for event, stretch in ranges_by_key[group[0].key]:
             if do_overlap((low, high), stretch):
                 overlaps[group_index, event] = 1
     pairs = n_equal.keys() | n_same_patch.keys() | n_similar.keys() | overlaps.keys()
     return {pair: (n_equal[pair], n_same_patch[pair], n_similar[pair], overlaps[pair]) for pair in pairs}
 
 
-def _list_same_patches(groups: Iterable[DriftGroup], by_series: _DriftsBySeries) -> set[tuple[str, str]]:
+def _list_same_patches(groups: Iterable[DriftGroup], drifts_by_series: _DriftsBySeries) -> set[tuple[str, str]]:
     """Return the pairs of ids of a current and a former drift whose commits have the same patch id."""
     return {
         (drift.drift_id, other.drift_id)
         for group in groups
         for drift in group
-        for _, other in by_series[drift.series]
+        for _, other in drifts_by_series[drift.series]
         if carries_same_patch(drift, other)
     }
 
@@ -158,20 +158,20 @@ _RangesByKey = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 def _build_indexes(stored_events: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _DriftsBySeries, _RangesByKey]:
     """Index the stored events by drift, by series, and by cause with the stretch common to all their drifts."""
-    by_drift: dict[str, str] = {}
-    by_series: _DriftsBySeries = defaultdict(list)
-    by_key: _RangesByKey = defaultdict(list)
+    event_by_drift: dict[str, str] = {}
+    drifts_by_series: _DriftsBySeries = defaultdict(list)
+    ranges_by_key: _RangesByKey = defaultdict(list)
     for event, entry in stored_events.items():
         drifts = [drift for drift in entry.drifts if not drift.returned]
         for drift in drifts:
-            by_drift[drift.drift_id] = event
-            by_series[drift.series].append((event, drift))
+            event_by_drift[drift.drift_id] = event
+            drifts_by_series[drift.series].append((event, drift))
         for key, stretches in _group_stretches(drifts).items():
             low = max(start for start, _ in stretches)
             high = min(end for _, end in stretches)
             if low <= high:
-                by_key[key].append((event, (low, high)))
-    return by_drift, by_series, by_key
+                ranges_by_key[key].append((event, (low, high)))
+    return event_by_drift, drifts_by_series, ranges_by_key
 
 
 def _group_stretches(drifts: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:

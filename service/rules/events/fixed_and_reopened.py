@@ -101,7 +101,7 @@ def _find_fixes_and_recurrences(step: LocatedDrift, drifts: Iterable[LocatedDrif
     undoing_drift: LocatedDrift | None = None
     for drift in drifts:
         if not drift.worse:
-            remaining_steps = _list_remaining(standing_steps, drift)
+            remaining_steps = _list_remaining_regressions(standing_steps, drift)
             if step in standing_steps and step not in remaining_steps:
                 undoing_drift = drift
                 yield Transition(Action.FIX, drift)
@@ -117,7 +117,9 @@ def _find_fixes_and_recurrences(step: LocatedDrift, drifts: Iterable[LocatedDrif
             standing_steps.append(drift)
 
 
-def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: LocatedDrift) -> list[LocatedDrift]:
+def _list_remaining_regressions(
+    standing_steps: Sequence[LocatedDrift], improvement: LocatedDrift
+) -> list[LocatedDrift]:
     """Return the regressions of a series that remain after an improvement.
 
     The level is not enough to decide: after a large step is undone, the level is better than before each later, smaller

@@ -102,10 +102,10 @@ DriftGroup = tuple[LocatedDrift, ...]
 
 def group_drifts(drifts: Iterable[LocatedDrift]) -> list[DriftGroup]:
     """Return the groups of drifts that form events, in the order of the history; the order of ``drifts`` is ignored."""
-    by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
+    drifts_by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
-        by_key[drift.key].append(drift)
-    groups = [group for same_key in by_key.values() for group in _group_overlapping(same_key)]
+        drifts_by_key[drift.key].append(drift)
+    groups = [group for same_key in drifts_by_key.values() for group in _group_overlapping(same_key)]
     sorted_groups = (tuple(sorted(group, key=lambda drift: drift.order)) for group in groups)
     return sorted(sorted_groups, key=lambda group: group[0].order)
 

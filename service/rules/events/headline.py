@@ -54,26 +54,26 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     opposite_drifts = [drift for drift in drifts if drift.direction is not leading_drift.direction]
     headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
     if len(same_direction) > 1:
-        largest = _find_largest(same_direction, leading_drift.metric)
+        largest_drift = _find_largest(same_direction, leading_drift.metric)
         headline += f" and {len(same_direction) - 1:,} more"
-        if largest.metric == leading_drift.metric and abs(largest.change) > abs(leading_drift.change):
-            mark = _mark_provisional(largest, leading_drift)
-            headline += f", up to {_describe_change(largest)} in {largest.case}{mark}"
+        if largest_drift.metric == leading_drift.metric and abs(largest_drift.change) > abs(leading_drift.change):
+            mark = _mark_provisional(largest_drift, leading_drift)
+            headline += f", up to {_describe_change(largest_drift)} in {largest_drift.case}{mark}"
     if opposite_drifts:
-        largest = _find_largest(opposite_drifts, leading_drift.metric)
-        better_or_worse = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
-        opposite_clause = f"{better_or_worse}: {_describe_change(largest)}"
+        largest_drift = _find_largest(opposite_drifts, leading_drift.metric)
+        better_or_worse = "better" if largest_drift.direction is Direction.IMPROVEMENT else "worse"
+        opposite_clause = f"{better_or_worse}: {_describe_change(largest_drift)}"
         if len(opposite_drifts) > 1:
-            opposite_clause = f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest)}"
-        headline += f"; {opposite_clause} in {largest.case}{_mark_provisional(largest, leading_drift)}"
+            opposite_clause = f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest_drift)}"
+        headline += f"; {opposite_clause} in {largest_drift.case}{_mark_provisional(largest_drift, leading_drift)}"
     return replace_no_break_spaces(headline)
 
 
 def split_headline(headline: str, leading_case: str) -> tuple[str, str]:
     """Split a headline into the part about the leading drift, and the rest about the other drifts."""
-    start, place, others = headline.partition(f" in {leading_case}")
-    is_whole_case = bool(leading_case) and others[:1] in {" ", ";"}
-    return (start + place, others) if is_whole_case else (headline, "")
+    start, place, other_series = headline.partition(f" in {leading_case}")
+    is_whole_case = bool(leading_case) and other_series[:1] in {" ", ";"}
+    return (start + place, other_series) if is_whole_case else (headline, "")
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:

@@ -24,6 +24,6 @@ def is_accepted_change(before: Number, after: Number, accepted: MetricVerdict | 
     """
     if accepted is None or accepted.change is None or accepted.base.level is None:
         return False
-    same_direction = (after > before) == (accepted.change > 0)
+    has_same_direction = (after > before) == (accepted.change > 0)
     accepted_size = compute_change_rank(accepted.change, accepted.base.level)
-    return same_direction and compute_change_rank(after - before, before) <= (1 + MAX_EXCESS) * accepted_size
+    return has_same_direction and compute_change_rank(after - before, before) <= (1 + MAX_EXCESS) * accepted_size

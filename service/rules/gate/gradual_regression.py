@@ -40,5 +40,5 @@ def find_gradual_change(verdict: MetricVerdict, baseline: Baseline | None) -> Nu
     ):
         return None
     total = verdict.head.level - baseline.level
-    same_direction = (total > 0) == (verdict.change > 0)
-    return total if same_direction and is_over(verdict.budget, baseline.level, total) else None
+    has_same_direction = (total > 0) == (verdict.change > 0)
+    return total if has_same_direction and is_over(verdict.budget, baseline.level, total) else None

@@ -367,10 +367,12 @@ class GateOutcome:
 
     def with_baselines(self, baselines: Mapping[tuple[int, str], Baseline]) -> GateOutcome:
         """Return the outcome with the baselines of its small steps, by case index and metric."""
-        by_case: dict[int, dict[str, Baseline]] = {}
+        baselines_by_case: dict[int, dict[str, Baseline]] = {}
         for (index, name), baseline in baselines.items():
-            by_case.setdefault(index, {})[name] = baseline
-        cases = tuple(replace(case, baselines=by_case.get(index, {})) for index, case in enumerate(self.cases))
+            baselines_by_case.setdefault(index, {})[name] = baseline
+        cases = tuple(
+            replace(case, baselines=baselines_by_case.get(index, {})) for index, case in enumerate(self.cases)
+        )
         return replace(self, cases=cases)
 
 

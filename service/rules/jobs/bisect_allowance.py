@@ -56,5 +56,5 @@ def count_allowed_runs(
     )
     if not orders_bisects(policy) or has_too_many or is_stuck:
         return 0
-    remaining = runs_a_day - sum(bisect.runs for bisect in recent_bisects)
-    return min(remaining, MAX_RUNS) if remaining >= min(MIN_RUNS, runs_a_day) else 0
+    remaining_runs = runs_a_day - sum(bisect.runs for bisect in recent_bisects)
+    return min(remaining_runs, MAX_RUNS) if remaining_runs >= min(MIN_RUNS, runs_a_day) else 0

@@ -27,15 +27,15 @@ def list_questions_to_order(
     is_answered
         Returns whether both profiles exist, or were ordered before, with any result.
     """
-    by_subject: dict[str, list[ProfileQuestion]] = {}
+    questions_by_subject: dict[str, list[ProfileQuestion]] = {}
     for drift in drifts:
         question = build_question(drift) if can_be_profiled(drift) and is_confirmed_fault_drift(drift) else None
-        questions_of_subject = by_subject.setdefault(drift.subject, [])
+        questions_of_subject = questions_by_subject.setdefault(drift.subject, [])
         if question is not None and question not in questions_of_subject and len(questions_of_subject) < MAX_DRIFTS:
             questions_of_subject.append(question)
     return [
         question
-        for questions_of_subject in by_subject.values()
+        for questions_of_subject in questions_by_subject.values()
         for question in questions_of_subject
         if not is_answered(question)
     ]

@@ -14,7 +14,7 @@ from service.rules.plan.settled_revisions import StoredRun
 from service.schemas.history import Cause, Drift
 
 
-def choose_cross_measured(
+def choose_cross_measured_runs(
     runs: Sequence[StoredRun],
     settled_revisions: set[str],
     requested_runs: Sequence[tuple[str, Reason]],

@@ -120,7 +120,7 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     newest_drifts: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
         key = drift.series, drift.environment
-        newest = newest_drifts.get(key)
-        if newest is None or (newest.position, newest.in_doubt) < (drift.position, drift.in_doubt):
+        newest_drift = newest_drifts.get(key)
+        if newest_drift is None or (newest_drift.position, newest_drift.in_doubt) < (drift.position, drift.in_doubt):
             newest_drifts[key] = drift
     return [drift for drift in newest_drifts.values() if drift.in_doubt]

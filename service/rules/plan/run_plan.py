@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from runner.contract import Case, Plan, PlannedRun, PlanRequest, Reason
 from service.rules.plan.anchor_commit import choose_anchor
-from service.rules.plan.cross_measured_runs import choose_cross_measured, choose_dividing_revision
+from service.rules.plan.cross_measured_runs import choose_cross_measured_runs, choose_dividing_revision
 from service.rules.plan.reruns import choose_rerun
 from service.rules.plan.settled_revisions import StoredRun, list_measured_revisions, list_settled_revisions
 
@@ -88,7 +88,7 @@ def make_plan(
                 requested_revisions.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
         attempts = Counter(run.revision for run in runs if run.environment == request.environment.hash)
-        requested_revisions += choose_cross_measured(
+        requested_revisions += choose_cross_measured_runs(
             runs,
             settled_revisions,
             requested_revisions,
@@ -125,9 +125,9 @@ def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     return sorted(first_of_text.values(), key=lambda entry: entry[0])
 
 
-def _describe_plan(planned: Iterable[PlannedRun]) -> str:
+def _describe_plan(planned_runs: Iterable[PlannedRun]) -> str:
     """Return why a plan contains runs other than those of missing revisions; empty if it does not."""
-    reasons = {run.reason for run in planned}
+    reasons = {run.reason for run in planned_runs}
     return " ".join(text for reason, text in _REASON_NOTES.items() if reason in reasons)
 
 

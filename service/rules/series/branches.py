@@ -80,14 +80,14 @@ class Branches:
     def _find_lines(self, measured_commits: Sequence[str]) -> Iterator[frozenset[str]]:
         """Yield the result of :meth:`list_lines` for at least one measured commit."""
         main_tips, living_commits = self._find_main_tips_and_living_commits(measured_commits)
-        measured = living_commits.intersection(measured_commits)
-        best_parents = self._choose_best_parents(living_commits, measured)
+        measured_living_commits = living_commits.intersection(measured_commits)
+        best_parents = self._choose_best_parents(living_commits, measured_living_commits)
 
         def follow(tip: str, known_commits: Collection[str], n_known: int | None) -> Iterator[str]:
             """Yield the measured commits that lead to a tip, newest first, at most ``n_known`` of them known ones."""
             commit: str | None = tip
             while commit is not None and n_known != 0:
-                if commit in measured:
+                if commit in measured_living_commits:
                     yield commit
                     if n_known is not None and commit in known_commits:
                         n_known -= 1
@@ -96,7 +96,7 @@ class Branches:
         line = frozenset(commit for tip in main_tips for commit in follow(tip, (), None))
         yield line
         commits_in_lines = set(line)
-        for tip in [commit for commit in reversed(best_parents) if commit in measured]:
+        for tip in [commit for commit in reversed(best_parents) if commit in measured_living_commits]:
             if tip not in commits_in_lines:
                 line = frozenset(follow(tip, commits_in_lines, _COMMITS_BEFORE_FORK))
                 commits_in_lines |= line

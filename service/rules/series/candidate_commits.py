@@ -13,8 +13,8 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    excluded = collect_with_ancestors(parents, [before], frozenset())
-    return collect_with_ancestors(parents, [after], excluded)
+    excluded_commits = collect_with_ancestors(parents, [before], frozenset())
+    return collect_with_ancestors(parents, [after], excluded_commits)
 
 
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:

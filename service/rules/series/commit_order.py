@@ -24,15 +24,19 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
     The order depends only on the set of commits, not on the order in which they became known. Parents outside the set
     are ignored. Commits that are their own ancestors, which git cannot create, come last.
     """
-    by_hash = {entry.commit: entry for entry in commits}
-    n_missing_parents = {entry.commit: len(by_hash.keys() & set(entry.parents)) for entry in by_hash.values()}
+    commit_by_hash = {entry.commit: entry for entry in commits}
+    n_missing_parents = {
+        entry.commit: len(commit_by_hash.keys() & set(entry.parents)) for entry in commit_by_hash.values()
+    }
     children = defaultdict(list)
-    for entry in by_hash.values():
-        for parent in by_hash.keys() & set(entry.parents):
+    for entry in commit_by_hash.values():
+        for parent in commit_by_hash.keys() & set(entry.parents):
             children[parent].append(entry.commit)
 
     ready_commits = [
-        (by_hash[commit].committed_at, commit) for commit, n_missing in n_missing_parents.items() if n_missing == 0
+        (commit_by_hash[commit].committed_at, commit)
+        for commit, n_missing in n_missing_parents.items()
+        if n_missing == 0
     ]
     heapify(ready_commits)
     sorted_commits: list[str] = []
@@ -42,10 +46,10 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
         for child in children[commit]:
             n_missing_parents[child] -= 1
             if n_missing_parents[child] == 0:
-                heappush(ready_commits, (by_hash[child].committed_at, child))
+                heappush(ready_commits, (commit_by_hash[child].committed_at, child))
 
-    in_cycles = by_hash.keys() - set(sorted_commits)
-    return sorted_commits + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))
+    commits_in_cycles = commit_by_hash.keys() - set(sorted_commits)
+    return sorted_commits + sorted(commits_in_cycles, key=lambda commit: (commit_by_hash[commit].committed_at, commit))
 
 
 def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
@@ -60,11 +64,11 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     tip
         The last commit in the order of the history.
     """
-    by_hash = {entry.commit: entry for entry in commits}
-    sorted_commits = sort_by_history(by_hash.values())
+    commit_by_hash = {entry.commit: entry for entry in commits}
+    sorted_commits = sort_by_history(commit_by_hash.values())
     remaining_commits = set(sorted_commits)
     for commit, previous_commit in zip(sorted_commits, [tip, *sorted_commits], strict=False):
-        parents = set(by_hash[commit].parents)
+        parents = set(commit_by_hash[commit].parents)
         # If a parent is still among the remaining commits, commits are their own ancestors, which git cannot create.
         if previous_commit not in parents or parents & remaining_commits:
             return None

@@ -184,7 +184,7 @@ def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> 
     if changes and changes[-1].wants_rerun:
         return None
     begin = changes[-1].high if changes else 0
-    nomination = nominate_newest(stretch[begin:])
+    nomination = nominate_newest_change(stretch[begin:])
     if nomination is None or not nomination.is_likely:
         return None
     return detect.LevelChange(
@@ -199,7 +199,7 @@ def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> 
     )
 
 
-def nominate_newest(points: Points) -> Nomination | None:
+def nominate_newest_change(points: Points) -> Nomination | None:
     """Return the most likely change on one level; None if none is worth a comparison."""
     return nominate_change([point.value for point in points], [point.samples for point in points])
 

@@ -60,8 +60,8 @@ class Trend:
     @property
     def measured(self) -> Points:
         """The measured points of all sequences, each once; reused points are not evidence."""
-        on_trend = (point for sequence in (self.path, *self.points_beside) for point in sequence)
-        return tuple({point.run_id: point for point in on_trend if not point.is_reused}.values())
+        trend_points = (point for sequence in (self.path, *self.points_beside) for point in sequence)
+        return tuple({point.run_id: point for point in trend_points if not point.is_reused}.values())
 
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
@@ -79,8 +79,8 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
         path, detour = _join_at_anchor(path, track)
         if detour:
             detours.append(detour)
-    on_path = {point.run_id for point in path}
-    tracks_off_path = [track for track in tracks if any(point.run_id not in on_path for point in track)]
+    run_ids_on_path = {point.run_id for point in path}
+    tracks_off_path = [track for track in tracks if any(point.run_id not in run_ids_on_path for point in track)]
     return Trend(path, (*detours, *tracks_off_path))
 
 

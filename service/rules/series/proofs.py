@@ -143,12 +143,12 @@ class _Sequence:
     measured_commits: frozenset[tuple[str, str]]
 
 
-def _get_positions(proof_range: _ProofRange | SeriesDrift) -> tuple[int, int]:
+def _get_positions(proof_or_drift: _ProofRange | SeriesDrift) -> tuple[int, int]:
     """Return the positions between which a proof or a drift lies."""
     return (
-        (proof_range.start_position, proof_range.end_position)
-        if isinstance(proof_range, _ProofRange)
-        else (proof_range.after_position, proof_range.up_to_position)
+        (proof_or_drift.start_position, proof_or_drift.end_position)
+        if isinstance(proof_or_drift, _ProofRange)
+        else (proof_or_drift.after_position, proof_or_drift.up_to_position)
     )
 
 
@@ -237,6 +237,7 @@ def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list
             continue  # the two commits are not on one sequence of the trend, or a commit was compared with itself
         base_position, head_position = (positions[end] for end in ends)
         if base_position > head_position:
+            # The pairs compared a later commit with an earlier one: turn them round, to the direction of the history.
             proof = replace(  # noqa: PLW2901
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
             )
@@ -256,12 +257,15 @@ def _add_other_environments(proofs: Iterable[Proof], sequences: Iterable[_Sequen
     The second value is whether the environment of the proof is not that of its pairs. A change of the program that
     pairs prove in one environment confirms the same change in another one, which the host may no longer have.
     """
-    measured = frozenset(chain.from_iterable(sequence.measured_commits for sequence in sequences))
-    environments = sorted({environment for _, environment in measured})
+    measured_commits = frozenset(chain.from_iterable(sequence.measured_commits for sequence in sequences))
+    environments = sorted({environment for _, environment in measured_commits})
     for proof in proofs:
         yield proof, False
         for environment in environments if proof.verdict is Verdict.CHANGED else ():
-            if environment != proof.environment and {(proof.base, environment), (proof.head, environment)} <= measured:
+            if (
+                environment != proof.environment
+                and {(proof.base, environment), (proof.head, environment)} <= measured_commits
+            ):
                 yield replace(proof, environment=environment), True
 
 

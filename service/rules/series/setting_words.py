@@ -9,7 +9,7 @@ from service.schemas.history import SettingChange
 _UPGRADE_SETTINGS = ("kernel.release", "libc.version", "memory.page_size", "thp.enabled")
 """Settings that best name an upgrade, because other settings depend on them: the kernel, for example, determines which
 processor features it reports."""
-_MAX_VALUE = 24
+_MAX_VALUE_CHARACTERS = 24
 """Maximum number of characters of a value."""
 
 
@@ -17,8 +17,8 @@ def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
     """Return the most informative change of a setting in words, and how many other settings changed."""
     if not settings:
         return "environment"
-    most_telling, *others = rank_setting_changes(settings)
-    return describe_setting_change(most_telling) + (f" and {len(others):,} more" if others else "")
+    most_telling, *other_settings = rank_setting_changes(settings)
+    return describe_setting_change(most_telling) + (f" and {len(other_settings):,} more" if other_settings else "")
 
 
 def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChange]:
@@ -33,8 +33,8 @@ def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChang
 
 def weigh_setting_changes(settings: Sequence[SettingChange]) -> float:
     """Return a weight for changes of settings: above 1 for an upgrade, otherwise below; it grows with their number."""
-    upgraded = any(change.name in _UPGRADE_SETTINGS for change in settings)
-    return upgraded + len(settings) / (1 + len(settings))
+    is_upgrade = any(change.name in _UPGRADE_SETTINGS for change in settings)
+    return is_upgrade + len(settings) / (1 + len(settings))
 
 
 def describe_setting_change(change: SettingChange) -> str:
@@ -47,6 +47,6 @@ def describe_setting_change(change: SettingChange) -> str:
 def _shorten_value(value: str | None) -> str:
     """Return a value, shortened if it is long: of a path, the end is kept, because it distinguishes files."""
     text = "not set" if value is None else value or "empty"
-    if len(text) <= _MAX_VALUE:
+    if len(text) <= _MAX_VALUE_CHARACTERS:
         return text
-    return f"…{text[1 - _MAX_VALUE :]}" if text.startswith("/") else f"{text[: _MAX_VALUE - 1]}…"
+    return f"…{text[1 - _MAX_VALUE_CHARACTERS :]}" if text.startswith("/") else f"{text[: _MAX_VALUE_CHARACTERS - 1]}…"

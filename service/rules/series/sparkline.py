@@ -11,6 +11,7 @@ from service.rules.series.downsample import find_extremes
 from service.schemas.history import Number, View
 
 WIDTH, HEIGHT = 160, 36
+"""Size of the picture, in its own units, like all lengths here."""
 COLUMNS = 74
 """Number of columns of points."""
 MAX_MARKS = 32

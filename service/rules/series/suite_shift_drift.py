@@ -35,9 +35,11 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
     Each series is given as its points, oldest first, and the position of its last change of level.
     """
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
-    commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+    commonest_pair = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
     return [
-        (path, last_change) for path, last_change in paths if (path[-2].environment, path[-1].environment) == commonest
+        (path, last_change)
+        for path, last_change in paths
+        if (path[-2].environment, path[-1].environment) == commonest_pair
     ]
 
 

@@ -75,11 +75,11 @@ def _map_jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject).order_by(Job.id.desc())
     rows = [row for row in session.scalars(query) if row.question.get("drift")]
     events = event_drifts.map_events_by_drift(session, sorted({row.question["drift"] for row in rows}))
-    by_event: dict[str, list[Job]] = defaultdict(list)
+    jobs_by_event: dict[str, list[Job]] = defaultdict(list)
     for row in rows:
         if row.question["drift"] in events:
-            by_event[events[row.question["drift"]]].append(row)
-    return by_event
+            jobs_by_event[events[row.question["drift"]]].append(row)
+    return jobs_by_event
 
 
 def list_ordered_by_service(session: Session, subject: str) -> list[OrderedBisect]:

@@ -95,7 +95,7 @@ def update_rows(
         connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 
 
-def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def insert_missing_rows(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert the rows that violate no unique constraint; other writers may insert the same rows at the same time."""
     if rows:
         session.execute(_build_insert(session)(table).on_conflict_do_nothing(), list(rows))
@@ -151,8 +151,8 @@ def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], coun
     kind = column.class_.__tablename__
     # `LastNumber` holds the highest number before the last deletion, which may have removed the row with that number.
     last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
-    last = max(last_number, session.scalar(select(func.max(column))) or 0)
-    return list(range(last + 1, last + 1 + count))
+    highest_number = max(last_number, session.scalar(select(func.max(column))) or 0)
+    return list(range(highest_number + 1, highest_number + 1 + count))
 
 
 def remember_last_numbers(session: Session) -> None:
@@ -174,24 +174,24 @@ def is_among(session: Session, column: InstrumentedAttribute[int], numbers: Iter
 
 def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Split into lists of at most ``size`` items."""
-    remaining = iter(items)
-    while chunk := list(islice(remaining, size)):
+    remaining_items = iter(items)
+    while chunk := list(islice(remaining_items, size)):
         yield chunk
 
 
 @lru_cache(maxsize=64)
-def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
+def _build_insert_sql(table: str, names: str, n_columns: int, n_rows: int) -> str:
     """Return SQLite's statement for inserting a number of rows with a number of columns."""
-    row = f"({', '.join('?' * columns)})"
-    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * rows)}'  # noqa: S608 - not user input
+    row = f"({', '.join('?' * n_columns)})"
+    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * n_rows)}'  # noqa: S608 - not user input
 
 
 @lru_cache(maxsize=64)
-def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
+def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], n_rows: int) -> str:
     """Return SQLite's statement for updating many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
-        f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
+        f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * n_rows)}) "  # noqa: S608 - no user input
         f'UPDATE "{table}" SET {_list_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
     )
 

@@ -56,7 +56,7 @@ class Database:
             self._write_turn = WriteLock(_find_file_beside(self.file, "turn"), busy_seconds).hold
             checkpoint = partial(wal.checkpoint_wal, self.file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)
-        self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
+        self._deferred_work: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
             _configure_sqlite(self.engine, self.file, busy_seconds, checks_references=checks_references)
         else:
@@ -149,13 +149,13 @@ class Database:
 
     def defer(self, work: Callable[[Database], None]) -> None:
         """Request work in the background, which starts when no more runs arrive."""
-        if work not in self._deferred:
-            self._deferred[work] = DeferredWork(lambda: work(self), lambda: bool(self._running_ingests))
-        self._deferred[work].request()
+        if work not in self._deferred_work:
+            self._deferred_work[work] = DeferredWork(lambda: work(self), lambda: bool(self._running_ingests))
+        self._deferred_work[work].request()
 
     def close(self) -> None:
         """Stop deferred work, and close all connections."""
-        for work in self._deferred.values():
+        for work in self._deferred_work.values():
             work.stop()
         if self._checkpoints is not None:
             self._checkpoints.stop()
@@ -180,6 +180,7 @@ def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *,
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
+        """Set the options of a new connection; SQLite stores none of them in the file except the journal mode."""
         connection.isolation_level = None  # on_begin, rather than the driver, starts transactions
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")

@@ -33,37 +33,41 @@ class DeferredWork:
     ) -> None:
         self._work, self._is_busy, self._longest_delay = work, is_busy, longest_delay
         self._lock = threading.Lock()
-        self._requested = threading.Event()
+        self._is_requested = threading.Event()
         self._thread: threading.Thread | None = None
-        self._stopped = False
+        self._is_stopped = False
 
     def request(self) -> None:
         """Request the work; return at once."""
-        self._requested.set()
+        self._is_requested.set()
         with self._lock:
-            if self._thread is None and not self._stopped:
+            if self._thread is None and not self._is_stopped:
                 self._thread = threading.Thread(target=self._run_requests, daemon=True, name="deferred")
                 self._thread.start()
 
     def stop(self) -> None:
         """Stop accepting work, and wait for the current work."""
         with self._lock:
-            self._stopped = True
+            self._is_stopped = True
             thread = self._thread
-        self._requested.set()
+        self._is_requested.set()
         if thread is not None:
             thread.join()
 
     def _run_requests(self) -> None:
         """Do the work after each request, once no more requests arrive or the longest delay is over."""
-        while self._requested.wait() and not self._stopped:
+        while self._is_requested.wait() and not self._is_stopped:
             # Wait for a pause in the requests.
             deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)
-            while (self._requested.is_set() or self._is_busy()) and time.monotonic() < deadline and not self._stopped:
-                self._requested.clear()
-                self._requested.wait(min(QUIET_SECONDS, deadline - time.monotonic()))
-            self._requested.clear()
-            if self._stopped:
+            while (
+                (self._is_requested.is_set() or self._is_busy())
+                and time.monotonic() < deadline
+                and not self._is_stopped
+            ):
+                self._is_requested.clear()
+                self._is_requested.wait(min(QUIET_SECONDS, deadline - time.monotonic()))
+            self._is_requested.clear()
+            if self._is_stopped:
                 return
             try:
                 self._work()

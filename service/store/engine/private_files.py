@@ -11,7 +11,7 @@ _FILE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 _RIGHTS_OF_OTHERS = 0o077
 
 
-def make_private(file: Path) -> None:
+def make_file_private(file: Path) -> None:
     """Create a database's file so that only its owner can read it; if it exists, correct its mode."""
     with suppress(OSError):  # SQLite's own error explains better why the file cannot be created
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -72,7 +72,7 @@ def analyse_due_tables(database: Database) -> list[str]:
     """
     if database.is_sqlite:
         return []
-    analysed = []
+    analysed_tables = []
     # Without an open transaction, ANALYZE commits after each partition.
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in table_partitions.TABLES:
@@ -84,5 +84,5 @@ def analyse_due_tables(database: Database) -> list[str]:
                 connection.execute(text(f"ANALYZE (SKIP_LOCKED) {table}"))
             finally:
                 connection.execute(text("RESET vacuum_cost_delay"))
-            analysed.append(table)
-    return analysed
+            analysed_tables.append(table)
+    return analysed_tables

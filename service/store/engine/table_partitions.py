@@ -197,9 +197,9 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
         # With a check constraint on the bound, "FOR VALUES FROM ('262144') TO ('524288')", PostgreSQL need not scan the
         # table when it is attached.
         start = partition.bound.partition("(")[2].partition(")")[0].strip("'")
-        at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
+        lower_condition = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(
-            text(f"ALTER TABLE {new_table} ADD CONSTRAINT bound CHECK ({at_least}run_number < {partition.end})")
+            text(f"ALTER TABLE {new_table} ADD CONSTRAINT bound CHECK ({lower_condition}run_number < {partition.end})")
         )
         after = _measure_size(connection, new_table)
     with database.engine.connect() as connection:

@@ -17,7 +17,7 @@ from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.error_codes import is_locked
 from service.store.engine.failures import explain_failure, explain_reason
-from service.store.engine.private_files import make_private
+from service.store.engine.private_files import make_file_private
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _LOCK_TIMEOUT, _PAUSE_SECONDS = "200ms", 1.0
@@ -192,7 +192,7 @@ def _make_folder_and_file(database: Database) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if name != ":memory:":
-            make_private(Path(name))
+            make_file_private(Path(name))
     except OSError as error:
         raise ServiceError(
             "The database folder cannot be created",

@@ -100,14 +100,14 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
     if not rows:  # most events have none, so that their drifts need not be read
         return []
     drifts = session.scalars(select(EventDriftRow.drift_id).where(*event_condition))
-    by_series: dict[int, list[DriftView]] = defaultdict(list)
+    drifts_by_series: dict[int, list[DriftView]] = defaultdict(list)
     for drift in event_drifts.read_drifts(session, list(drifts)):
-        by_series[drift.series_id].append(drift)
+        drifts_by_series[drift.series_id].append(drift)
     # A series has a cross-measurement for each of its changes of settings, few of which belong to this event.
     return [
         _build_view(session, row, _Sides(*sides))
         for row, *sides in rows
-        if any(_is_split_drift(_Sides(*sides), drift) for drift in by_series[row.series_id])
+        if any(_is_split_drift(_Sides(*sides), drift) for drift in drifts_by_series[row.series_id])
     ]
 
 

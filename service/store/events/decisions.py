@@ -28,11 +28,11 @@ def read_log(session: Session, event_id: str) -> Sequence[DecisionRow]:
 
 def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
     """Return the logs of all events of a subject that have one, by the event's id."""
-    by_event: dict[str, list[DecisionRow]] = defaultdict(list)
+    rows_by_event: dict[str, list[DecisionRow]] = defaultdict(list)
     log_query = _SELECT_OLDEST_FIRST.join(Event, DecisionRow.event_id == Event.id).where(Event.subject_id == subject_id)
     for row in session.scalars(log_query):
-        by_event[row.event_id].append(row)
-    return by_event
+        rows_by_event[row.event_id].append(row)
+    return rows_by_event
 
 
 def map_latest_decisions(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:

@@ -47,7 +47,7 @@ def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[st
 
 def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
     """Update the stored drifts of a subject from its detected drifts."""
-    has_undetected = _mark_undetected(session, subject_id)
+    has_undetected = _mark_undetected_drifts(session, subject_id)
     rows = _update_rows(session, subject_id)
     new_rows = [row for row in rows if row not in session]
     has_moved = has_undetected or bool(new_rows) or any(map(session.is_modified, rows))
@@ -55,26 +55,26 @@ def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
     return DriftUpdate(new_rows, {row.drift_id for row in rows}, has_moved)
 
 
-def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
+def mark_withdrawn_drifts(session: Session, reasons: Mapping[str, str]) -> None:
     """Store why drifts are withdrawn, by the drift's id."""
     for drift_id, reason in reasons.items():
         mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
         session.execute(mark.execution_options(synchronize_session=False))
 
 
-def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+def list_withdrawn_drifts(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the withdrawn drifts, largest change first, by the event's id."""
-    by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
+    rows_by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
         rows = session.scalars(
             select(EventDriftRow).where(EventDriftRow.event_id.in_(chunk), EventDriftRow.withdrawal.is_not(None))
         )
         for row in rows:
-            by_event[row.event_id].append(row)
+            rows_by_event[row.event_id].append(row)
     # Sort by the size relative to the level before; for a change from zero, by the size itself.
-    for drifts_of_event in by_event.values():
+    for drifts_of_event in rows_by_event.values():
         drifts_of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
-    return by_event
+    return rows_by_event
 
 
 def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
@@ -167,22 +167,22 @@ class _RevisionFacts(NamedTuple):
 def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, _RevisionFacts]:
     """Return the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
-    by_id: dict[int, _RevisionFacts] = {}
+    facts_by_id: dict[int, _RevisionFacts] = {}
     columns = select(Revision.id, Revision.position, Revision.author, Revision.title, Revision.patch)
     for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
-        selected = session.execute(columns.where(Revision.id.in_(chunk)))
-        by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected}
-    return by_id
+        selected_rows = session.execute(columns.where(Revision.id.in_(chunk)))
+        facts_by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected_rows}
+    return facts_by_id
 
 
 def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
     """Return the units of series, by the id of the series; ids of suite shifts, which are texts, are left out."""
-    by_id: dict[int | str, str] = {}
+    unit_by_series: dict[int | str, str] = {}
     ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
-        by_id |= {series_id: metric(name).unit for series_id, name in rows}
-    return by_id
+        unit_by_series |= {series_id: metric(name).unit for series_id, name in rows}
+    return unit_by_series
 
 
 def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
@@ -200,22 +200,22 @@ def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None 
 
 def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
     """Return the event of each drift, by the drift's id."""
-    by_drift: dict[str, str] = {}
+    event_by_drift: dict[str, str] = {}
     for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         rows = session.execute(
             select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
         )
-        by_drift |= dict(rows.all())
-    return by_drift
+        event_by_drift |= dict(rows.all())
+    return event_by_drift
 
 
 def map_states_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str, State]:
     """Return the state of the event of each drift, by the drift's id."""
-    by_drift: dict[str, State] = {}
+    state_by_drift: dict[str, State] = {}
     for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         query = select(EventDriftRow.drift_id, Event.state).join(Event, EventDriftRow.event_id == Event.id)
-        by_drift |= dict(session.execute(query.where(EventDriftRow.drift_id.in_(chunk))).all())
-    return by_drift
+        state_by_drift |= dict(session.execute(query.where(EventDriftRow.drift_id.in_(chunk))).all())
+    return state_by_drift
 
 
 def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
@@ -236,20 +236,20 @@ def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
 def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     """Yield the detected drifts that have no event yet, with their documents."""
     drifts_query = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
-    without_event = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
-    yield from session.execute(without_event)
+    query_without_event = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
+    yield from session.execute(query_without_event)
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     """Yield the shifts of whole suites that are not stored as drifts of events yet."""
-    stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
-    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
+    stored_ids = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
+    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored_ids))
     for look in session.scalars(query):
         if look.document:  # otherwise the check found no shift
             yield look.id, look.document
 
 
-def _mark_undetected(session: Session, subject_id: int) -> bool:
+def _mark_undetected_drifts(session: Session, subject_id: int) -> bool:
     """Mark the stored drifts that are no longer detected; return whether there were any."""
     is_of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
@@ -280,8 +280,8 @@ def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[histo
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
-        of_subject = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
-        ids |= dict(session.execute(of_subject.where(Revision.commit.in_(chunk))).all())
+        revisions_query = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
+        ids |= dict(session.execute(revisions_query.where(Revision.commit.in_(chunk))).all())
     return ids
 
 
@@ -335,15 +335,15 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
     return difference > _MAX_LEVEL_DEVIATION * abs(row.after - row.before)
 
 
-def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
+def _find_first_run_at_new_level(session: Session, drift: history.Drift, last_commit: str) -> UUID | None:
     """Return the first run at the new level; None for a shift of a whole suite, which belongs to no series.
 
-    The new level of a ramp, which spreads over several commits, begins with the first judged run at its end. ``last``
-    is the last commit that could have caused the drift.
+    The new level of a ramp, which spreads over several commits, begins with the first judged run at its end.
+    ``last_commit`` is the last commit that could have caused the drift.
     """
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
-    end = (drift.environment_after, last)
+    end = (drift.environment_after, last_commit)
     judged_points = points.arrange_trends(session, [drift.series_id])[drift.series_id].measured
     return next((point.run_id for point in judged_points if (point.environment, point.revision) == end), None)
 

@@ -81,11 +81,11 @@ class EventFilter:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
         series_conditions = self._list_series_conditions()
         if series_conditions is not None:
-            matching = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
-            matching = matching.where(
+            matching_events = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
+            matching_events = matching_events.where(
                 EventDriftRow.event_id == Event.id, EventDriftRow.still_detected, *series_conditions
             )
-            conditions.append(matching.exists())
+            conditions.append(matching_events.exists())
         if self.min_series is not None:
             count = select(func.count(EventDriftRow.series_id.distinct()))
             count = count.where(EventDriftRow.event_id == Event.id, EventDriftRow.still_detected)
@@ -217,8 +217,8 @@ def list_most_important(session: Session, event_ids: Sequence[str]) -> list[tria
 
 def list_in_order(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return the summaries of events in the order of ``event_ids``; every one must exist."""
-    by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
-    return [by_id[event_id] for event_id in event_ids]
+    summary_by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
+    return [summary_by_id[event_id] for event_id in event_ids]
 
 
 def list_summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
@@ -295,11 +295,11 @@ def read_baselines(
         .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
         .order_by(EventDriftRow.still_detected, EventDriftRow.drift_id)  # a drift that is still detected comes last
     )
-    by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
+    levels_by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
     for row in rows:
         if row.run_after and row.series_id is not None:
-            by_series[row.series_id][row.run_after] = None if row.rule == "ramp" else (row.before, row.after)
-    return by_series
+            levels_by_series[row.series_id][row.run_after] = None if row.rule == "ramp" else (row.before, row.after)
+    return levels_by_series
 
 
 def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
@@ -366,7 +366,7 @@ def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str
 
 def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
     """Return the withdrawn drifts of an event, with the reasons."""
-    rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
+    rows = event_drifts.list_withdrawn_drifts(session, [event_id]).get(event_id, [])
     query = (
         select(Series.id, Host.name, Case.name, Series.metric)
         .join(Host, Series.host_id == Host.id)

@@ -91,5 +91,5 @@ def build_view(row: SilenceRow, now: datetime) -> triage.Silence:
 
 def summarise_silence(row: SilenceRow | triage.Silence) -> tuple[str, dict[str, str]]:
     """Return the entry of a new silence in the audit log: its name, and what it covers."""
-    covered = {name: getattr(row, name) for name in ("subject", "host", "case", "metric", "reason")}
-    return f"silence {row.id}", covered | {"until": row.until.isoformat()}
+    covered_fields = {name: getattr(row, name) for name in ("subject", "host", "case", "metric", "reason")}
+    return f"silence {row.id}", covered_fields | {"until": row.until.isoformat()}

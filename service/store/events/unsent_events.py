@@ -40,17 +40,22 @@ def list_unsent_events(session: Session, channel_name: str, since: datetime) -> 
         select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == channel_name)
     )
     logged_occasions = {Occasion(*row) for row in rows}
-    sendable = (Event.still_detected, Event.confirmed, Event.merged_into.is_(None))
+    sendable_conditions = (Event.still_detected, Event.confirmed, Event.merged_into.is_(None))
     new_event_ids = session.scalars(
         select(Event.id)
-        .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
+        .where(*sendable_conditions, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
     )
     newest_decision = func.max(DecisionRow.id)  # of the actions that each query selects
     reopened_events = session.execute(
         select(Event.id, newest_decision)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
-        .where(*sendable, Event.state == State.REOPENED, DecisionRow.action == Action.REOPEN, DecisionRow.at >= since)
+        .where(
+            *sendable_conditions,
+            Event.state == State.REOPENED,
+            DecisionRow.action == Action.REOPEN,
+            DecisionRow.at >= since,
+        )
         .group_by(Event.id)
         .order_by(newest_decision)
     )

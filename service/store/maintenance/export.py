@@ -58,8 +58,8 @@ def list_samples(
         query = query.where(Subject.name == subject)
     query = query.join(Series.subject).join(Series.host).join(Series.case).order_by(Point.series_id, Point.run_number)
     query = query.execution_options(yield_per=_ROWS_PER_FETCH)
-    for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
-        values = decode_samples(value, n, packed)
+    for run_id, *columns, name, status, quarantine, started_at, value, n, packed_samples in session.execute(query):
+        values = decode_samples(value, n, packed_samples)
         # The fields before and after the sample's own fields: its number, its value, and the level of the run.
         fields_before = (
             *(str(run_id), *columns, name, metric(name).unit),
@@ -97,9 +97,9 @@ def list_suites(session: Session, subject: str | None = None) -> Iterator[tuple[
             yield report.run_id, text.getvalue()
 
 
-def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
-    """Return the number of rows of an export: samples for ``csv`` and ``jsonl``, reports for any other kind."""
-    if kind in {"csv", "jsonl"}:
+def count_rows(session: Session, export_format: str, subject: str | None = None) -> int:
+    """Return the number of rows of an export: samples for ``csv`` and ``jsonl``, reports for any other format."""
+    if export_format in {"csv", "jsonl"}:
         # A point without values is one row.
         query = select(func.sum(case((Point.n == 0, 1), else_=Point.n))).join(Series, Point.series_id == Series.id)
         query = query.join(Series.subject)
@@ -111,10 +111,10 @@ def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
     return int(session.scalar(query) or 0)
 
 
-def list_lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
+def list_lines(session: Session, export_format: str, subject: str | None = None) -> Iterator[str]:
     """Return the lines of an export: samples as `csv` or `jsonl`, or whole `reports`."""
-    if kind == "csv":
+    if export_format == "csv":
         return write_csv(list_samples(session, subject))
-    if kind == "reports":
+    if export_format == "reports":
         return list_report_lines(session, subject)
     return write_json_lines(list_samples(session, subject))

@@ -126,9 +126,9 @@ def _find_newest_complete_run(database: Database) -> int:
     It may be the number of a run that was deleted since: its number is never used again.
     """
     with database.writing() as session:
-        newest: int | None = session.scalar(select(func.max(Run.number)))
+        newest_run: int | None = session.scalar(select(func.max(Run.number)))
         newest_before_deletion = session.scalar(select(LastNumber.number).where(LastNumber.kind == Run.__tablename__))
-    return max(newest or 0, newest_before_deletion or 0)
+    return max(newest_run or 0, newest_before_deletion or 0)
 
 
 def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:

@@ -133,13 +133,13 @@ def _find_tool(program: str) -> str:
     if path is not None:
         return path
     # Debian's folders, one for each version.
-    installed = list(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-    if not installed:
+    installed_programs = list(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+    if not installed_programs:
         remedy = "Install PostgreSQL's client tools (Debian: postgresql-client)."
         raise ServiceError(f"{program} is not installed", "it is not on PATH", remedy)
-    return str(choose_newest(installed))
+    return str(choose_newest_tool(installed_programs))
 
 
-def choose_newest(tools: Sequence[Path]) -> Path:
+def choose_newest_tool(tools: Sequence[Path]) -> Path:
     """Return the tool of the newest version, by the name of its folder: ``VERSION/bin/TOOL``."""
     return max(tools, key=lambda tool: [int(number) for number in re.findall(r"\d+", tool.parents[1].name)])

@@ -119,8 +119,8 @@ class _ShrinkStep:
     def shrink(self, number: int, document: bytes) -> _ShrunkReport:
         """Return the remaining content of a report."""
         report, remaining = self.shrink_report(unpack_report(document))
-        packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
-        return _ShrunkReport(number, packed, remaining, len(document) - len(packed))
+        packed_report = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
+        return _ShrunkReport(number, packed_report, remaining, len(document) - len(packed_report))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
@@ -189,7 +189,9 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
     for step in _list_steps(rule):
         count = _count_reports(database, step, subject_ids)
         with database.reading() as session:
-            rows = session.execute(_select_stored(step, subject_ids, one_in=max(1, count // _ESTIMATE_REPORTS))).all()
+            rows = session.execute(
+                _select_stored_reports(step, subject_ids, one_in=max(1, count // _ESTIMATE_REPORTS))
+            ).all()
             examples = [step.shrink(number, document) for _, number, document in rows]
             freed_by_examples = sum(example.freed_bytes for example in examples) + sum(
                 point.freed_bytes for point in _list_smaller_points(session, examples)
@@ -229,7 +231,7 @@ def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
 
 
-def _select_stored(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1) -> Any:
+def _select_stored_reports(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1) -> Any:
     """Return the query for the time, the number and the report of runs in order; only every ``one_in``-th run."""
     query = (
         select(Run.started_at, Run.number, StoredReport.document)
@@ -254,7 +256,7 @@ def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[i
 
 def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
     """Yield, for each transaction, the number of reports of a subject that were shrunk, and the bytes freed."""
-    query = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION)
+    query = _select_stored_reports(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION)
     last: tuple[datetime, int] | None = None
     while True:
         # Continue after the last report of the previous transaction, so that no report is read twice.

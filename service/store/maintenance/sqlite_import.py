@@ -99,8 +99,8 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     connection = session.connection()
     tables = Base.metadata.sorted_tables
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
-    (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
-    table_partitions.create_partitions(connection, newest)
+    (newest_run,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
+    table_partitions.create_partitions(connection, newest_run)
     foreign_keys = connection.execute(_FOREIGN_KEYS).all()
     for table, name, _ in foreign_keys:  # checking them only once, at the end, takes a fraction of the time
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
@@ -159,5 +159,7 @@ def _set_sequences(connection: Connection) -> None:
             owner = {"table": f'"{table.name}"', "column": column.name}
             name = connection.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), owner).scalar()
             if name is not None:
-                last = max(connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0))
-                connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last + 1})
+                last_number = max(
+                    connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0)
+                )
+                connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last_number + 1})

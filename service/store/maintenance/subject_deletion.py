@@ -19,7 +19,7 @@ _BYTES_PER_RUN = 2_000
 """Approximate size of a run with its report and its points, in bytes."""
 
 
-def count_stored(database: Database, name: str) -> Mapping[str, int]:
+def count_stored_rows(database: Database, name: str) -> Mapping[str, int]:
     """Return, for each table, how many rows belong only to a subject; empty if the subject is unknown."""
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)

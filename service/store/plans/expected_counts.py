@@ -50,10 +50,10 @@ def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, lis
         )
         .order_by(Revision.position, Run.started_at, Run.id)
     )
-    by_case: dict[str, list[tuple[int, UUID]]] = defaultdict(list)
+    runs_by_case: dict[str, list[tuple[int, UUID]]] = defaultdict(list)
     for key, position, run_id in rows:
-        by_case[key].append((position, run_id))
-    return by_case
+        runs_by_case[key].append((position, run_id))
+    return runs_by_case
 
 
 def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:

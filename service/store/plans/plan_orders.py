@@ -26,9 +26,9 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
     A level is also measured again if its runs are from environments that are equivalent to that of the request.
     """
     host = request.host.name
-    to_cross_measure: dict[str, set[str]] = defaultdict(set)
+    cross_measured_revisions: dict[str, set[str]] = defaultdict(set)
     for run in cross_measurements.list_ordered_runs(session, request.subject, host, request.environment.hash):
-        to_cross_measure[run.case_key].add(run.revision)
+        cross_measured_revisions[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
     alike_by_key = {key: alike_environments[index] for index, key in enumerate(keys)}
     keys_in_doubt, revisions_before = _find_doubts(session, request.subject, host, alike_by_key)
@@ -36,7 +36,7 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
     revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(
-            cross_measured_revisions=frozenset(to_cross_measure[key]),
+            cross_measured_revisions=frozenset(cross_measured_revisions[key]),
             dividing_revisions=frozenset(dividing_revisions[key]),
             in_doubt=key in keys_in_doubt,
             revision_before=revisions_before.get(key),
@@ -56,14 +56,14 @@ def _find_doubts(
     alike_by_key
         The environments whose levels count, by the key of the case.
     """
-    in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.still_detected)
+    series_in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.still_detected)
     rows = session.execute(
         select(Series.id, Case.key, DriftRow.position, DriftRow.document)
         .join(DriftRow, DriftRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(Subject.name == subject, Host.name == host, Series.id.in_(in_doubt))
+        .where(Subject.name == subject, Host.name == host, Series.id.in_(series_in_doubt))
     ).all()
     key_of = {series_id: key for series_id, key, *_ in rows}
     ends = (
@@ -102,19 +102,19 @@ def _map_dividing_revisions(
         .where(Subject.name == subject, Host.name == host, Case.key.in_(alike_by_key), Series.judged)
         .where(EventDriftRow.cause == Cause.COMMIT_AND_CONFIG, EventDriftRow.still_detected)
     )
-    by_case: dict[str, set[str]] = defaultdict(set)
+    revisions_by_case: dict[str, set[str]] = defaultdict(set)
     for key, document in rows:
         drift = Drift.model_validate(document)
         if drift.rule in REPEATING_RULES:
-            by_case[key] |= {
+            revisions_by_case[key] |= {
                 revision for revision, environment in list_dividing_runs(drift) if environment in alike_by_key[key]
             }
-    return by_case
+    return revisions_by_case
 
 
 def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
     """Return the revisions at which other hosts measured cases that this host has never measured, by the case's key."""
-    by_case: dict[str, set[str]] = defaultdict(set)
+    revisions_by_case: dict[str, set[str]] = defaultdict(set)
     cases_of_host = (
         select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
     )
@@ -131,5 +131,5 @@ def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str,
     )
     for key, commit in session.execute(runs_of_other_hosts):
         if key in keys:
-            by_case[key].add(commit)
-    return by_case
+            revisions_by_case[key].add(commit)
+    return revisions_by_case

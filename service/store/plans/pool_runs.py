@@ -32,8 +32,8 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
         return environments_by_case
     series_of_case = _list_exact_series(session, request)
     all_series = [series_id for series_ids in series_of_case.values() for series_id in series_ids]
-    by_series = points.read_points_on_trend(session, all_series)
-    environments = {point.environment for of_series in by_series.values() for point in of_series}
+    points_by_series = points.read_points_on_trend(session, all_series)
+    environments = {point.environment for points_of_series in points_by_series.values() for point in points_of_series}
     settings = pool_environments.read_pool_settings(session, environments) | {
         own_environment: dict(request.environment.settings)
     }
@@ -41,7 +41,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
         alike_in_series: list[set[str]] = []
         for series_id in series_of_case[shared_rows.make_case_key(case)]:
             # Equivalent environments have the same stand-in; an environment without one stands for itself.
-            stand_in_of = find_stand_ins(by_series[series_id], settings)
+            stand_in_of = find_stand_ins(points_by_series[series_id], settings)
             own_stand_in = stand_in_of.get(own_environment, own_environment)
             alike_in_series.append({other for other in settings if stand_in_of.get(other, other) == own_stand_in})
         if alike_in_series:
@@ -73,8 +73,8 @@ def _list_exact_series(session: Session, request: PlanRequest) -> dict[str, list
         .where(Subject.name == request.subject, Host.name == request.host.name, Series.judged)
         .where(Case.key.in_([shared_rows.make_case_key(case) for case in request.cases]))
     )
-    by_case: dict[str, list[int]] = defaultdict(list)
+    series_by_case: dict[str, list[int]] = defaultdict(list)
     for key, series_id, name in rows:
         if pool_environments.is_exact(name):
-            by_case[key].append(series_id)
-    return by_case
+            series_by_case[key].append(series_id)
+    return series_by_case

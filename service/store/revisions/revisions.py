@@ -36,8 +36,10 @@ class _StoredCommit(NamedTuple):
 
 def add_commits(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
-    sent = _index_by_hash(revisions)
-    _store_missing(session, subject_id, sent, _map_stored(session, subject_id, sent))
+    sent_revisions = _index_by_hash(revisions)
+    _store_missing_commits(
+        session, subject_id, sent_revisions, _map_stored_commits(session, subject_id, sent_revisions)
+    )
 
 
 def ensure_commits(
@@ -45,21 +47,21 @@ def ensure_commits(
 ) -> dict[str, tuple[int, int]]:
     """Return the id and the position of commits, by hash; store the missing ones first."""
     sent_revisions = _index_by_hash(revisions)
-    stored_rows = _map_stored(session, subject_id, sent_revisions)
-    if _store_missing(session, subject_id, sent_revisions, stored_rows):
-        stored_rows = _map_stored(session, subject_id, sent_revisions)
+    stored_rows = _map_stored_commits(session, subject_id, sent_revisions)
+    if _store_missing_commits(session, subject_id, sent_revisions, stored_rows):
+        stored_rows = _map_stored_commits(session, subject_id, sent_revisions)
     return {commit: (row.id, row.position) for commit, row in stored_rows.items()}
 
 
 def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
     """Return commits by hash; if several have the same hash, the first one counts."""
-    by_hash: dict[str, contract.Revision] = {}
+    revision_by_hash: dict[str, contract.Revision] = {}
     for revision in revisions:
-        by_hash.setdefault(revision.commit, revision)
-    return by_hash
+        revision_by_hash.setdefault(revision.commit, revision)
+    return revision_by_hash
 
 
-def _store_missing(
+def _store_missing_commits(
     session: Session,
     subject_id: int,
     sent_revisions: dict[str, contract.Revision],
@@ -190,7 +192,9 @@ def list_page(session: Session, subject: str, limit: int, offset: int) -> Revisi
     return RevisionPage(items=items, total=count_commits(session, row.id), limit=limit, offset=offset)
 
 
-def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _StoredCommit]:
+def _map_stored_commits(
+    session: Session, subject_id: int, commits: Iterable[str] | None = None
+) -> dict[str, _StoredCommit]:
     """Return those of the given commits that are stored, or all stored ones (None), by hash."""
     query = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
         Revision.subject_id == subject_id
@@ -215,8 +219,10 @@ def _order_continuation(
     of thousands again for each of them would take longer than everything else that a report needs.
     """
     is_of_subject = Revision.subject_id == subject_id
-    last = select(Revision.commit, Revision.position).where(is_of_subject).order_by(Revision.position.desc()).limit(1)
-    tip = session.execute(last).first()
+    tip_query = (
+        select(Revision.commit, Revision.position).where(is_of_subject).order_by(Revision.position.desc()).limit(1)
+    )
+    tip = session.execute(tip_query).first()
     if tip is None:
         return None
     entries = [Commit(row["commit"], tuple(row["parents"]), row["committed_at"]) for row in rows]
@@ -246,7 +252,7 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 
 def _update_positions(session: Session, subject_id: int) -> None:
     """Set the position of each commit; if a stored commit moves, mark the series to be judged again."""
-    stored_rows = _map_stored(session, subject_id)
+    stored_rows = _map_stored_commits(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
     rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]
     moves = [{"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position]

@@ -128,8 +128,8 @@ def read_readings(
     numbers = set(runs)
     if metrics is None or not PACKED_METRICS.issuperset(metrics):
         return _read_points(session, numbers, metrics)
-    unpacked = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
-    return unpacked | _read_points(session, numbers - unpacked.keys(), metrics)
+    unpacked_levels = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
+    return unpacked_levels | _read_points(session, numbers - unpacked_levels.keys(), metrics)
 
 
 def _read_points(
@@ -144,10 +144,10 @@ def _read_points(
         rows += session.connection().execute(query).all()  # twice as fast as through the session
     # The levels are parsed all at once. If all samples of a point equal its level, they are not stored.
     levels = json.loads(f"[{','.join([level_text or 'null' for *_, level_text, _samples in rows])}]")
-    by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
+    readings_by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
     for (run, series, metric, counted, n, _level_text, samples), level in zip(rows, levels, strict=True):
-        by_run[run][metric] = SideReadings(samples or (level,) * n, n, level, counted, series)
-    return by_run
+        readings_by_run[run][metric] = SideReadings(samples or (level,) * n, n, level, counted, series)
+    return readings_by_run
 
 
 def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
@@ -176,12 +176,14 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     return points_of_run.join(first_point, true()).where(is_in_runs)
 
 
-def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:
+def list_drifts_between(
+    session: Session, pairs: Sequence[Pair], readings_by_run: ByRun
+) -> dict[int, list[DriftSummary]]:
     """Return the drifts that can lie between the two sides of a pair, by the id of their series.
 
     Parameters
     ----------
-    by_run
+    readings_by_run
         The readings of the runs of all pairs.
     """
     # All runs of one side of a pair are of the same commit: the newest run, at index 0, stands for them.
@@ -196,14 +198,14 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
         .order_by(DriftRow.position, DriftRow.id)
     )
     base_runs = (run.number for pair in pairs for run in pair.base)
-    compared = {side.series for number in base_runs for side in by_run.get(number, {}).values()}
-    among = bulk.is_among(session, DriftRow.series_id, (series for series in compared if series is not None))
+    compared_series = {side.series for number in base_runs for side in readings_by_run.get(number, {}).values()}
+    among = bulk.is_among(session, DriftRow.series_id, (series for series in compared_series if series is not None))
     rows = session.connection().execute(query.where(among)).all()
     stand_ins = _map_stand_ins(session, pairs, {series for series, _, _ in rows})
-    by_series: dict[int, list[DriftSummary]] = {}
+    drifts_by_series: dict[int, list[DriftSummary]] = {}
     for series, position, document in rows:
-        by_series.setdefault(series, []).append(summarise_drift(position, document, stand_ins.get(series, {})))
-    return by_series
+        drifts_by_series.setdefault(series, []).append(summarise_drift(position, document, stand_ins.get(series, {})))
+    return drifts_by_series
 
 
 def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:
@@ -241,8 +243,8 @@ def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
         return Run.id == UUID(side.key)
     if side.kind == "revision":
         revision = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
-        of_commit = revision.where(Revision.commit == side.key, Subject.name == side.subject)
-        return Run.revision_id == session.scalar(of_commit)
+        commit_query = revision.where(Revision.commit == side.key, Subject.name == side.subject)
+        return Run.revision_id == session.scalar(commit_query)
     if side.kind == "environment":
         return Run.environment_id == session.scalar(select(Environment.id).where(Environment.hash == side.key))
     return Run.host_id == session.scalar(select(Host.id).where(Host.name == side.key))

@@ -72,16 +72,16 @@ class _PartValidator:
     """Validates parts of reports; a part that several reports share is validated once."""
 
     def __init__(self) -> None:
-        self._validated: dict[tuple[str, bytes], BaseModel] = {}
+        self._validated_parts: dict[tuple[str, bytes], BaseModel] = {}
 
     def __call__(self, name: str, part: Raw) -> BaseModel:
         """Return a part of a report, such as its ``case``, as its model."""
         # The key is the JSON text, because Python considers 1, 1.0 and True equal.
         text = bytes(part)
         key = name, text
-        validated_part = self._validated.get(key)
+        validated_part = self._validated_parts.get(key)
         if validated_part is None:
-            validated_part = self._validated[key] = _SHARED_PARTS[name].model_validate(from_json(text))
+            validated_part = self._validated_parts[key] = _SHARED_PARTS[name].model_validate(from_json(text))
         return validated_part
 
 
@@ -151,15 +151,15 @@ def _read_values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
         readings = [_readings.decode(sample) for sample in samples]
     except msgspec.ValidationError:
         return None
-    rows = [list(map(_value_of, by_metric.values())) for by_metric in readings]
+    rows = [list(map(_value_of, readings_of_sample.values())) for readings_of_sample in readings]
     if any(min(row) < -_MAX_INTEGER or max(row) > _MAX_INTEGER for row in rows if row):
         return None
     # Usually all samples have the same metrics in the same order.
     names = list(readings[0])
-    if all(list(by_metric) == names for by_metric in readings):
+    if all(list(readings_of_sample) == names for readings_of_sample in readings):
         return dict(zip(names, zip(*rows, strict=True), strict=True))
     values: dict[str, list[Number]] = {}
-    for by_metric, row in zip(readings, rows, strict=True):
-        for name, value in zip(by_metric, row, strict=True):
+    for readings_of_sample, row in zip(readings, rows, strict=True):
+        for name, value in zip(readings_of_sample, row, strict=True):
             values.setdefault(name, []).append(value)
     return dict(values)

@@ -106,7 +106,7 @@ class _SeriesUpdate:
         self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
-    def update_latest(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
+    def update_latest_level(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
         """Set the newest level, unless the series has a newer one."""
         if (
             self.latest_position is None
@@ -121,8 +121,8 @@ class _SeriesUpdate:
     def as_update_row(self) -> tuple[object, ...]:
         """Return the id and the columns that the new points change, in the order of ``_SERIES_COLUMNS``."""
         n_points = self.n_points + len(self.points)
-        latest = (self.latest, self.latest_revision_id, self.latest_at)
-        return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
+        latest_columns = (self.latest, self.latest_revision_id, self.latest_at)
+        return (self.id, self.version + 1, n_points, *latest_columns, self.judged, self.budget)
 
 
 def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
@@ -150,7 +150,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
             if newest_report is None or report.started_at >= newest_report.started_at:
                 newest_reports[update.id] = report
             if is_judged and value is not None:
-                update.update_latest(value, revision_id, run.position, report.started_at)
+                update.update_latest_level(value, revision_id, run.position, report.started_at)
     # Sorted by primary key, so that each page of the table is written once.
     updates = (update for series_of_group in series.values() for update in series_of_group.values() if update.points)
     changed_series = sorted(updates, key=attrgetter("id"))
@@ -250,7 +250,7 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     ids = bulk.reserve_series_ids(session, len(rows_to_insert))
     if ids is not None:
         rows_to_insert = [{"id": number, **row} for number, row in zip(ids, rows_to_insert, strict=True)]
-    bulk.insert_missing(session, bulk.get_table(Series), rows_to_insert)
+    bulk.insert_missing_rows(session, bulk.get_table(Series), rows_to_insert)
     return _find_series(session, metrics_by_group)
 
 
@@ -258,10 +258,10 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
     """Return the stored series of the given groups, by group and metric."""
     series: dict[_SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
     cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
-    for group, by_metric in series.items():
-        cases.setdefault(group[:2], {})[group.case_id] = by_metric
-    for (subject_id, host_id), by_case in cases.items():
-        for chunk in bulk.split_into_chunks(by_case, _CASES_PER_QUERY):
+    for group, series_by_metric in series.items():
+        cases.setdefault(group[:2], {})[group.case_id] = series_by_metric
+    for (subject_id, host_id), series_by_case in cases.items():
+        for chunk in bulk.split_into_chunks(series_by_case, _CASES_PER_QUERY):
             rows = session.connection().execute(  # twice as fast as through the session
                 select(
                     *(Revision.position, Series.case_id, Series.latest_at, Series.metric, Series.id, Series.version),
@@ -272,5 +272,5 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for position, case_id, measured_at, metric, *columns in rows:
-                by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
+                series_by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
     return series

@@ -86,9 +86,9 @@ def write_levels(session: Session, runs: Collection[int]) -> None:
         *(type_coerce(Point.value, Text), Point.samples),
     ).where(Series.metric.in_(sorted(PACKED_METRICS)))
     for chunk in table_partitions.group_neighbours(runs, _RUNS_PER_QUERY):
-        in_chunk = bulk.is_among(session, Run.number, chunk)
-        in_partitions = table_partitions.build_partition_conditions(session, chunk)
-        for number, *point in session.connection().execute(query.where(in_chunk, *in_partitions)):
+        is_in_chunk = bulk.is_among(session, Run.number, chunk)
+        partition_conditions = table_partitions.build_partition_conditions(session, chunk)
+        for number, *point in session.connection().execute(query.where(is_in_chunk, *partition_conditions)):
             points_of_run[number].append(EncodedPoint._make(point))
     rows = [(number, pack_levels(points_of_run[number])) for number in sorted(runs)]
     bulk.update_rows(session, bulk.get_table(Run), ["levels"], rows, key=["number"])

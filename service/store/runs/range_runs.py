@@ -41,7 +41,7 @@ class Durations:
 def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
     """Return the newest level of a metric at each of the commits that was measured; runs of searches count, too."""
     rows = session.execute(
-        _select_measured(session, case, metric, Revision.commit, Point.value)
+        _select_measured_runs(session, case, metric, Revision.commit, Point.value)
         .where(Revision.commit.in_(commits))
         .order_by(Run.number)
     )
@@ -50,11 +50,11 @@ def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collec
 
 def list_measured_commits(session: Session, case: CaseOnHost, metric: str) -> set[str]:
     """Return the commits at which a metric was measured; runs of searches count, too."""
-    query = _select_measured(session, case, metric, Revision.commit).where(Point.value.is_not(None))
+    query = _select_measured_runs(session, case, metric, Revision.commit).where(Point.value.is_not(None))
     return set(session.connection().scalars(query))
 
 
-def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
+def _select_measured_runs(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
     """Return the query for columns of the measured runs of a case with a metric; runs of searches count, too."""
     series = (
         select(Series.id)
@@ -81,8 +81,8 @@ def find_newest_report(session: Session, case: CaseOnHost) -> Report | None:
 def read_durations(reports: Collection[Report]) -> Durations:
     """Return how long a build and a measurement of a case took in its newest runs."""
     builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
-    measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
-    return Durations(median(builds) if builds else None, median(measured) if measured else None)
+    durations = [(report.finished_at - report.started_at).total_seconds() for report in reports]
+    return Durations(median(builds) if builds else None, median(durations) if durations else None)
 
 
 def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
@@ -90,9 +90,11 @@ def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
     conditions = [Subject.name == case.subject, Case.name == case.case, Run.outcome == Outcome.MEASURED]
     if case.host:
         conditions.append(Host.name == case.host)
-    newest = (Run.started_at.desc(), Run.number.desc())
-    numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
-    stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
-    documents = dict(session.execute(stored).all())
+    newest_first = (Run.started_at.desc(), Run.number.desc())
+    numbers = session.scalars(
+        select_joined(Run.number).where(*conditions).order_by(*newest_first).limit(_MAX_RUNS)
+    ).all()
+    report_query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
+    documents = dict(session.execute(report_query).all())
     reports = (unpack_report(documents[number]) for number in numbers)
     return [report for report in reports if not has_imported(report)]

@@ -97,8 +97,8 @@ NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 def find_report(session: Session, run_id: UUID) -> contract.Report | None:
     """Return the report of the run with this id; None if there is none."""
-    stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
-    document = session.scalar(stored.where(Run.id == run_id))
+    report_query = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
+    document = session.scalar(report_query.where(Run.id == run_id))
     return None if document is None else unpack_report(document)
 
 
@@ -119,15 +119,15 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host whose newest measured run is in quarantine."""
     # Runs of bisects, proofs and labs, and reused counts, do not say whether the host counts correctly.
     concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
-    newest = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
-    in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
-    return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*in_quarantine).order_by(Host.name))]
+    newest_runs = list_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, concerns_host)
+    is_in_quarantine = bulk.is_among(session, Run.number, newest_runs), Run.quarantine.is_not(None)
+    return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*is_in_quarantine).order_by(Host.name))]
 
 
 def list_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the run number of each host's newest run that satisfies the conditions; hosts without one are left out."""
-    newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*NEWEST_FIRST).limit(1)
-    numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
+    newest_run = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*NEWEST_FIRST).limit(1)
+    numbers = session.scalars(select(newest_run.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
     return [number for number in numbers if number is not None]
 
 
@@ -151,11 +151,11 @@ def map_runs_for_plan(
             Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine
         ).where(Subject.name == subject, Host.name == host, counts_as_measured)
     )
-    by_key: dict[str, list[StoredRun]] = {}
+    runs_by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome, temporary, quarantine in rows:
         run = StoredRun(commit, environment, outcome, bool(temporary), reused=quarantine is not None)
-        by_key.setdefault(key, []).append(run)
-    return {index: by_key.get(shared_rows.make_case_key(case), []) for index, case in enumerate(cases)}
+        runs_by_key.setdefault(key, []).append(run)
+    return {index: runs_by_key.get(shared_rows.make_case_key(case), []) for index, case in enumerate(cases)}
 
 
 def _build_summary(run: Run) -> RunSummary:

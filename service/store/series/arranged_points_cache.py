@@ -37,6 +37,6 @@ def _arrange_layout(session: Session, series: Series) -> Layout:
     rows = points.list_series_points(session, series.id)
     path = points.arrange_points(session, series, rows).path
     off_path = {row.run_id: row for row in rows}
-    on_path = [off_path.pop(point.run_id) for point in path]
-    views = [point.build_view(on_path=True) for point in on_path]
+    path_points = [off_path.pop(point.run_id) for point in path]
+    views = [point.build_view(on_path=True) for point in path_points]
     return Layout(path, views + [point.build_view(on_path=False) for point in off_path.values()])

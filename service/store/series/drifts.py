@@ -137,7 +137,7 @@ def map_rows_by_series(session: Session, series_ids: Collection[int]) -> dict[in
     rows = session.scalars(
         select(DriftRow).where(DriftRow.series_id.in_(series_ids)).order_by(DriftRow.position, DriftRow.id)
     )
-    by_series: dict[int, list[DriftRow]] = {series_id: [] for series_id in series_ids}
+    rows_by_series: dict[int, list[DriftRow]] = {series_id: [] for series_id in series_ids}
     for row in rows:
-        by_series[row.series_id].append(row)
-    return by_series
+        rows_by_series[row.series_id].append(row)
+    return rows_by_series

@@ -126,8 +126,8 @@ def select_joined(*columns: Any) -> Select[Any]:
 def select_points_by_run(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs, their points and their series; the caller restricts it to runs."""
     # Joined through the series, because the primary key of points begins with the series.
-    of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
-    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, of_run)
+    is_of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
+    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, is_of_run)
 
 
 IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
@@ -163,13 +163,15 @@ def find_history_window(session: Session, subject_id: int, host_id: int, n_revis
     """Return the newest part of a history with ``n_revisions`` revisions measured by a host; None if it has fewer."""
     is_measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     is_of_subject = Revision.subject_id == subject_id
-    newest = select(Revision.position).where(is_of_subject, is_measured).order_by(Revision.position.desc())
-    position = session.scalar(newest.offset(n_revisions - 1).limit(1))
+    position_query = select(Revision.position).where(is_of_subject, is_measured).order_by(Revision.position.desc())
+    position = session.scalar(position_query.offset(n_revisions - 1).limit(1))
     if position is None:
         return None
-    of_part = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
-    first = session.scalar(of_part.where(is_of_subject, Revision.position >= position, Run.host_id == host_id))
-    return HistoryWindow(position, first or 0)
+    first_run_query = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
+    first_run = session.scalar(
+        first_run_query.where(is_of_subject, Revision.position >= position, Run.host_id == host_id)
+    )
+    return HistoryWindow(position, first_run or 0)
 
 
 def find_newest_window(session: Session, series_id: int, max_points: int) -> HistoryWindow | None:
@@ -201,13 +203,13 @@ def arrange_trends(
     window
         The part of the history whose points are arranged; None for all of it.
     """
-    by_series = read_points_on_trend(session, series_ids, window)
-    stand_ins = pool_environments.map_stand_ins(session, by_series)
+    points_by_series = read_points_on_trend(session, series_ids, window)
+    stand_ins = pool_environments.map_stand_ins(session, points_by_series)
     subjects = _find_subjects(session, series_ids)
     branches = {subject_id: find_branches(session, subject_id, window) for subject_id in set(subjects.values())}
     return {
         series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
-        for series_id, points in by_series.items()
+        for series_id, points in points_by_series.items()
     }
 
 
@@ -235,7 +237,7 @@ def read_points_on_trend(
         conditions.append(Point.run_number >= window.run_number)
     rows = session.connection().execute(levels.where(*conditions)).all()  # twice as fast as through the session
     runs = _select_runs_on_trend(session, {run_number for _, run_number, *_ in rows})
-    by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
+    points_by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
             run_id, revision, position, environment, measured_at, program_bytes, is_reused = runs[number]
@@ -252,8 +254,8 @@ def read_points_on_trend(
                 program_bytes,
                 is_reused,
             )
-            by_series[series_id].append(point)
-    return by_series
+            points_by_series[series_id].append(point)
+    return points_by_series
 
 
 def find_branches(session: Session, subject_id: int, window: HistoryWindow | None = None) -> Branches:
@@ -365,11 +367,11 @@ def list_run_points(session: Session, runs: Iterable[UUID], metrics: Collection[
 
 def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
     """Return the levels of every metric over runs, by the metric's name."""
-    by_metric: dict[str, list[history.Number]] = {}
+    levels_by_metric: dict[str, list[history.Number]] = {}
     for point in list_run_points(session, runs):
         if point.value is not None:
-            by_metric.setdefault(point.metric, []).append(point.value)
-    return by_metric
+            levels_by_metric.setdefault(point.metric, []).append(point.value)
+    return levels_by_metric
 
 
 def map_durations(session: Session, runs: Collection[UUID]) -> dict[UUID, float]:

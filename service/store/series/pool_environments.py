@@ -16,14 +16,15 @@ from service.store.engine import bulk
 from service.store.models import Environment, Series
 
 
-def map_stand_ins(session: Session, by_series: Mapping[int, Collection[PathPoint]]) -> dict[int, dict[str, str]]:
+def map_stand_ins(session: Session, points_by_series: Mapping[int, Collection[PathPoint]]) -> dict[int, dict[str, str]]:
     """Return the environments that stand for equivalent ones, by the id of the series; only exact counts prove them."""
-    environments = {point.environment for points in by_series.values() for point in points}
+    environments = {point.environment for points in points_by_series.values() for point in points}
     settings = read_pool_settings(session, environments) if len(environments) > 1 else {}
     if len(settings) < 2:
         return {}  # only environments of machines of a pool can be equivalent, and it takes two of them
     return {
-        series_id: find_stand_ins(by_series[series_id], settings) for series_id in find_exact_series(session, by_series)
+        series_id: find_stand_ins(points_by_series[series_id], settings)
+        for series_id in find_exact_series(session, points_by_series)
     }
 
 

@@ -22,6 +22,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     base, head = request.base, request.head
     if base.case != head.case or base.environment != head.environment or base.session is None:
         return
+    # Find the rows to which the proof belongs.
     decided_verdicts = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
     subject_id = shared_rows.ensure_subjects(session, [base.subject])[base.subject]
     key = shared_rows.make_case_key(base.case)
@@ -31,6 +32,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     )
     case_id = shared_ids.cases[key]
     host_id = shared_ids.hosts[base.host.name]
+    # Replace the earlier verdicts of the session.
     session.execute(delete(ProofRow).where(ProofRow.session == base.session, ProofRow.case_id == case_id))
     rows = [
         {
@@ -54,8 +56,9 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     ]
     if rows:
         session.execute(insert(ProofRow), rows)
-        of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
-        session.execute(update(Series).where(of_case).values(version=Series.version + 1))
+        # A higher version makes a series stale, so that it is judged again.
+        is_of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
+        session.execute(update(Series).where(is_of_case).values(version=Series.version + 1))
 
 
 def _find_excluded_change(verdict: MetricVerdict) -> float | None:
@@ -73,7 +76,7 @@ def _find_excluded_change(verdict: MetricVerdict) -> float | None:
 
 def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
     """Return the proofs of each of the given series, by the id of the series."""
-    by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
+    proofs_by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
     rows = session.execute(
         select(Series.id, ProofRow.base, ProofRow.head, Environment.hash, ProofRow.verdict, ProofRow.pairs)
         .add_columns(ProofRow.before, ProofRow.after, ProofRow.measured_at, ProofRow.excluded)
@@ -89,5 +92,5 @@ def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, li
         .order_by(ProofRow.measured_at, ProofRow.id)
     )
     for series_id, *values in rows:
-        by_series[series_id].append(Proof(*values))
-    return by_series
+        proofs_by_series[series_id].append(Proof(*values))
+    return proofs_by_series

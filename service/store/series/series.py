@@ -66,8 +66,8 @@ _SELECT_SERIES = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Mark series to be judged again although their points have not changed; return their ids."""
-    selected = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics))
-    ids = list(session.scalars(selected.with_only_columns(Series.id)))
+    query = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics))
+    ids = list(session.scalars(query.with_only_columns(Series.id)))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
 
@@ -88,7 +88,7 @@ def list_page(
     return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
-def list_judged(session: Session, series_filter: SeriesFilter) -> list[Series]:
+def list_judged_series(session: Session, series_filter: SeriesFilter) -> list[Series]:
     """Return the series that a filter selects and that are judged, with their subjects, cases and hosts."""
     return list(
         session.scalars(_SELECT_SERIES.where(*series_filter.list_conditions(), Series.judged).order_by(Series.id))

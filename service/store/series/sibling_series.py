@@ -39,5 +39,5 @@ def list_siblings(session: Session, entry: SeriesHead, limit: int) -> list[Sibli
         .limit(limit)
     )
     rows_of_case = session.execute(query.where(Case.name == entry.case, Case.definition == entry.definition))
-    of_metric = session.execute(query.where(Case.name != entry.case, Series.metric == entry.metric))
-    return [Sibling._make(row) for rows in (rows_of_case, of_metric) for row in rows]
+    rows_of_metric = session.execute(query.where(Case.name != entry.case, Series.metric == entry.metric))
+    return [Sibling._make(row) for rows in (rows_of_case, rows_of_metric) for row in rows]

@@ -37,10 +37,10 @@ class ActionsJob:
 class IdentityVerifier:
     """Checks identities with the issuer's keys, which it caches."""
 
-    def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN_SECONDS) -> None:
-        self._trusted = trusted
+    def __init__(self, trusted_jobs: TrustedJobs, cooldown: int = _COOLDOWN_SECONDS) -> None:
+        self._trusted_jobs = trusted_jobs
         self._keys = PyJWKClient(
-            f"{trusted.issuer}/.well-known/jwks",
+            f"{trusted_jobs.issuer}/.well-known/jwks",
             timeout=_TIMEOUT_SECONDS,
             cooldown_duration=cooldown,
             max_cached_keys=_MAX_CACHED_KEYS,
@@ -64,8 +64,8 @@ class IdentityVerifier:
                 key,
                 # The token does not choose the algorithm: with HS256, its sender could sign with the public key.
                 algorithms=["RS256"],
-                audience=self._trusted.audience,
-                issuer=self._trusted.issuer,
+                audience=self._trusted_jobs.audience,
+                issuer=self._trusted_jobs.issuer,
                 leeway=LEEWAY_SECONDS,
                 options={"require": _REQUIRED_CLAIMS, "strict_aud": True},
             )
@@ -73,7 +73,7 @@ class IdentityVerifier:
             raise IssuerUnavailable("the keys of the issuer cannot be fetched") from error
         except (jwt.PyJWTError, ValueError, TypeError) as error:
             raise IdentityRefused(str(error)) from error
-        objection = self._trusted.explain_objection(claims)
+        objection = self._trusted_jobs.explain_objection(claims)
         jti = str(claims["jti"])
         if objection or not 0 < len(jti) <= _MAX_JTI_CHARACTERS:
             raise IdentityRefused(objection or "its claim `jti` is empty or too long")

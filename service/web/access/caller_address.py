@@ -17,8 +17,8 @@ def find_caller_address() -> str:
     a proxy on this machine or one that the settings name: a caller can send any addresses before it.
     """
     peer = request.remote_addr or "127.0.0.1"  # a socket in the file system has no address
-    forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return normalise_address(forwarded if forwarded and _is_proxy(peer) else peer)
+    forwarded_address = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return normalise_address(forwarded_address if forwarded_address and _is_proxy(peer) else peer)
 
 
 def _is_proxy(peer: str) -> bool:

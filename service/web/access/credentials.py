@@ -60,7 +60,7 @@ def refuse_throttled_caller() -> None:
     Raises
     ------
     ProblemError
-        429.
+        429, with the seconds to wait.
     """
     now = datetime.now(UTC)
     with get_database().reading() as session:

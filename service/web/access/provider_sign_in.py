@@ -145,8 +145,8 @@ class ProviderClient:
         for name in metadata.keys() - _METADATA_KEYS:
             metadata.pop(name, None)
         # Every provider has to support RS256 (OpenID Connect Discovery 1.0, section 3).
-        offered = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
-        metadata["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
+        offered_algorithms = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
+        metadata["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered_algorithms]
         return metadata
 
     def _verify_answer(self) -> Mapping[str, Any]:

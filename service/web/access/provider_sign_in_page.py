@@ -129,6 +129,7 @@ def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnVal
 
 
 def _render_unavailable(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
+    """Log why the provider cannot be reached, and return the sign-in page with a message that does not say why."""
     log.warning("%s is not available for sign-ins: %s", provider.host, error)
     message = (
         f"Signing in with {provider.host} does not work at the moment. Try again later, or sign in with a token. This "

@@ -66,7 +66,7 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
     Raises
     ------
     ProblemError
-        403.
+        403, where the limits do not cover the subject or the host.
     """
     limits = find_caller().limits
     if find_caller().repository is None:

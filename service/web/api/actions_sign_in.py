@@ -35,13 +35,13 @@ _RETRY_SECONDS = 5
 """After which a job tries again if the keys of the issuer cannot be fetched."""
 
 
-def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
+def register_trusted_jobs(app: APIFlask, trusted_jobs: TrustedJobs | None) -> None:
     """Let jobs sign in to an application."""
-    if trusted is not None:
+    if trusted_jobs is not None:
         from service.web.access.actions_identity import IdentityVerifier  # noqa: PLC0415 - cryptography, which others need not load
 
-        app.extensions[_VERIFIER] = IdentityVerifier(trusted)
-        app.extensions[_TRUSTED_JOBS_KEY] = trusted
+        app.extensions[_VERIFIER] = IdentityVerifier(trusted_jobs)
+        app.extensions[_TRUSTED_JOBS_KEY] = trusted_jobs
 
 
 @bp.post("/sign-in/actions")
@@ -55,7 +55,8 @@ def sign_in(json_data: Identity) -> Admission:
     verifier: IdentityVerifier | None = current_app.extensions.get(_VERIFIER)
     if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")
-    trusted: TrustedJobs = current_app.extensions[_TRUSTED_JOBS_KEY]
+    trusted_jobs: TrustedJobs = current_app.extensions[_TRUSTED_JOBS_KEY]
+    # Verify the identity of the job.
     refuse_throttled_caller()
     try:
         job = verifier.verify(json_data.token)
@@ -65,6 +66,7 @@ def sign_in(json_data: Identity) -> Admission:
     except IssuerUnavailable as error:
         headers = {"Retry-After": str(_RETRY_SECONDS)}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
+    # Issue a token for what the job may report.
     presented_token, now = tokens.generate_token(), datetime.now(UTC)
     stored_token = Token(
         id=presented_token.id,
@@ -74,8 +76,9 @@ def sign_in(json_data: Identity) -> Admission:
         created_at=now,
         expires_at=now + TOKEN_LIFETIME,
         repository=job.repository,
-        **tokens.list_limits(compute_job_limits(job.repository, trusted.subjects, trusted.hosts or None)),
+        **tokens.list_limits(compute_job_limits(job.repository, trusted_jobs.subjects, trusted_jobs.hosts or None)),
     )
+    # Store the token together with the identity, so that two requests at the same time cannot both use the identity.
     with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity token has already been used: request a new one.")

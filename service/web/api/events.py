@@ -139,8 +139,8 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
             audit_detail = {"decision": json_data.action.value, "reason": json_data.reason}
             audit_log.record_action(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
         except decide_events.DecisionNotAllowedError as error:
-            possible = ", ".join(lifecycle.list_allowed_actions(error.state))
-            detail = f"{json_data.action} is not allowed while the event is {error.state}; allowed: {possible}"
+            allowed_actions = ", ".join(lifecycle.list_allowed_actions(error.state))
+            detail = f"{json_data.action} is not allowed while the event is {error.state}; allowed: {allowed_actions}"
             raise ProblemError(
                 HTTPStatus.CONFLICT, f"action: {detail}", [FieldError(field="action", detail=detail)]
             ) from error

@@ -18,7 +18,7 @@ _MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "app
 _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {
         "description": "Samples as flat rows, or whole reports, one per line",
-        "content": {kind: {"schema": {"type": "string"}} for kind in _MEDIA_TYPES.values()},
+        "content": {media_type: {"schema": {"type": "string"}} for media_type in _MEDIA_TYPES.values()},
     }
 }
 _PIECE_CHARACTERS = 64 * 1024
@@ -39,19 +39,19 @@ class ExportQuery(BaseModel):
 @bp.doc(responses=_ANSWER)
 def get(query_data: ExportQuery) -> Response:
     """Download all measurements as a stream, whatever their size."""
-    kind = query_data.format
-    name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
+    export_format = query_data.format
+    name = f"faultwatch.{'csv' if export_format == 'csv' else 'jsonl'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    pieces = stream_with_context(_read_pieces(kind, query_data.subject))
-    return Response(pieces, headers=headers, mimetype=_MEDIA_TYPES[kind])
+    pieces = stream_with_context(_read_pieces(export_format, query_data.subject))
+    return Response(pieces, headers=headers, mimetype=_MEDIA_TYPES[export_format])
 
 
-def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:
+def _read_pieces(export_format: str, subject: str | None) -> Iterator[str]:
     """Yield an export in pieces of text that are large enough to send."""
     with get_database().reading() as session:
         piece: list[str] = []
         n_characters = 0
-        for line in export.list_lines(session, kind, subject):
+        for line in export.list_lines(session, export_format, subject):
             piece.append(line)
             n_characters += len(line)
             if n_characters >= _PIECE_CHARACTERS:

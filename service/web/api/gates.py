@@ -73,7 +73,9 @@ def post(json_data: GateReport) -> GateAnswer:
     # Answer.
     with get_database().reading() as session:
         outcome = replace(outcome, insights=gate_insights.find_insights(session, outcome))
-    links = build_links(forge.address if forge else "", json_data, accept=forge is not None and repository is not None)
+    links = build_links(
+        forge.address if forge else "", json_data, reads_comments=forge is not None and repository is not None
+    )
     return GateAnswer(
         verdict=outcome.verdict,
         passed=outcome.passed,

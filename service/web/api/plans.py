@@ -36,7 +36,7 @@ def post(json_data: PlanRequest) -> Plan:
     judging_wait.judge_or_refuse(_select_series(json_data))
     with get_database().reading() as session:
         positions = revisions.map_positions(session, json_data.subject)
-        _require_known(json_data.revisions, positions)
+        _require_known_commits(json_data.revisions, positions)
         stored_runs = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
         # Runs of other machines of the host's pool count as runs of this machine if their environments are equivalent.
         alike_environments = pool_runs.find_alike_environments(session, json_data)
@@ -54,16 +54,16 @@ def _select_series(request: PlanRequest) -> SeriesFilter:
     return SeriesFilter(subject=request.subject, host=request.host.name, definition=definition)
 
 
-def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:
+def _require_known_commits(commits: tuple[str, ...], positions: dict[str, int]) -> None:
     """Raise if a plan names commits that the service does not know."""
-    unknown = [
+    field_errors = [
         FieldError(field=f"revisions.{index}", detail=f"commit {commit} is not known")
         for index, commit in enumerate(commits)
         if commit not in positions
     ]
-    if unknown:
+    if field_errors:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"{unknown[0].field}: {unknown[0].detail}. Send the commits first (PUT /subjects/…/revisions).",
-            unknown[:_MAX_LISTED_COMMITS],
+            f"{field_errors[0].field}: {field_errors[0].detail}. Send the commits first (PUT /subjects/…/revisions).",
+            field_errors[:_MAX_LISTED_COMMITS],
         )

@@ -58,8 +58,8 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"A different profile already has the id {profile_id}, and a profile never changes."
         )
-    created = result is profiles.StoreResult.CREATED
-    return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
+    is_new = result is profiles.StoreResult.CREATED
+    return ProfileReceipt(profile_id=profile_id, created=is_new), HTTPStatus.CREATED if is_new else HTTPStatus.OK
 
 
 @bp.get("/profiles")

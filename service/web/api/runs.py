@@ -57,8 +57,8 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"A different report already has the id {run_id}, and a run never changes."
         )
-    created = run_id in receipt.created_ids
-    return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
+    is_new = run_id in receipt.created_ids
+    return RunReceipt(run_id=run_id, created=is_new), HTTPStatus.CREATED if is_new else HTTPStatus.OK
 
 
 @bp.post("/runs")

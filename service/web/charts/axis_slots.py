@@ -15,13 +15,13 @@ Entry = SeriesPoint | SeriesFailure
 class Slots:
     """The slot of each run, in the order of the path along which the trend is drawn, with runs without a value."""
 
-    def __init__(self, path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> None:
-        self._order = _merge_unmeasured(path, valueless)
-        self._of_run = {entry.run_id: slot for slot, entry in enumerate(self._order)}
+    def __init__(self, path: Sequence[SeriesPoint], entries_without_value: Collection[Entry]) -> None:
+        self._order = _merge_unmeasured(path, entries_without_value)
+        self._slot_by_run = {entry.run_id: slot for slot, entry in enumerate(self._order)}
         self.count = len(self._order)
 
     @cached_property
-    def _by_position(self) -> list[tuple[int, int]]:
+    def _positions_and_slots(self) -> list[tuple[int, int]]:
         return sorted((entry.position, slot) for slot, entry in enumerate(self._order))
 
     def find_slot(self, entry: Entry) -> int:
@@ -30,26 +30,28 @@ class Slots:
         A point beside the path of the trend shares the slot of the same or the next later revision on the path, or that
         of the newest revision if there is no later one.
         """
-        slot = self._of_run.get(entry.run_id)
+        slot = self._slot_by_run.get(entry.run_id)
         if slot is not None:
             return slot
-        if not self._by_position:
+        if not self._positions_and_slots:
             return 0
-        index = bisect_left(self._by_position, entry.position, key=lambda position_and_slot: position_and_slot[0])
-        last_index = len(self._by_position) - 1
-        _, nearest_slot = self._by_position[min(index, last_index)]
+        index = bisect_left(
+            self._positions_and_slots, entry.position, key=lambda position_and_slot: position_and_slot[0]
+        )
+        last_index = len(self._positions_and_slots) - 1
+        _, nearest_slot = self._positions_and_slots[min(index, last_index)]
         return nearest_slot
 
 
-def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
+def _merge_unmeasured(path: Sequence[SeriesPoint], entries_without_value: Collection[Entry]) -> list[Entry]:
     """Merge runs without a value into the path of the trend, each before the first point of a later revision."""
-    if not valueless:
+    if not entries_without_value:
         return list(path)
     # The path goes back in the history where the environment changes. The running maximum of its positions never
     # falls, so that it can be searched by bisection.
     highest_positions = list(accumulate((point.position for point in path), max))
     entries_before: dict[int, list[Entry]] = {}
-    for entry in sorted(valueless, key=lambda entry: entry.position):
+    for entry in sorted(entries_without_value, key=lambda entry: entry.position):
         entries_before.setdefault(bisect_right(highest_positions, entry.position), []).append(entry)
     order: list[Entry] = []
     for index, point in enumerate(path):

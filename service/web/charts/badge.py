@@ -15,6 +15,7 @@ from service.text.numbers import format_percent, format_quantity
 _LETTER_WIDTH = 6.6
 """Mean width of a letter at a font size of 11 pixels. The SVG stretches its text to the computed width."""
 _MARGIN = 12.0
+"""Pixels beside each text, both sides together."""
 _STYLE_SHEET = Path(__file__).resolve().parents[1] / "static" / "app.css"
 _COLOUR_VARIABLE = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
 

@@ -13,7 +13,8 @@ from enum import StrEnum
 from service.rules.bisect.graph import Graph
 
 WIDTH = 1080
-_LEFT, _RIGHT = 34.0, 24.0
+"""Width of the picture, in its own units, like all lengths here."""
+_LEFT_SPACE, _RIGHT_SPACE = 34.0, 24.0
 _LINE_Y = 62.0
 """Height of the line of commits, below the names of culprits."""
 _BRANCH_HEIGHT = 16.0
@@ -144,7 +145,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
 
 def _compute_x(graph: Graph, index: int) -> float:
     """Return the horizontal position of a commit: the commits of a graph are spread evenly over the width."""
-    return round(_LEFT + index * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
+    return round(_LEFT_SPACE + index * (WIDTH - _LEFT_SPACE - _RIGHT_SPACE) / max(1, len(graph.names) - 1), 1)
 
 
 def _draw_tick(x: float, y: float) -> str:

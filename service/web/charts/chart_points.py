@@ -112,18 +112,18 @@ class Plot:
 
     def __init__(self, points: Iterable[SeriesPoint], failures: Sequence[SeriesFailure]) -> None:
         """Divide the points into those on the path, those beside it, and those without a value."""
-        on_path: list[SeriesPoint] = []
+        path_points: list[SeriesPoint] = []
         off_path: list[SeriesPoint] = []
         self.valueless: list[SeriesPoint] = []
         for point in points:
             if point.value is None:
                 self.valueless.append(point)
             elif point.on_path:
-                on_path.append(point)
+                path_points.append(point)
             else:
                 off_path.append(point)
-        self.slots = Slots(on_path, [*failures, *self.valueless])
-        self.path, self.off_path = DrawnPoints(on_path, self.slots), DrawnPoints(off_path, self.slots)
+        self.slots = Slots(path_points, [*failures, *self.valueless])
+        self.path, self.off_path = DrawnPoints(path_points, self.slots), DrawnPoints(off_path, self.slots)
 
     @cached_property
     def newest_first(self) -> list[SeriesPoint]:
@@ -153,13 +153,13 @@ class Plots:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stored: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
+        self._stored_plots: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
 
     def get_plot(self, series: SeriesDetail) -> Plot:
         """Return the plot of a series, from the cache if the series has not changed."""
         failed_run_ids = [failure.run_id for failure in series.failures]
         with self._lock:
-            stored_entry = self._stored.get(series.id)
+            stored_entry = self._stored_plots.get(series.id)
         if stored_entry is not None:
             stored_points, stored_failed_run_ids, stored_plot = stored_entry
             # Points are compared by identity, which is fast: a series that gets new points gets a new list of them.
@@ -167,10 +167,10 @@ class Plots:
                 return stored_plot
         new_plot = build_plot(series)
         with self._lock:
-            self._stored[series.id] = series.points, failed_run_ids, new_plot
-            self._stored.move_to_end(series.id)
-            while len(self._stored) > _MAX_STORED_PLOTS:
-                self._stored.popitem(last=False)
+            self._stored_plots[series.id] = series.points, failed_run_ids, new_plot
+            self._stored_plots.move_to_end(series.id)
+            while len(self._stored_plots) > _MAX_STORED_PLOTS:
+                self._stored_plots.popitem(last=False)
         return new_plot
 
 

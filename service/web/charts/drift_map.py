@@ -34,14 +34,21 @@ _MAX_LEFT_SHARE = 0.31
 """The share of the width, from the left, in which callouts are written to the right of their line, not to the left."""
 _MIN_COLUMNS_WITH_MIDDLE = 5
 """The smallest number of columns with which the middle of the axis has a date, in addition to both ends."""
-_HOVER_LINES = 3
+_MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
-_MIN_SUBJECT = 16
-"""Characters of a commit's subject that a callout shows at least, or it leaves the author out."""
-_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 42, 18
-"""Largest numbers of characters, in this order: a callout on a phone; on other screens, for the column with the least
-room, the first part of a callout and a whole callout; a line on hover; the name of a row; its name on a phone."""
-_FURTHER_TEXT = 90
+_MIN_SUBJECT_CHARACTERS = 16
+"""Smallest number of characters of a commit's subject that a callout shows beside the author."""
+_MAX_SHORT_CHARACTERS = 24
+"""Largest number of characters of a callout on a phone."""
+_MAX_FIRST_PART_CHARACTERS = 48
+"""Largest number of characters of the first part of a callout on other screens, for the column with the least room."""
+_MAX_CALLOUT_CHARACTERS = 84
+"""Largest number of characters of a whole callout for that column."""
+_MAX_HOVER_CHARACTERS = 90
+"""Largest number of characters of a line on hover."""
+_MAX_NAME_CHARACTERS, _MAX_NARROW_NAME_CHARACTERS = 42, 18
+"""Largest numbers of characters of the name of a row: on other screens, and on a phone."""
+_GRID_WIDTH_CHARACTERS = 90
 """Characters that fit into the width of the grid on the narrowest screen that shows whole callouts."""
 
 
@@ -172,18 +179,20 @@ def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
     return {(-index, -column) for *_, index, column in heapq.nlargest(limit, cells)}
 
 
-def list_linked_events(layout: DriftMap, linked: set[tuple[int, int]]) -> set[str]:
+def list_linked_events(layout: DriftMap, linked_cells: set[tuple[int, int]]) -> set[str]:
     """Return the events that the linked cells lead to."""
     rows = layout.rows
-    return {rows[index].cells[column].largest.event for index, column in linked}
+    return {rows[index].cells[column].largest.event for index, column in linked_cells}
 
 
-def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: NamedEvents, max_config: int) -> DrawnMap:
+def draw_map(
+    layout: DriftMap, linked_cells: set[tuple[int, int]], named_events: NamedEvents, max_config: int
+) -> DrawnMap:
     """Draw a map.
 
     Parameters
     ----------
-    linked
+    linked_cells
         The linked cells, from :func:`choose_linked_cells`.
     max_config
         The largest number of changes of settings that get a callout; the others are lines without a text.
@@ -191,7 +200,7 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
     changes = group_config_events(layout, named_events.config_events)
     n_callouts = len(named_events.important_events) + min(len(changes), max_config)
     top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
-    headings, rows, bottom = _draw_rows(layout, linked, named_events.events, top)
+    headings, rows, bottom = _draw_rows(layout, linked_cells, named_events.events, top)
     return DrawnMap(
         columns=len(layout.columns),
         unit=layout.columns.unit,
@@ -210,7 +219,7 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
 
 
 def _draw_rows(
-    layout: DriftMap, linked: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
+    layout: DriftMap, linked_cells: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
 ) -> tuple[list[tuple[float, str]], list[DrawnRow], float]:
     """Return the headings, the rows, and the bottom of the grid.
 
@@ -225,7 +234,7 @@ def _draw_rows(
         title = _join_names(subject, group.workload)
         has_heading = len(group.rows) > 1 and bool(title)
         if has_heading:
-            headings.append((top, _shorten_text(title, _MAX_NAME)))
+            headings.append((top, _shorten_text(title, _MAX_NAME_CHARACTERS)))
             top += ROW
         for row in group.rows:
             if has_heading:
@@ -233,11 +242,11 @@ def _draw_rows(
                 name = parameters or row.case
             else:
                 name = _join_names(subject, row.case)
-            rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked, events))
+            rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked_cells, events))
             top += ROW
     if layout.others:
         name = f"{layout.others.cases:,} other cases"
-        rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked, events))
+        rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked_cells, events))
         top += ROW
     return headings, rows, top
 
@@ -252,7 +261,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     index: int,
     top: float,
     columns: Columns,
-    linked: set[tuple[int, int]],
+    linked_cells: set[tuple[int, int]],
     events: Mapping[str, MapEvent],
 ) -> DrawnRow:
     """Draw a row: each linked cell by itself, and the bars of all other cells as one path for each CSS class."""
@@ -261,7 +270,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     for column, cell in sorted(row.cells.items()):
         bars = [_draw_bar(drift, column, top + ROW / 2) for drift in cell.bars]
         event = events.get(cell.largest.event)
-        if (index, column) in linked and event is not None:
+        if (index, column) in linked_cells and event is not None:
             cells.append(DrawnCell(event.id, _describe_cell(cell, event, columns), bars))
             continue
         for bar in bars:
@@ -271,8 +280,8 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
     return DrawnRow(
         top=top,
-        name=_shorten_text(name, _MAX_NAME),
-        narrow_name=_shorten_text(name, _MAX_NARROW),
+        name=_shorten_text(name, _MAX_NAME_CHARACTERS),
+        narrow_name=_shorten_text(name, _MAX_NARROW_NAME_CHARACTERS),
         text=text,
         case_key=row.case_key,
         cells=cells,
@@ -293,11 +302,13 @@ def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
 def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
     """Return the text of a cell on hover: what changed, where and when, and who made the change."""
     lines = [
-        _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER),
+        _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER_CHARACTERS),
         _describe_column(columns, cell.column),
     ]
     if event.blamed:
-        lines.append(_shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER))
+        lines.append(
+            _shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER_CHARACTERS)
+        )
     if cell.drifts > 1:
         lines.append(f"the largest of {cell.drifts:,} changes here")
     return "\n".join(lines)
@@ -316,7 +327,10 @@ def _describe_changes_by_column(changes: Sequence[SettingsChange]) -> list[tuple
     texts: dict[int, list[str]] = {}
     for change in changes:
         texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
-    return [(column, _shorten_text(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
+    return [
+        (column, _shorten_text(", ".join(texts_of_column), _MAX_HOVER_CHARACTERS))
+        for column, texts_of_column in sorted(texts.items())
+    ]
 
 
 class _CalloutEntry(NamedTuple):
@@ -354,7 +368,7 @@ def _draw_callouts(
 
         The column at _MAX_LEFT_SHARE has the least room; other columns have the more, the further they are from it.
         """
-        return _MAX_TEXT + int(_FURTHER_TEXT * abs(compute_middle(column) - _MAX_LEFT_SHARE))
+        return _MAX_CALLOUT_CHARACTERS + int(_GRID_WIDTH_CHARACTERS * abs(compute_middle(column) - _MAX_LEFT_SHARE))
 
     for event in named_events.important_events:
         column = layout.find_column(event.id)
@@ -378,7 +392,7 @@ def _draw_callouts(
     callouts = []
     for level, entry in enumerate(sorted(entries, key=make_sort_key)):
         middle, room = compute_middle(entry.column), count_fitting(entry.column)
-        short_subject = _shorten_text(entry.subject_text, max(_MAX_WHAT, room - len(entry.details)))
+        short_subject = _shorten_text(entry.subject_text, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.details)))
         text = f"{entry.subject_text}{entry.details}\n{_describe_column(layout.columns, entry.column)}"
         callouts.append(
             Callout(
@@ -388,10 +402,10 @@ def _draw_callouts(
                 top=float(level * CALLOUT),
                 end=entry.end,
                 is_left=middle >= _MAX_LEFT_SHARE,
-                short=_shorten_text(short_subject, _MAX_SHORT),
+                short=_shorten_text(short_subject, _MAX_SHORT_CHARACTERS),
                 what=short_subject,
                 rest=_shorten_text(entry.details, room - len(short_subject)),
-                text=_shorten_text(text, _HOVER_LINES * _MAX_HOVER),
+                text=_shorten_text(text, _MAX_HOVER_LINES * _MAX_HOVER_CHARACTERS),
             )
         )
     return callouts
@@ -412,10 +426,13 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
     if not event.blamed:
         return move_text, place
     author = f" ({event.author})" if event.author else ""
-    room = n_characters - min(len(move_text), _MAX_WHAT) - len(f"{place} · ")
-    if room - len(author) < min(len(event.blamed), _MIN_SUBJECT):
+    room = n_characters - min(len(move_text), _MAX_FIRST_PART_CHARACTERS) - len(f"{place} · ")
+    if room - len(author) < min(len(event.blamed), _MIN_SUBJECT_CHARACTERS):
         author = ""
-    return move_text, f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT))}{author}"
+    return (
+        move_text,
+        f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT_CHARACTERS))}{author}",
+    )
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
@@ -432,10 +449,10 @@ def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, co
 
 def _list_dates(columns: Columns) -> list[str]:
     """Return the dates of the first, the middle and the last column; not the middle one if there are few columns."""
-    last = len(columns) - 1
-    indices = {0, last}
+    last_column = len(columns) - 1
+    indices = {0, last_column}
     if len(columns) >= _MIN_COLUMNS_WITH_MIDDLE:
-        indices.add(last // 2)
+        indices.add(last_column // 2)
     return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted(indices)]
 
 

@@ -23,10 +23,10 @@ def group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> 
 
     An event that names no changed setting is left out.
     """
-    by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
+    events_by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
     for event in config_events:
         if not event.settings:  # The two sides of its leading drift differ in no known setting.
             continue
-        by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
-    changes = [SettingsChange(column, settings, events) for (column, settings), events in by_change.items()]
+        events_by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
+    changes = [SettingsChange(column, settings, events) for (column, settings), events in events_by_change.items()]
     return sorted(changes, key=lambda change: -sum(event.n_series for event in change.events))

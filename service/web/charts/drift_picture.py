@@ -10,6 +10,7 @@ from service.schemas.history import Direction, Drift, SeriesDetail, SeriesPoint
 from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
+"""Size of the picture, in its own units."""
 _RUNS_PER_SIDE = 40
 """Runs that are drawn on each side of the drift."""
 _MARGIN_SHARE = 0.16

@@ -19,6 +19,7 @@ from runner.contract.steady_state import (
 from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
+"""Size of the picture, in its own units."""
 _MARGIN_SHARE = 0.08
 """Share of the height that is left free above and below the data."""
 COLUMNS = (

@@ -42,7 +42,7 @@ from service.web.rendering.page_formats import Page, Table, page, read_offset
 
 bp = make_page_blueprint("bisect")
 
-_MAX_LISTED = 100
+_MAX_LISTED_BISECTS = 100
 _MAX_NAMES = 200
 """Largest number of names with which a field of the form is completed."""
 _FIELDS = ("subject", "case", "metric", "good", "bad", "min_difference", "host", "author")
@@ -113,7 +113,7 @@ def _build_list_context(
     with get_database().reading() as session:
         may_order = authorization.find_caller().may(Scope.ORDER)
         return {
-            "jobs": jobs.list_page(session, JobFilter(kind="bisect"), _MAX_LISTED, offset),
+            "jobs": jobs.list_page(session, JobFilter(kind="bisect"), _MAX_LISTED_BISECTS, offset),
             "author": forms.find_likely_author(),
             "may_order": may_order,
             "form": form,
@@ -274,8 +274,8 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
     except ValidationError as error:
         return None, forms.describe_errors_by_field(error)
     with get_database().reading() as session:
-        checked = check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
-    return (None, checked.objections) if checked.objections else (checked, {})
+        checked_bisect = check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
+    return (None, checked_bisect.objections) if checked_bisect.objections else (checked_bisect, {})
 
 
 def _make_preview_key(values: Mapping[str, str]) -> str:
@@ -306,10 +306,8 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
     measured_run_ids
         The runs that were measured for the search.
     """
-    measured_in_order = [
-        observation.run for observation in progress.observations if observation.run in measured_run_ids
-    ]
-    number_of_run = {run_id: rank for rank, run_id in enumerate(measured_in_order, 1)}
+    sorted_run_ids = [observation.run for observation in progress.observations if observation.run in measured_run_ids]
+    number_of_run = {run_id: rank for rank, run_id in enumerate(sorted_run_ids, 1)}
     good_level = _compute_level(progress.observations, progress.question.good)
     bad_level = _compute_level(progress.observations, progress.question.bad)
     min_difference = progress.request.min_difference if progress.question.exact else None

@@ -147,8 +147,8 @@ def show() -> Page:
                 neighbours = unmeasured.find_unmeasured_side(session, choices[0], query.host, query.workload)
                 if neighbours is not None:
                     unmeasured_sides[side] = neighbours
-        rows, settings, matched, compared_cases, counts = comparison
-        profile_context = evidence.find_comparison_profiles(session, matched.pairs)
+        rows, settings, matched_runs, compared_cases, counts = comparison
+        profile_context = evidence.find_comparison_profiles(session, matched_runs.pairs)
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completions = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
         suggested_runs = [] if has_two_sides else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
@@ -173,9 +173,9 @@ def show() -> Page:
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": counts,
             "settings": settings,
-            "matched": matched,
+            "matched": matched_runs,
             "suggested": suggested_runs,
-            "command": _build_commands([*sides["base"], *sides["head"]], matched) if has_two_sides else "",
+            "command": _build_commands([*sides["base"], *sides["head"]], matched_runs) if has_two_sides else "",
             **profile_context,
             "metrics": sorted({"judged", "all", query.metric, *_FIRST_METRICS}, key=_rank_choice),
         },
@@ -190,12 +190,16 @@ def show() -> Page:
     )
 
 
-def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
+def _build_commands(sides: Sequence[compared_runs.Side], matched_runs: Matched) -> str:
     """Return the commands that measure both commits again, interleaved; empty unless two commits are compared."""
     base, head = sides
     if {base.kind, head.kind} != {"revision"} or head.subject is None:
         return ""
-    runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
+    runs_of_both = [
+        *(run for pair in matched_runs.pairs for run in pair.head),
+        *matched_runs.only_base,
+        *matched_runs.only_head,
+    ]
     workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
     return commands_to_copy.build_compare_commands(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
 
@@ -216,28 +220,30 @@ def _compare_sides(
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
     # If a side is a run or a host, the reader has chosen its host: the sides may have different hosts.
     has_chosen_host = base.kind in {"run", "host"} or head.kind in {"run", "host"}
-    matched = match_runs(*(side.runs for side in sides), by_host=not has_chosen_host)
-    numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
+    matched_runs = match_runs(*(side.runs for side in sides), by_host=not has_chosen_host)
+    numbers = {run.number for pair in matched_runs.pairs for run in (*pair.base, *pair.head)}
     levels = sides[0].levels | sides[1].levels
     readings = compared_runs.read_readings(session, numbers, query.metrics, levels)
-    drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
+    drifts_between = compared_runs.list_drifts_between(session, matched_runs.pairs, readings)
     # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
-    histories = compared_runs.map_histories(session, matched.pairs) if drifts_between else {}
-    measured_interleaved = _compare_interleaved(session, matched, base, head)
-    rows = compare_all(matched.pairs, readings, drifts_between, measured_interleaved, histories)
+    histories = compared_runs.map_histories(session, matched_runs.pairs) if drifts_between else {}
+    interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)
+    rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories)
     rows = sort_rows(rows, query.sort)
     compared_cases = group_cases(rows)
     counts = count_changes(compared_cases)  # Of all cases: what is shown does not change the result.
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
         compared_cases = group_cases(rows)
-    differences = _list_setting_differences(session, matched.pairs)
-    return Comparison(rows, differences, matched, compared_cases, counts)
+    differences = _list_setting_differences(session, matched_runs.pairs)
+    return Comparison(rows, differences, matched_runs, compared_cases, counts)
 
 
-def _compare_interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
+def _compare_interleaved(
+    session: Session, matched_runs: Matched, *sides: compared_runs.Side
+) -> dict[str, MetricVerdict]:
     """Judge two runs of one session by their pairs of samples; empty for runs of different sessions."""
-    if {side.kind for side in sides} != {"run"} or not matched.pairs:
+    if {side.kind for side in sides} != {"run"} or not matched_runs.pairs:
         return {}
     base, head = [runs.find_report(session, UUID(side.key)) for side in sides]
     if not base or not head or base.session is None or base.session != head.session or base.host != head.host:

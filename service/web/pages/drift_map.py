@@ -129,6 +129,7 @@ def _draw_map(content: MapContent | None, size: MapSize) -> DrawnMap | None:
 
 
 def _build_page(subject: str | None) -> Page:
+    """Return the page of the map of one subject, or of all subjects."""
     return Page(
         "drift_map.html",
         {"subject": subject, "map": read_drawn_map(subject, FULL_SIZE)},
@@ -180,8 +181,8 @@ def _list_cells(subject: str | None) -> list[MapCell]:
         content = _read_map(session, _find_subject(session, subject), FULL_SIZE)
     if content is None:
         return []
-    arranged = content.layout
-    return [_build_cell(arranged, row, cell) for row in arranged.rows for _, cell in sorted(row.cells.items())]
+    arranged_map = content.layout
+    return [_build_cell(arranged_map, row, cell) for row in arranged_map.rows for _, cell in sorted(row.cells.items())]
 
 
 def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
@@ -208,11 +209,11 @@ def read_style() -> str:
     # In app.css, the variables precede the first section, "Ground". drift_map.css begins with a comment.
     rules = (_STATIC_FOLDER / "drift_map.css").read_text(encoding="utf-8")
     colours = (_STATIC_FOLDER / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
-    used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
+    used_variables = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
     lines = []
     for line in colours.splitlines():
         is_variable = line.strip().startswith("--")
-        is_unused = is_variable and line.partition(":")[0].strip() not in used
+        is_unused = is_variable and line.partition(":")[0].strip() not in used_variables
         if not is_unused and not line.startswith("/*"):
             lines.append(line)
     rules_without_comment = rules.partition("*/")[2]

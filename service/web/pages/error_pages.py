@@ -40,7 +40,7 @@ def make_page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
     return page
 
 
-def handle_unknown_addresses(app: Flask) -> None:
+def answer_unknown_addresses(app: Flask) -> None:
     """Give an application an answer to requests for addresses that have no page."""
     app.register_error_handler(404, _render_not_found)
 

@@ -47,7 +47,7 @@ from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("event")
 
-_MAX_LISTED = 50
+_MAX_LISTED_EVENTS = 50
 _ACTION_WORDS = {
     TriageAction.ACKNOWLEDGE: "acknowledged",
     TriageAction.EXPECT: "expected",
@@ -71,7 +71,7 @@ class UnknownCommitError(Exception):
 @page(bp, "/events")
 def index() -> Page:
     """List the events that the filters in the address select; without filters, all open events."""
-    return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
+    return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED_EVENTS))
 
 
 def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
@@ -105,7 +105,7 @@ def triage() -> ResponseReturnValue:
             )
         else:
             page_ = _build_list_page(
-                inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **form_context
+                inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED_EVENTS), **form_context
             )
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     judging_schedule.judge_or_defer_series(get_database())
@@ -226,6 +226,7 @@ def _show_problem(event_id: str, form: dict[str, str], problem: str, status: HTT
 
 def _build_context(event_id: str) -> dict[str, Any]:
     """Return the context of an event's template."""
+    # Read the event, what was decided and searched about it, and the runs on both sides of its leading drift.
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         if event is None:
@@ -240,6 +241,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
         further_runs = FurtherRuns(session, datetime.now(UTC))
         doubt = further_runs.describe_end_of_doubt(drift) if drift else ""
         can_be_confirmed = inbox.can_be_confirmed(event, drift, further_runs)
+    # Leave out what only people with access may see.
     profile_context: dict[str, Any] = {}
     if drift and not authorization.is_anonymous():
         profile_context = evidence.find_drift_profiles(drift, before, after)
@@ -268,8 +270,12 @@ def _build_context(event_id: str) -> dict[str, Any]:
 
 def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
     """Return the drift that the headline begins with; None if no drift of the event is still detected."""
-    first = choose_leading_event_drift(event.drifts)
-    return drifts.find_drift(session, first.drift_id) if first is not None and first.drift_id is not None else None
+    leading_drift = choose_leading_event_drift(event.drifts)
+    return (
+        drifts.find_drift(session, leading_drift.drift_id)
+        if leading_drift is not None and leading_drift.drift_id is not None
+        else None
+    )
 
 
 def _build_event_table(summaries: list[EventSummary]) -> Table:

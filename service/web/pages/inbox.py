@@ -53,7 +53,7 @@ PARAMETERS = (
 """The parameters that the address of a list may have."""
 _FOLDED_ROWS = 100
 _MAX_SERIES = 1_000_000
-_MAX_SHORT_TEXT, _MAX_NAME, _MAX_AUTHOR = 40, 200, 100
+_MAX_SHORT_CHARACTERS, _MAX_NAME_CHARACTERS, _MAX_AUTHOR_CHARACTERS = 40, 200, 100
 """Number of characters to which a value is cut: a time or the name of a parameter; the name of a subject, host or case;
 the name of a person."""
 
@@ -207,8 +207,8 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         # Count the matching events; if none is new, count all open events instead.
         filter_ = query.build_filter(start, committed_since)
         counts, counts_at_any_time = events.count_events(store, filter_)
-        nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
-        if nothing_new:
+        has_nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
+        if has_nothing_new:
             filter_, counts = query.build_filter(None, committed_since), counts_at_any_time
         # The events of this page. Those below the floor are listed separately if the reader unfolds them; only the
         # list of snoozed events contains them among the others (None selects both).
@@ -233,8 +233,8 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         since_choice=since_choice,
         since_words=time_filter.describe_since(since_choice),
         counts=counts,
-        older=0 if nothing_new else counts_at_any_time.total - counts.total,
-        nothing_new=nothing_new,
+        older=0 if has_nothing_new else counts_at_any_time.total - counts.total,
+        nothing_new=has_nothing_new,
         events=event_list,
         rows=rows[: len(event_list.items)],
         folded_rows=rows[len(event_list.items) :],
@@ -251,7 +251,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     for name in args:
         if name not in PARAMETERS:
             raise make_unprocessable(
-                name[:_MAX_SHORT_TEXT],
+                name[:_MAX_SHORT_CHARACTERS],
                 f"is not a parameter of this list; its parameters are {', '.join(PARAMETERS)}",
             )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
@@ -265,17 +265,17 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     return InboxQuery(
         path=path,
         state=state,
-        since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_TEXT],
+        since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_CHARACTERS],
         direction=_read_choice(Direction, args, "direction"),
-        subject=args.get("subject", "")[:_MAX_NAME],
-        host=args.get("host", "")[:_MAX_NAME],
-        assignee=args.get("assignee", "")[:_MAX_AUTHOR],
+        subject=args.get("subject", "")[:_MAX_NAME_CHARACTERS],
+        host=args.get("host", "")[:_MAX_NAME_CHARACTERS],
+        assignee=args.get("assignee", "")[:_MAX_AUTHOR_CHARACTERS],
         certainty=_read_choice(Certainty, args, "certainty"),
         cause=_read_choice(Cause, args, "cause"),
-        case=args.get("case", "").strip()[:_MAX_NAME],
+        case=args.get("case", "").strip()[:_MAX_NAME_CHARACTERS],
         metric=_read_metric(args),
         series=_read_min_series(args),
-        committed=args.get("committed", "")[:_MAX_SHORT_TEXT],
+        committed=args.get("committed", "")[:_MAX_SHORT_CHARACTERS],
         sort=sort,
         folded="1" if args.get("folded") else "",
         snoozed="1" if args.get("snoozed") else "",
@@ -388,8 +388,8 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
     }
     if not authorization.is_anonymous():
         choices["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
-        assigned = [(name, name) for name in events.list_assignees(store)]
-        choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
+        assignee_choices = [(name, name) for name in events.list_assignees(store)]
+        choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assignee_choices]
     if query.series and query.series not in dict(choices["series"]):
         choices["series"].append((query.series, f"{query.series} or more"))
     if query.since not in _SINCE_WORDS:

@@ -38,7 +38,7 @@ def index() -> Page:
     """List the judged series, the most recently measured first."""
     offset = read_offset()
     with get_database().reading() as session:
-        series, total = overview.list_judged(session, _SERIES_PER_PAGE, offset)
+        series, total = overview.list_judged_series(session, _SERIES_PER_PAGE, offset)
         sparkline_of_series = sparklines.read_sparklines(session, [summary.id for summary in series])
     return Page(
         "judged_series.html",

@@ -49,7 +49,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
     # The rest of the page.
     with get_database().reading() as session:
-        n_judged = overview.count_judged(session)
+        n_judged = overview.count_judged_series(session)
         failures = _list_failures(session)
         quarantined_runs = runs.list_newest_quarantined_runs(session)
         all_hosts = hosts.list_hosts(session)
@@ -60,14 +60,14 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = redact_for_caller(failures)
-    grouped = _group_failures_by_revision(failures)
+    failure_groups = _group_failures_by_revision(failures)
     return Page(
         "overview.html",
         inbox.build_context(
             event_list,
             n_series=n_judged,
-            failures=grouped[:_MAX_SHOWN_FAILURES],
-            n_failures=len(grouped),
+            failures=failure_groups[:_MAX_SHOWN_FAILURES],
+            n_failures=len(failure_groups),
             quarantined=quarantined_runs,
             hosts=all_hosts,
             activity=activity,
@@ -78,7 +78,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         document=lambda: {
             "events": event_list.events.items,
             "drifts": _list_open_drifts(),
-            "series": _list_judged(),
+            "series": _list_judged_series(),
             "not_measured": failures,
             "quarantined": quarantined_runs,
             "hosts": all_hosts,
@@ -89,9 +89,9 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     )
 
 
-def _list_judged() -> object:
+def _list_judged_series() -> object:
     with get_database().reading() as session:
-        judged_series, _total = overview.list_judged(session, _MAX_SERIES)
+        judged_series, _total = overview.list_judged_series(session, _MAX_SERIES)
     return judged_series
 
 

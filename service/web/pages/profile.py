@@ -19,7 +19,7 @@ from service.web.rendering.profile_view import ProfileView, build_compared_view,
 
 bp = make_page_blueprint("profile")
 
-_MAX_LISTED = 100
+_MAX_LISTED_PROFILES = 100
 _MAX_COMPARABLE = 10
 """Largest number of further profiles of the same case to which the page of a profile links."""
 
@@ -31,7 +31,7 @@ def index() -> Page:
     offset = read_offset()
     with get_database().reading() as session:
         filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
-        profile_list = profiles.list_page(session, filter_, _MAX_LISTED, offset)
+        profile_list = profiles.list_page(session, filter_, _MAX_LISTED_PROFILES, offset)
     return Page(
         "profiles.html",
         {"profiles": profile_list, "query": query},
@@ -107,8 +107,8 @@ def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
 
 def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
     """Return the newest profiles of a profile's case on its host, with which it can be compared. May contain itself."""
-    of_case = ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host)
-    return profiles.list_page(session, of_case, _MAX_COMPARABLE, 0)
+    case_filter = ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host)
+    return profiles.list_page(session, case_filter, _MAX_COMPARABLE, 0)
 
 
 def _build_table(profile_list: ProfileList) -> Table:

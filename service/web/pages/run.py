@@ -32,7 +32,7 @@ from service.web.rendering.page_formats import Page, page, read_offset
 
 bp = make_page_blueprint("run")
 
-_MAX_LISTED = 100
+_MAX_LISTED_RUNS = 100
 _MAX_SAMPLES = 25
 """Largest number of samples on the page; the pyperf file contains all of them."""
 _STATUS_WORDS = {
@@ -68,17 +68,17 @@ def index() -> Page:
         commits = named_commits.find_commits(session, revision, subject) if revision else []
         if len(commits) == 1:  # The text is a tag, a date or a part of a hash.
             filter_ = replace(filter_, revision=commits[0].commit)
-        listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
-        unmeasured = None
+        listed_runs = runs.list_page(session, filter_, _MAX_LISTED_RUNS, offset)
+        commit_without_runs = None
         if len(commits) == 1 and not listed_runs.total:
-            unmeasured = unmeasured_commit.find_unmeasured_commit(session, commits[0])
+            commit_without_runs = unmeasured_commit.find_unmeasured_commit(session, commits[0])
     return Page(
         "runs.html",
         {
             "runs": listed_runs,
             "query": {**names, "outcome": filter_.outcome or "", "quarantined": "quarantined" in request.args},
             "outcomes": list(Outcome),
-            "unmeasured": unmeasured,
+            "unmeasured": commit_without_runs,
             "named": commits,
             "may_measure": authorization.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
@@ -116,8 +116,8 @@ def show(run_id: UUID) -> Page:
 
 def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
     """Return the id of each metric's series, by metric, for a run."""
-    of_case = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
-    summaries = series.list_page(session, of_case).items
+    case_filter = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
+    summaries = series.list_page(session, case_filter).items
     return {summary.metric: summary.id for summary in summaries if summary.definition == report.case.definition}
 
 

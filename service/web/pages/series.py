@@ -19,7 +19,7 @@ from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.app_resources import get_database, is_published
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid, read_window
+from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid_series, read_window
 from service.web.rendering.csv_tables import build_point_table
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, page
@@ -39,12 +39,13 @@ _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
 def show(series_id: int) -> Page:
     """Show one series."""
     series = find_series(series_id)
+    # The table of points: at first only the newest ones, because a series can be long.
     n_rows = _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
     if "all" in request.args:
         n_rows = len(series.points)
     points = PLOTS.get_plot(series).newest_first[:n_rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
-    overlaid_series = list_overlaid(series)
+    overlaid_series = list_overlaid_series(series)
     drawing = draw_chart(series, overlaid_series)
     can_draw = drawing["path"] or drawing["beside"]
     suspected_changes, power = _find_likely_changes(series)
@@ -75,7 +76,7 @@ def show(series_id: int) -> Page:
 def drawing(series_id: int) -> ResponseReturnValue:
     """Return the data of a series' chart, for the whole series or for the zoomed part."""
     series = find_series(series_id)
-    return jsonify(draw_chart(series, list_overlaid(series), read_window()))
+    return jsonify(draw_chart(series, list_overlaid_series(series), read_window()))
 
 
 def _map_doubts(series: SeriesDetail) -> dict[str, str]:
@@ -107,8 +108,8 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
         return [], ""
     with get_database().reading() as session:
         likely_changes = list_likely_changes(session, series)
-    flagged = {drift.revision for drift in series.drifts}
-    suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged]
+    flagged_revisions = {drift.revision for drift in series.drifts}
+    suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged_revisions]
     # A single series has at most one power.
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")
 
@@ -137,7 +138,7 @@ def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> lis
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
     """Return the ids of the series of this metric for the whole process and for the region; empty unless both exist."""
     siblings_of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
-    by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in siblings_of_case}}
+    id_by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in siblings_of_case}}
     metric = series.metric.removeprefix(_REGION_PREFIX)
-    whole_id, region_id = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
+    whole_id, region_id = id_by_metric.get(metric), id_by_metric.get(_REGION_PREFIX + metric)
     return {} if whole_id is None or region_id is None else {"Whole process": whole_id, "Region of interest": region_id}

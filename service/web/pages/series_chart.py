@@ -32,11 +32,11 @@ def find_series(series_id: int) -> SeriesDetail:
     return series
 
 
-def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
+def list_overlaid_series(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to overlay on this one; only of the same subject, whose commits are on the same axis."""
     ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
-    overlaid = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
-    return [other for other in overlaid if other is not None and other.subject == series.subject]
+    overlaid_series = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
+    return [other for other in overlaid_series if other is not None and other.subject == series.subject]
 
 
 def is_axis_by_time() -> bool:
@@ -52,10 +52,10 @@ def read_window() -> Window | None:
     return Window(start, end, is_axis_by_time())
 
 
-def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
+def draw_chart(series: SeriesDetail, overlaid_series: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
     """Lay out the chart of a series."""
     if is_published():  # A published site has no pages of runs, and no server that returns the points for a zoom.
-        return {**build_chart(series, lambda _: "", None, overlaid, PLOTS.get_plot), "thinned": False}
+        return {**build_chart(series, lambda _: "", None, overlaid_series, PLOTS.get_plot), "thinned": False}
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # url_for is slow: called only once
     with get_database().reading() as session:
@@ -65,7 +65,9 @@ def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: W
         for drift_id, state in states.items()
         if state in lifecycle.CLOSED
     }
-    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, overlaid, PLOTS.get_plot, standings)
+    return build_chart(
+        series, lambda run_id: f"{before}{run_id}{after}", window, overlaid_series, PLOTS.get_plot, standings
+    )
 
 
 def _read_series(series_id: int) -> SeriesDetail | None:

@@ -23,7 +23,7 @@ from service.web.row_ids import MAX_ROW_ID
 
 bp = make_page_blueprint("silences")
 
-_MAX_LISTED = 200
+_MAX_LISTED_SILENCES = 200
 _MAX_DAYS = 365
 
 
@@ -31,7 +31,7 @@ _MAX_DAYS = 365
 def index() -> Page:
     """List active and past silences."""
     with get_database().reading() as session:
-        silence_list = silences.list_page(session, None, _MAX_LISTED, 0)
+        silence_list = silences.list_page(session, None, _MAX_LISTED_SILENCES, 0)
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",

@@ -118,10 +118,10 @@ def _group_series_by_host(summaries: list[SeriesSummary]) -> list[HostSeries]:
         return get_host(summary), not summary.judged, rank_metric(summary.metric)
 
     groups = ((names, list(group)) for names, group in groupby(sorted(summaries, key=get_order), get_host))
-    return [HostSeries(subject, host, group, _choose_charted(group)) for (subject, host), group in groups]
+    return [HostSeries(subject, host, group, _choose_charted_series(group)) for (subject, host), group in groups]
 
 
-def _choose_charted(summaries: list[SeriesSummary]) -> list[SeriesSummary]:
+def _choose_charted_series(summaries: list[SeriesSummary]) -> list[SeriesSummary]:
     """Return the series of one host to draw: the judged ones, and the metrics that show the cost of a change."""
     charted_series = [
         summary

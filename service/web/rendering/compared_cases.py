@@ -56,7 +56,7 @@ class ComparedCase(NamedTuple):
     def list_others(self) -> list[OtherMetric]:
         """Return the other metrics, each in one line."""
         leading = self.leading
-        return [_describe_other(metric) for metric in self.metrics if metric is not leading]
+        return [_describe_other_metric(metric) for metric in self.metrics if metric is not leading]
 
 
 def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
@@ -72,8 +72,8 @@ def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
 def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
     """Return how many cases changed, and the largest changes of metrics that count towards the result."""
     results = [case.result for case in cases]
-    changed = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
-    largest_changes = sorted(changed, key=rank_change)[:N_LARGEST]
+    changed_cases = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
+    largest_changes = sorted(changed_cases, key=rank_change)[:N_LARGEST]
     return ChangeCounts(
         worse=results.count("worse"),
         better=results.count("better"),
@@ -112,7 +112,7 @@ def _describe_change(row: ComparedMetric) -> str:
     return f"{text} ({format_percent(percent)})" if percent is not None else text
 
 
-def _describe_other(row: ComparedMetric) -> OtherMetric:
+def _describe_other_metric(row: ComparedMetric) -> OtherMetric:
     """Return a metric other than the leading one, with both of its levels and its change in words."""
     unit, base, head = row.metric.unit, row.base.level, row.head.level
     if base is None or head is None:

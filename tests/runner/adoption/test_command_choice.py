@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from runner.adoption.command_choice import (
-    choose_best,
+    choose_best_command,
     count_start_faults,
     find_bare_command,
     has_command_with_work,
@@ -39,7 +39,7 @@ def tried(command: str, *faults: int) -> TriedCommand:
 def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
     results: list[TriedCommand], command: str
 ) -> None:
-    chosen = choose_best(results)
+    chosen = choose_best_command(results)
     assert chosen
     assert chosen.run.command == command
 
@@ -48,7 +48,9 @@ def test_a_benchmark_that_takes_no_more_than_a_start_is_not_enough() -> None:
     bench = replace(tried("./perf-alloc", 71, 71, 71), cpu_seconds=0.002)
     assert not has_tried_enough({"./perf-alloc": [bench]}, "./other")
     assert has_tried_enough({"./perf-alloc": [replace(bench, cpu_seconds=0.3)]}, "./other"), "it computes"
-    chosen = choose_best([bench, replace(tried("./scan", 900, 900, 900), run=RunProposal("./scan a", input_file="a"))])
+    chosen = choose_best_command(
+        [bench, replace(tried("./scan", 900, 900, 900), run=RunProposal("./scan a", input_file="a"))]
+    )
     assert chosen
     assert chosen.run.command == "./scan a"
 
@@ -58,12 +60,12 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
         TriedCommand(RunProposal(f"bin/{name}", may_do_nothing=True), faults)
         for name, faults in (("example1", (88,) * 3), ("example6", (12_590,) * 3), ("inflate", (20_000,) * 3))
     ]
-    chosen = choose_best(
+    chosen = choose_best_command(
         [*results, TriedCommand(RunProposal("bin/example2", may_do_nothing=True), (), "it needs a file")]
     )
     assert chosen
     assert chosen.run.command == "bin/example6"
-    alone = choose_best(results[2:] + results[:2])
+    alone = choose_best_command(results[2:] + results[:2])
     assert alone
     assert alone.run.command == "bin/inflate", "the first is the most telling"
 
@@ -72,20 +74,20 @@ def test_an_input_with_which_a_count_is_much_steadier_was_read() -> None:
     start = TriedCommand(RunProposal("./x", may_do_nothing=True), (11_568, 12_000, 13_835))
     steady = TriedCommand(RunProposal("./x a.svg", input_file="a.svg"), (14_336, 14_440, 14_657))
     varying = TriedCommand(RunProposal("./x b.svg", input_file="b.svg"), (13_280, 14_000, 15_027))
-    assert choose_best([start, varying, steady]) is steady
-    assert choose_best([start, varying]) is start
+    assert choose_best_command([start, varying, steady]) is steady
+    assert choose_best_command([start, varying]) is start
     below = replace(steady, faults=(11_000, 11_200, 11_300))
-    assert choose_best([start, below]) is start
+    assert choose_best_command([start, below]) is start
     unopened = [replace(result, own_bytes="aa") for result in (start, steady)]
-    assert choose_best(unopened) is unopened[0]
+    assert choose_best_command(unopened) is unopened[0]
 
 
 def test_a_file_that_was_not_opened_makes_no_count_steadier() -> None:
     start = TriedCommand(RunProposal("bin/xhpcg", may_do_nothing=True), (991, 993, 992), own_bytes="aa")
     unopened = TriedCommand(RunProposal("bin/xhpcg LICENSE", stand_in_file="LICENSE"), (992,) * 3, own_bytes="aa")
-    assert choose_best([start, unopened]) is start
+    assert choose_best_command([start, unopened]) is start
     opened = replace(unopened, own_bytes="bb")
-    assert choose_best([start, opened]) is opened
+    assert choose_best_command([start, opened]) is opened
 
 
 def test_a_stand_in_that_the_program_does_not_read_is_no_work() -> None:
@@ -117,7 +119,7 @@ def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> Non
         for name, faults, own in (("array", 54, 30), ("chaos", 65, 20), ("load", 57, 20), ("copy", 300, 20))
     ]
     start = TriedCommand(RunProposal("bin/parse", may_do_nothing=True), (400,) * 3)
-    chosen = choose_best([start, *tests])
+    chosen = choose_best_command([start, *tests])
     assert chosen
     assert chosen.run.command == "bin/test_copy"
     programs = {result.run.command: [result] for result in [start, *tests[:3]]}
@@ -131,10 +133,12 @@ def test_an_example_that_computes_for_long_comes_before_one_that_may_only_start(
     slow = TriedCommand(
         RunProposal("bin/example6", may_do_nothing=True), (12_590,) * 3, seconds=9.0, cpu_seconds=3.0, own_faults=9
     )
-    assert choose_best([quick, slow]) is slow
-    assert choose_best([quick, replace(slow, cpu_seconds=0.1)]) is quick, "it only waits"
+    assert choose_best_command([quick, slow]) is slow
+    assert choose_best_command([quick, replace(slow, cpu_seconds=0.1)]) is quick, "it only waits"
     plain_quick, plain_slow = (replace(result, run=RunProposal("./x", may_do_nothing=True)) for result in (quick, slow))
-    assert choose_best([plain_quick, replace(plain_slow, run=replace(slow.run, command="./y"))]) is not plain_quick
+    assert (
+        choose_best_command([plain_quick, replace(plain_slow, run=replace(slow.run, command="./y"))]) is not plain_quick
+    )
 
 
 @pytest.mark.parametrize(("bytes_with_file", "command"), [("aa", "./x"), ("bb", "./x README"), ("", "./x README")])
@@ -143,7 +147,7 @@ def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
 ) -> None:
     plain = TriedCommand(RunProposal("./x"), (116, 117, 116), own_bytes="aa")
     given = TriedCommand(RunProposal("./x README"), (119, 120, 119), own_bytes=bytes_with_file)
-    chosen = choose_best([plain, given])
+    chosen = choose_best_command([plain, given])
     assert chosen
     assert chosen.run.command == command
 
@@ -158,59 +162,59 @@ def run(command: str, faults: int = 90, own: int = 20, **keys: object) -> TriedC
 
 def test_a_program_with_an_input_of_the_project_comes_before_stand_ins_and_starts() -> None:
     start, license_read = run("./lua", 79, may_do_nothing=True), run("./lua LICENSE", 85, stand_in_file="LICENSE")
-    chosen = choose_best([start, license_read, run("./lua tests/api.lua", 140, 60, input_file="tests/api.lua")])
+    chosen = choose_best_command([start, license_read, run("./lua tests/api.lua", 140, 60, input_file="tests/api.lua")])
     assert chosen
     assert chosen.run.input_file == "tests/api.lua"
     little = run("./lua tests/gc.lua", 85, 60, input_file="tests/gc.lua")
     varying = replace(
         little, faults=(121, 123, 121), own_bytes="math", run=replace(little.run, input_file="tests/math.lua")
     )
-    assert choose_best([start, little, varying]) is varying, "steadiness is worth nothing without work"
+    assert choose_best_command([start, little, varying]) is varying, "steadiness is worth nothing without work"
     unread = replace(run("./lua tests/api.lua", 79, input_file="tests/api.lua"), own_bytes=start.own_bytes)
-    chosen = choose_best([start, unread])
+    chosen = choose_best_command([start, unread])
     assert chosen
     assert chosen.run.command == "./lua", "the program did not open the file"
 
 
 def test_of_equals_the_one_that_repeats_and_executes_more_of_the_project_is_measured() -> None:
     some, more = run("./x LICENSE", stand_in_file="LICENSE"), run("./x_test", own=50, may_do_nothing=True, is_test=True)
-    chosen = choose_best([some, more])
+    chosen = choose_best_command([some, more])
     assert chosen is more
     varying = replace(more, faults=(90, 91, 90))
-    assert choose_best([some, varying]) is some
+    assert choose_best_command([some, varying]) is some
     inputs = [
         run(f"./x {name}", faults, own, input_file=name) for name, faults, own in (("a.x", 90, 30), ("b.x", 95, 70))
     ]
-    assert choose_best([some, *inputs]) is inputs[1], "it asks for more work"
-    assert choose_best([inputs[0], replace(inputs[1], seconds=9.0)]) is inputs[0], "the other is slow"
+    assert choose_best_command([some, *inputs]) is inputs[1], "it asks for more work"
+    assert choose_best_command([inputs[0], replace(inputs[1], seconds=9.0)]) is inputs[0], "the other is slow"
     redirected = run("sh -c 'exec ./x < c.x'", own=99, input_file="c.x")
-    assert choose_best([*inputs, redirected]) is inputs[1], "the shell's faults would be counted too"
-    assert choose_best([*inputs, benchmark := run("./bench", own=1)]) is benchmark
+    assert choose_best_command([*inputs, redirected]) is inputs[1], "the shell's faults would be counted too"
+    assert choose_best_command([*inputs, benchmark := run("./bench", own=1)]) is benchmark
 
 
 def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
     first, second = (run(f"venv/bin/python bench_{name}.py", faults, 0) for name, faults in (("a", 900), ("b", 950)))
-    assert choose_best([first, second]) is first
+    assert choose_best_command([first, second]) is first
     examples = [
         run(f"venv/bin/python examples/{name}.py", faults, 0, may_do_nothing=True, is_test=True)
         for name, faults in (("calc", 900), ("json", 2900))
     ]
     importing = run('venv/bin/python -c "import p"', 800, 0, may_do_nothing=True)
-    assert choose_best([*examples, importing]) is examples[1]
+    assert choose_best_command([*examples, importing]) is examples[1]
     varying = replace(examples[1], faults=(2900, 2904, 2900))
-    assert choose_best([examples[0], varying, importing]) is examples[0]
-    assert choose_best([*examples, first, importing]) is first
+    assert choose_best_command([examples[0], varying, importing]) is examples[0]
+    assert choose_best_command([*examples, first, importing]) is first
 
 
 def test_a_command_that_executes_nothing_of_the_project_is_the_last_choice() -> None:
     foreign, version = run("python3 bench/port.py", 1431, is_foreign=True), run("./x --version", may_do_nothing=True)
-    assert choose_best([foreign, version]) is version
-    assert choose_best([foreign]) is foreign
+    assert choose_best_command([foreign, version]) is version
+    assert choose_best_command([foreign]) is foreign
     assert not foreign.did_work
 
 
 def test_nothing_works() -> None:
-    assert choose_best([tried("./x"), tried("./y")]) is None
+    assert choose_best_command([tried("./x"), tried("./y")]) is None
 
 
 def test_programs_without_an_input_are_surpassed_by_a_few_others_one_with_an_input_by_none() -> None:
@@ -269,7 +273,7 @@ def test_a_program_that_works_on_folders_gets_the_folder_of_its_inputs(
         RunProposal("./x t/data", input_file="t/data", is_folder=True), folder_faults, own_bytes="t/data"
     )
     assert works_on_folder(results[0], results)
-    chosen = choose_best([*results, with_folder])
+    chosen = choose_best_command([*results, with_folder])
     assert chosen
     assert chosen.run.command == command
     assert list_commands_with_files(with_folder, [*results, with_folder]) == []
@@ -278,24 +282,26 @@ def test_a_program_that_works_on_folders_gets_the_folder_of_its_inputs(
 def test_a_benchmark_that_is_hard_to_compare_gives_way_to_a_program_with_an_input() -> None:
     erratic = TriedCommand(RunProposal("python bench.py"), (41_011, 77_906, 50_000))
     reading = TriedCommand(RunProposal("python -m x a.sql", input_file="a.sql"), (5118, 5118, 5119))
-    chosen = choose_best([erratic, reading])
+    chosen = choose_best_command([erratic, reading])
     assert chosen is reading
-    assert choose_best([erratic]) is erratic
-    assert choose_best([replace(erratic, faults=(41_011, 42_000)), reading]) is not reading
+    assert choose_best_command([erratic]) is erratic
+    assert choose_best_command([replace(erratic, faults=(41_011, 42_000)), reading]) is not reading
     assert not has_tried_enough({"bench.py": [erratic]}, "x")
     slow = replace(erratic, faults=(96_759, 97_000), seconds=10.0)
-    assert choose_best([slow, reading]) is reading
-    assert choose_best([replace(slow, faults=(96_759, 96_759)), reading]) is not reading, "a few executions suffice"
+    assert choose_best_command([slow, reading]) is reading
+    assert choose_best_command([replace(slow, faults=(96_759, 96_759)), reading]) is not reading, (
+        "a few executions suffice"
+    )
 
 
 def test_a_program_that_only_starts_with_its_input_gives_way_to_one_that_works() -> None:
     small = TriedCommand(RunProposal("bin/fix a.png", input_file="a.png"), (62, 62, 62), cpu_seconds=0.001)
     works = TriedCommand(RunProposal("bin/decode a.png", input_file="a.png"), (640, 640, 640), cpu_seconds=0.001)
     assert not has_tried_enough({"bin/fix": [small]}, "bin/decode")
-    assert choose_best([small, works]) is works
+    assert choose_best_command([small, works]) is works
     assert has_tried_enough({"bin/decode": [works]}, "bin/other")
     test = TriedCommand(RunProposal("bin/test", is_test=True, may_do_nothing=True), (300, 300, 300), cpu_seconds=0.001)
-    assert choose_best([test, small]) is small, "what a user would run comes before a test"
+    assert choose_best_command([test, small]) is small, "what a user would run comes before a test"
 
 
 def test_a_program_that_does_less_with_a_stand_in_may_work_on_its_folder() -> None:

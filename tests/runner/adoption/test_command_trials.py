@@ -194,7 +194,7 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
         FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
     )
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_try_shorter", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_try_shorter_run", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("bin/gen", may_do_nothing=True),
@@ -250,13 +250,13 @@ def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monk
 def test_a_benchmark_or_a_program_of_mpi_that_takes_too_long_is_no_server(
     command: str, libraries: tuple[str, ...], is_server: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.adoption.command_trials.list_needed", lambda _: libraries)
+    monkeypatch.setattr("runner.adoption.command_trials.list_needed_libraries", lambda _: libraries)
     monkeypatch.setattr(
         FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
     )
     listening = RunProposal(command, obstacle="it listens")
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: listening)
-    monkeypatch.setattr(FirstMeasurement, "_try_shorter", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_try_shorter_run", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     results = list(first.try_runs(BuildProposal("Maven", ""), [RunProposal(command)], Path(), lambda _: None))
     assert [result.run.is_server for result in results] == [is_server]

@@ -38,4 +38,4 @@ def test_a_file_has_changed_lately_if_the_newest_commits_or_those_of_the_last_ye
 
 def test_a_makefile_of_the_documentation_does_not_hide_that_of_the_tests() -> None:
     sources = listing({"doc/Makefile": "", "tests/Makefile": "", "tests/threads/Makefile": ""})
-    assert sources.list_nearest("Makefile") == ["tests/Makefile"]
+    assert sources.list_nearest_files("Makefile") == ["tests/Makefile"]

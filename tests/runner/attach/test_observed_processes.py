@@ -25,18 +25,18 @@ def test_a_stranger_with_the_number_of_an_ended_process_is_not_observed(monkeypa
     pid = os.getpid()  # a number that a process has
     ticks = {pid: 5}
     processes = observe_this(monkeypatch, ticks, {})
-    assert list(processes.list_living()) == [pid]
+    assert list(processes.list_living_processes()) == [pid]
     ticks[pid] = 9
     assert processes.have_ended()
-    assert not processes.list_living()
+    assert not processes.list_living_processes()
 
 
 def test_a_child_with_the_number_of_an_ended_one_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = {70_001: 5, 70_002: 6}
     processes = observe_this(monkeypatch, ticks, {70_001: {70_002}})
     processes.refresh()
-    assert list(processes.list_living()) == [70_001, 70_002]
+    assert list(processes.list_living_processes()) == [70_001, 70_002]
     ticks[70_002] = 9
     processes.refresh()
-    assert list(processes.list_living()) == [70_001, 70_002]
+    assert list(processes.list_living_processes()) == [70_001, 70_002]
     assert sorted(processes.list_all()) == [70_001, 70_002]

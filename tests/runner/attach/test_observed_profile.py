@@ -12,7 +12,13 @@ from runner.attach.background_recording import Recordings, TimedRecording
 from runner.attach.live_figures import Figures, Interval
 from runner.attach.live_program import LiveProgram
 from runner.attach.live_recorder import LiveRecorder
-from runner.attach.observed_profile import Observation, ProfileBuilder, keep_readable, peek_first_fault, select_calls
+from runner.attach.observed_profile import (
+    Observation,
+    ProfileBuilder,
+    keep_readable_events,
+    peek_first_fault,
+    select_calls,
+)
 from runner.attach.process_table import LiveProcess
 from runner.attach.recording_budget import Rates, plan_recording
 from runner.errors import FaultwatchError
@@ -103,10 +109,13 @@ def read_until(*events: Event) -> Iterator[Event]:
 
 def test_what_perf_read_before_a_bad_record_counts() -> None:
     remarks: list[str] = []
-    assert list(keep_readable(read_until(make_call(1), make_call(2)), remarks.append)) == [make_call(1), make_call(2)]
+    assert list(keep_readable_events(read_until(make_call(1), make_call(2)), remarks.append)) == [
+        make_call(1),
+        make_call(2),
+    ]
     assert remarks == ["one recording could be read only up to event 2: perf script failed: bad record"]
 
 
 def test_a_recording_of_which_perf_reads_nothing_is_an_error() -> None:
     with pytest.raises(FaultwatchError, match="bad record"):
-        list(keep_readable(read_until(), [].append))
+        list(keep_readable_events(read_until(), [].append))

@@ -33,7 +33,7 @@ def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
     clock.now += 600
     assert (shown.format_line(), shown.time_left) == ("building, 10 min 0 s", "")
     shown("measuring")
-    shown.set_remaining(10)
+    shown.set_remaining_steps(10)
     assert shown.time_left == "", "nothing is known before the first step has ended"
     clock.now += 20
     shown.advance()
@@ -43,18 +43,20 @@ def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
 def test_a_decision_changes_how_many_steps_are_ahead() -> None:
     clock = Clock()
     shown = Activity("comparing", clock)
-    shown.set_remaining(2)
+    shown.set_remaining_steps(2)
     for _ in range(2):
         clock.now += 30
         shown.advance()
     assert (shown.total, shown.time_left) == (2, "")
-    shown.set_remaining(4)
+    shown.set_remaining_steps(4)
     assert (shown.total, shown.time_left) == (6, "about 2 min left")
 
 
 @given(
     st.lists(
-        st.one_of(st.tuples(st.just("set_remaining"), st.integers(-5, 50)), st.tuples(st.just("advance"), st.just(1)))
+        st.one_of(
+            st.tuples(st.just("set_remaining_steps"), st.integers(-5, 50)), st.tuples(st.just("advance"), st.just(1))
+        )
     )
 )
 def test_there_are_never_more_steps_done_than_there_are(calls: list[tuple[str, int]]) -> None:
@@ -91,6 +93,6 @@ def test_a_log_gets_lines_that_end_with_the_activity() -> None:
 
 def test_a_short_activity_leaves_nothing_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     with show_activity("measuring") as shown:
-        shown.set_remaining(3)
+        shown.set_remaining_steps(3)
         shown.advance()
     assert capsys.readouterr() == ("", "")

@@ -76,7 +76,7 @@ class Host:
 def choose(host: Host, monkeypatch: pytest.MonkeyPatch, *builds: BuildProposal, run: str | None = None) -> str:
     monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True), run=run)
-    return f"{choice.proposal.command}: {choice.tried.run.command}"
+    return f"{choice.proposal.command}: {choice.tried_command.run.command}"
 
 
 def test_a_program_that_only_says_what_it_is_gives_way_to_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_a_program_that_works_more_without_an_input_is_compared_with_its_version
     monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
     monkeypatch.setattr(init_choice, "_try_commands", lambda *_: host.try_runs(builds[0], [guess, given], Path(), ""))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
-    assert (choice.tried.run.command, choice.start_faults) == ("./x a.md", 300)
+    assert (choice.tried_command.run.command, choice.start_faults) == ("./x a.md", 300)
 
 
 @pytest.mark.parametrize(("faults", "is_larger"), [(700, True), (75, False)])

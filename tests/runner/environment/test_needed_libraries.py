@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.environment.needed_libraries import list_needed, resolve_dependencies
+from runner.environment.needed_libraries import list_needed_libraries, resolve_dependencies
 from runner.system.tree import Tree
 
 
 @pytest.mark.parametrize("name", ["perf", "git", "python3", "ls", "bash"])
 def test_what_the_loader_lists_is_found(name: str) -> None:
     program = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
-    if program is None or not list_needed(Path(program)):
+    if program is None or not list_needed_libraries(Path(program)):
         pytest.skip(f"{name} is not here, or a script")
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     places = dict(re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE))
-    found = resolve_dependencies(Tree(), list_needed(Path(program)))
+    found = resolve_dependencies(Tree(), list_needed_libraries(Path(program)))
     assert {name: path.resolve() for name, path in found.items() if name in places} == {
         name: Path(place).resolve() for name, place in places.items()
     }
@@ -31,8 +31,8 @@ def test_what_the_loader_lists_is_found(name: str) -> None:
 @pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 200])
 def test_what_is_no_program_needs_nothing(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
-    assert list_needed(tmp_path / "file") == ()
-    assert list_needed(tmp_path / "absent") == ()
+    assert list_needed_libraries(tmp_path / "file") == ()
+    assert list_needed_libraries(tmp_path / "absent") == ()
 
 
 @given(st.integers(0, 500), st.binary(max_size=40))
@@ -41,4 +41,4 @@ def test_a_damaged_program_is_no_error(place: int, damage: bytes) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(content[:place] + damage + content[place + len(damage) :])
         file.flush()
-        list_needed(Path(file.name))
+        list_needed_libraries(Path(file.name))

@@ -328,7 +328,7 @@ def test_all_sandboxes_of_a_case_share_one_ceiling(
     box.change_owner(tree)
     state = ProcessState(memory_limit=box.memory)
     with pytest.raises(ExecutionFailure, match="processes that it started kept running: forks"):
-        count_processes(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, processes=3)
+        count_processes(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, n_processes=3)
     forked = [int(file.read_text()) for file in tree.glob("forked-*")]
     assert len(forked) == 3
     assert 30 < sum(forked) <= 80

@@ -112,7 +112,7 @@ def test_a_holder_that_is_killed_lets_go(lock: Path) -> None:
     assert first.stdout.readline() == "mine\n"
     found = find_holder(lock)
     assert found
-    assert found.process == first.pid
+    assert found.pid == first.pid
     assert "secret" not in found.describe()
     first.kill()
     first.communicate()
@@ -201,7 +201,7 @@ def test_a_build_lets_others_measure_and_stands_still_meanwhile(lock: Path, tmp_
             build.wait()
         holder = find_holder(lock)
         assert holder
-        assert holder.process == os.getpid()
+        assert holder.pid == os.getpid()
 
 
 def test_what_ran_before_a_build_goes_on_while_others_measure(lock: Path, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_who_measures_commit_by_commit_gives_way_to_those_who_wait(lock: Path) -
             process.wait()
         holder = find_holder(lock)
         assert holder
-        assert holder.process == os.getpid()
+        assert holder.pid == os.getpid()
 
 
 def test_who_waits_is_told_how_many_wait_before(lock: Path) -> None:

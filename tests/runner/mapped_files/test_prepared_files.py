@@ -21,7 +21,7 @@ def mapped(path: Path, **changes: object) -> FileFaults:
 
 def opened(tree: Path, sandbox: Sandbox | None, *files: FileFaults) -> list[Path]:
     trial_files = TrialFiles(tree, "case", KnownFiles(), sandbox)
-    trial_files.prepare_mapped(FaultsByFile(len(files), 0, 0, files), Lookups(), time.time_ns())
+    trial_files.prepare_mapped_files(FaultsByFile(len(files), 0, 0, files), Lookups(), time.time_ns())
     return trial_files.paths
 
 
@@ -65,7 +65,7 @@ def test_what_every_program_maps_of_the_system_is_opened(tree: Path) -> None:
 def test_a_name_that_is_too_long_for_a_file_is_not_one_that_was_opened(tree: Path) -> None:
     trial_files = TrialFiles(tree, "case", KnownFiles(), None)
     lookups = Lookups(frozenset({("c", f"{tree}/{'x' * 300}")}))
-    trial_files.prepare_mapped(FaultsByFile(0, 0, 0, ()), lookups, time.time_ns())
+    trial_files.prepare_mapped_files(FaultsByFile(0, 0, 0, ()), lookups, time.time_ns())
     (remark,) = trial_files.list_remarks()
     assert "neither mapped nor read any file of the build" in remark
 
@@ -75,7 +75,7 @@ def test_a_name_that_is_no_text_is_reported_as_text(tree: Path) -> None:
     file.write_text("of the tree")
     os.truncate(file, MAX_BYTES + 1)  # so that a remark names it
     trial_files = TrialFiles(tree, "case", KnownFiles(), None)
-    trial_files.prepare_mapped(FaultsByFile(1, 0, 0, (mapped(file),)), Lookups(), time.time_ns())
+    trial_files.prepare_mapped_files(FaultsByFile(1, 0, 0, (mapped(file),)), Lookups(), time.time_ns())
     program_files = trial_files.build_program_files()
     assert program_files is not None
     assert [file.path for file in program_files.mapped] == ["caf\\udce9.so"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.cold_files import EvictionError, OutsideError, count_resident_pages, make_cold
+from runner.measuring.cold_files import EvictionError, OutsideError, count_resident_pages, make_files_cold
 
 
 def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
     file.write_bytes(b"x" * 100_000)
     assert count_resident_pages(file)[0] > 0
     try:
-        make_cold([file])
+        make_files_cold([file])
     except EvictionError:
         pytest.skip("this file system lives in memory")
     assert count_resident_pages(file) == (0, 25)
@@ -25,11 +25,11 @@ def test_a_link_out_of_the_build_makes_no_file_of_the_host_cold(tmp_path: Path) 
     tree.mkdir()
     (tree / "data").symlink_to(tmp_path / "host")
     with pytest.raises(OutsideError, match="tree/data is not in the build"):
-        make_cold([tree / "data"], allowed_folder=tree)
+        make_files_cold([tree / "data"], allowed_folder=tree)
     assert count_resident_pages(tmp_path / "host")[0] > 0
 
 
 def test_a_pipe_of_the_tree_does_not_stop_the_runner(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "program")
     with pytest.raises(EvictionError, match="program is not a regular file"):
-        make_cold([tmp_path / "program"])
+        make_files_cold([tmp_path / "program"])

@@ -57,7 +57,7 @@ def test_each_counts_what_it_counts_alone_and_all_start_at_once(tmp_path: Path) 
             directory=tmp_path,
             state=ProcessState(huge_pages="never"),
             timeout=30,
-            processes=processes,
+            n_processes=processes,
         )
         return [(one.sample.readings["page-faults"].value, one.output) for one in burst.executions]
 
@@ -74,7 +74,7 @@ def test_each_counts_what_it_counts_alone_and_all_start_at_once(tmp_path: Path) 
 def test_one_that_fails_fails_all(tmp_path: Path) -> None:
     with pytest.raises(ExecutionFailure, match="exit code 3"):
         count_processes(
-            ["sh", "-c", "mkdir first || exit 3"], directory=tmp_path, state=ProcessState(), timeout=30, processes=3
+            ["sh", "-c", "mkdir first || exit 3"], directory=tmp_path, state=ProcessState(), timeout=30, n_processes=3
         )
 
 

@@ -188,7 +188,7 @@ def test_a_group_that_counted_fewer_faults_than_its_processes_took_has_no_count(
     monkeypatch.setattr(MemoryGroup, "undo", lambda group: setattr(group, "folder", None))
     state = ProcessState(huge_pages="never")
     # One of them takes fewer faults than the sum, both together more.
-    done = count_processes(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
+    done = count_processes(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, n_processes=2)
     assert done.group_readings["cgroup:pgfault"].status is status
 
 
@@ -196,7 +196,7 @@ def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_
     state = ProcessState(huge_pages="never")
 
     def run_together(processes: int) -> None:
-        count_processes(["true"], directory=programs, state=state, timeout=20, processes=processes)
+        count_processes(["true"], directory=programs, state=state, timeout=20, n_processes=processes)
 
     run_together(1)  # what is made once needs descriptors too
     gc.collect()  # what earlier tests left to the collector would be closed meanwhile
@@ -352,7 +352,7 @@ def test_why_perf_cannot_attach_is_told() -> None:
 def test_a_host_without_memory_is_a_temporary_reason_and_a_limit_of_the_case_is_not(
     limit: str, temporary: bool
 ) -> None:
-    group: Any = SimpleNamespace(count_killed=lambda: 1, read_value=lambda: limit)
+    group: Any = SimpleNamespace(count_killed_processes=lambda: 1, read_value=lambda: limit)
     with pytest.raises(ExecutionFailure, match="memory ran out") as failure:
         raise_on_failure(["./program"], "", ProgramResult(0, "", "", 1.0, 10.0), group)
     assert failure.value.temporary is temporary

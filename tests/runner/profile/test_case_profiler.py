@@ -52,7 +52,7 @@ def test_a_sample_that_was_just_taken_saves_counting_again(
     assert profile.anatomy is not None  # the trial is warmed up
     sample = trial.execute()
     monkeypatch.setattr(Trial, "warm_up", lambda _: pytest.fail("it was warmed up again"))
-    assert collect_profile(trial, with_times=False, counted=sample).readings == sample.readings
+    assert collect_profile(trial, with_times=False, counted_sample=sample).readings == sample.readings
 
 
 def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> None:

@@ -14,7 +14,7 @@ from runner.profile.stack_folding import (
     FrameTable,
     count_stacks,
     distribute_over_stacks,
-    make_relative,
+    make_path_relative,
     sum_blocked_time,
 )
 
@@ -125,6 +125,6 @@ def test_an_address_belongs_to_what_was_mapped_there_last(made: list[tuple[int, 
 
 def test_files_of_the_work_tree_are_told_from_there_on() -> None:
     root = "/builds/a/tree/"
-    assert make_relative("/builds/a/tree/src/main.c", root) == "src/main.c"
-    assert make_relative("/builds/a/tree/program", root) == "program"
-    assert make_relative("/usr/lib/libc.so.6", root) == "/usr/lib/libc.so.6"
+    assert make_path_relative("/builds/a/tree/src/main.c", root) == "src/main.c"
+    assert make_path_relative("/builds/a/tree/program", root) == "program"
+    assert make_path_relative("/usr/lib/libc.so.6", root) == "/usr/lib/libc.so.6"

@@ -34,7 +34,7 @@ LINKS = Links(
     "https://ci.example.org/runs/1",
     "https://faults.example.org/definitions",
     COMMITS,
-    accept=True,
+    reads_comments=True,
 )
 MARKER = comment_text.build_marker(made_gates.REPOSITORY, 7)
 OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
@@ -412,7 +412,7 @@ def test_no_time_is_put_on_faults_if_the_programs_own_time_clearly_fell() -> Non
 
 
 def test_a_job_that_nothing_else_watches_says_that_merging_accepts() -> None:
-    links = Links(merge=True)
+    links = Links(needs_merge=True)
     sentence = "If this change is intended, merge the pull request despite the failed check"
     assert sentence in comment_text.build_comment(judge_gate(made_gates.gate(OVER)), links, MARKER)
     assert sentence not in comment_text.build_comment(judge_gate(made_gates.gate(SAME)), links, MARKER)
@@ -437,7 +437,7 @@ def test_how_to_accept_is_said_only_where_somebody_has_to(name: str) -> None:
     outcome = judge_gate(report, accepted)
     offered = "/faultwatch accept" in comment_text.build_comment(outcome, LINKS, MARKER)
     assert offered is (outcome.needs_acceptance and accepted is None)
-    assert "/faultwatch accept" not in comment_text.build_comment(outcome, replace(LINKS, accept=False), MARKER)
+    assert "/faultwatch accept" not in comment_text.build_comment(outcome, replace(LINKS, reads_comments=False), MARKER)
 
 
 def test_what_a_page_fault_is_is_linked_or_folded_where_no_service_has_an_address() -> None:

@@ -113,7 +113,7 @@ def test_one_job_runs_at_a_time_once_the_service_listens(
     waits = f"while ! test -e {tmp_path}/free-$6; do sleep 0.02; done"
     monkeypatch.setattr(sys, "executable", program(tmp_path / "waits", waits))
     scheduler = JobScheduler(database)
-    starter = LocalStarter(tmp_path, database, by_token=False, on_ended=scheduler.handle_ended_process)
+    starter = LocalStarter(tmp_path, database, by_token=False, on_ended=scheduler.record_ended_process)
     scheduler.starters[Backend.LOCAL] = starter
     first, second = (
         scheduler.order(JobOrder(question=QUESTION.model_copy(update={"revision": revision})), REQUESTER)[0].id

@@ -150,7 +150,7 @@ def test_a_workflow_that_ends_without_a_word_is_ordered_again_and_given_up_in_th
         scheduler.work()
         assert actions.started == [job_id] * attempt
         claim(scheduler, job_id)
-        scheduler.handle_ended_process(job_id, attempt, "Its workflow ended: failure.")
+        scheduler.record_ended_process(job_id, attempt, "Its workflow ended: failure.")
     scheduler.work()
     assert job(scheduler, job_id).state is State.FAILED
     assert job(scheduler, job_id).sentence == "The job was started 3 times without a measurement."
@@ -160,7 +160,7 @@ def test_what_has_said_its_end_is_not_lost_when_its_process_ends(scheduler: JobS
     job_id = order(scheduler)
     scheduler.work()
     finish(scheduler, job_id, claim(scheduler, job_id))
-    scheduler.handle_ended_process(job_id, 1, "Its workflow ended: success.")
+    scheduler.record_ended_process(job_id, 1, "Its workflow ended: success.")
     for _ in range(2):
         scheduler.work()
     assert job(scheduler, job_id).state is State.DONE
@@ -172,10 +172,10 @@ def test_the_end_of_an_earlier_process_loses_no_job_that_was_started_again(
 ) -> None:
     job_id = order(scheduler)
     scheduler.work()
-    scheduler.handle_ended_process(job_id, 1, "Its process ended with status 1.")
+    scheduler.record_ended_process(job_id, 1, "Its process ended with status 1.")
     scheduler.work()
     assert actions.started == [job_id] * 2
-    scheduler.handle_ended_process(job_id, 1, "Its process ended with status 1.")
+    scheduler.record_ended_process(job_id, 1, "Its process ended with status 1.")
     assert job(scheduler, job_id).state is State.DISPATCHED
 
 

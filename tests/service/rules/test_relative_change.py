@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.rules.comparison.metric_decision import decide_noisy
+from service.rules.comparison.metric_decision import decide_noisy_metric
 from service.rules.relative_change import (
     compute_percent_change,
     compute_symmetric_percent_change,
@@ -29,5 +29,5 @@ def test_a_base_of_zero_has_no_percentage() -> None:
 
 def test_a_verdict_states_its_bounds_relative_to_base_as_the_change_beside_it() -> None:
     pairs = [(34_000 + number % 3, 48_300 + number % 5) for number in range(40)]
-    sentence = decide_noisy(pairs, 3, 1e-4).sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    sentence = decide_noisy_metric(pairs, 3, 1e-4).sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert "between +42.1 % and +42.1 %" in sentence

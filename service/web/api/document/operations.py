@@ -246,8 +246,8 @@ def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, 
             kind |= choices[0] if len(choices) == 1 else {"anyOf": choices}
         if "default" in kind and kind["default"] is None:
             del kind["default"]
-        required = name in schema.get("required", ())
-        yield {"name": name, "in": "query", "required": required, "description": text, "schema": kind}
+        is_required = name in schema.get("required", ())
+        yield {"name": name, "in": "query", "required": is_required, "description": text, "schema": kind}
 
 
 def _build_reference(model: type[BaseModel], schemas: Mapping[str, Any]) -> dict[str, str]:

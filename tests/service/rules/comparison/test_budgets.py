@@ -5,7 +5,7 @@ import random
 import pytest
 
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
-from service.rules.comparison.metric_decision import decide_count, decide_noisy
+from service.rules.comparison.metric_decision import decide_count, decide_noisy_metric
 
 ERROR = 1e-4
 
@@ -21,12 +21,12 @@ def noisy(change: float, n: int = 100) -> list[tuple[float, float]]:
 )
 def test_a_noisy_change_is_over_only_if_it_surely_is(change: float, n: int, state: BudgetState) -> None:
     pairs = noisy(change, n)
-    assert compare_with_budget(pairs, decide_noisy(pairs, 3, ERROR), "5 %", ERROR) is state
+    assert compare_with_budget(pairs, decide_noisy_metric(pairs, 3, ERROR), "5 %", ERROR) is state
 
 
 def test_without_a_tolerance_a_change_that_is_sure_is_over() -> None:
     pairs = noisy(-0.05)
-    decision = decide_noisy(pairs, 3, ERROR)
+    decision = decide_noisy_metric(pairs, 3, ERROR)
     assert compare_with_budget(pairs, decision, 0, ERROR) is BudgetState.OVER
     assert compare_with_budget(pairs, decision, "none", ERROR) is BudgetState.WITHIN
 

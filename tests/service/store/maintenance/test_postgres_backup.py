@@ -9,7 +9,7 @@ import pytest
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.maintenance.backup import backup_database
-from service.store.maintenance.postgres_backup import _build_environment, choose_newest
+from service.store.maintenance.postgres_backup import _build_environment, choose_newest_tool
 
 
 def test_the_tools_connect_as_the_service_does() -> None:
@@ -28,9 +28,9 @@ def test_the_tools_connect_as_the_service_does() -> None:
 
 def test_the_newest_of_the_installed_versions_is_used() -> None:
     tools = [Path(f"/usr/lib/postgresql/{version}/bin/pg_dump") for version in ("16", "9.6", "10", "9.10")]
-    assert choose_newest(tools) == tools[0]
-    assert choose_newest([*tools, Path("/usr/lib/postgresql/devel/bin/pg_dump")]) == tools[0]
-    assert choose_newest(tools[1:2]) == tools[1]
+    assert choose_newest_tool(tools) == tools[0]
+    assert choose_newest_tool([*tools, Path("/usr/lib/postgresql/devel/bin/pg_dump")]) == tools[0]
+    assert choose_newest_tool(tools[1:2]) == tools[1]
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from service.store.engine.database import Database
 from service.store.maintenance.parquet_export import export_columns
-from service.store.maintenance.subject_deletion import count_stored, delete_subject
+from service.store.maintenance.subject_deletion import count_stored_rows, delete_subject
 from service.store.models import Base
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -52,7 +52,7 @@ def test_what_is_left_is_what_was_there_without_the_subject(api: Api, database: 
     before, pages = counts(database), [api.get("/series", subject="other"), api.get("/events", subject="other")]
     fill(api, "demo")
     api.client.get("/")
-    told = count_stored(database, "demo")
+    told = count_stored_rows(database, "demo")
     assert told["run"] == told["report"] == told["point"] == 18
     assert told["event"] == told["drift"] == 2
     assert told["decision"] >= 1
@@ -63,7 +63,7 @@ def test_what_is_left_is_what_was_there_without_the_subject(api: Api, database: 
         name: rows for name, rows in before.items() if name not in shared
     }
     assert [api.get("/series", subject="other"), api.get("/events", subject="other")] == pages
-    assert count_stored(database, "demo") == {}
+    assert count_stored_rows(database, "demo") == {}
     assert api.client.get("/").status_code == 200
     delete_subject(unchecked, "demo")
     fill(api, "demo")
@@ -85,7 +85,7 @@ def test_an_interrupted_deletion_goes_on(
         delete_subject(unchecked, "demo", stop)
     assert api.client.get("/").status_code == 200
     delete_subject(unchecked, "demo")
-    assert count_stored(database, "demo") == {}
+    assert count_stored_rows(database, "demo") == {}
 
 
 def test_the_command_says_what_goes_and_asks(

@@ -69,7 +69,7 @@ def test_a_drift_is_bisected_by_its_button_and_followed(client: FlaskClient) -> 
     assert "1 job " in read(client, "/jobs?state=nonsense"), "all are listed"
     assert "Which commit moved minor faults?" in read(client, "/jobs")
     with client.application.app_context():
-        find_scheduler().handle_ended_process(job["id"], 1, "Its process was killed.")
+        find_scheduler().record_ended_process(job["id"], 1, "Its process was killed.")
     assert "min left" not in read(client, answer.location), "nobody knows how long a lost job takes"
     assert client.get(f"{answer.location}.json").json["seconds_left"] is None
 
