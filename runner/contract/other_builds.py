@@ -38,4 +38,4 @@ class OtherBuild(Strict):
     own_bytes: Digest = ""
     """Digest of the files of this build that the program mapped and read; see ``ProgramFiles``."""
     counted: dict[Annotated[str, StringConstraints(max_length=200)], Number] = Field(max_length=1000)
-    """The value on which most samples agree, by count. A count without such a value has no entry."""
+    """The level of each count: the value on which more than half of the samples agree, otherwise their median."""

@@ -37,9 +37,9 @@ class Figures:
     unjudged: int
     """Series that are waiting to be judged."""
     messages: Mapping[str, int]
-    """Messages still to be sent, by receiver: channels or GitHub."""
+    """Messages still to be sent, by receiver: channels or forges."""
     pending_webhooks: int
-    """Webhooks received from GitHub and not handled yet."""
+    """Webhooks received from forges and not handled yet."""
     size: int
     """Size of the database in bytes; for SQLite, without the write-ahead log."""
 
@@ -68,7 +68,7 @@ def read_figures(session: Session) -> Figures:
         unjudged=session.scalar(select(func.count()).select_from(SELECT_STALE_SERIES.subquery())) or 0,
         messages={
             "channels": count(DeliveryRow.sent_at.is_(None)),
-            "github": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),
+            "forges": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),
         },
         pending_webhooks=count(ForgeDelivery.due_at.is_not(None)),
         size=session.scalar(text(_SIZE_QUERIES[session.get_bind().dialect.name])) or 0,

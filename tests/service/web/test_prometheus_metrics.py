@@ -43,7 +43,7 @@ NOTHING = Figures(
     queued_since=None,
     drifts=0,
     unjudged=0,
-    messages={"channels": 0, "github": 0},
+    messages={"channels": 0, "forges": 0},
     pending_webhooks=0,
     size=0,
 )
