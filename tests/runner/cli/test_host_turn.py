@@ -35,7 +35,7 @@ def test_of_two_commands_one_waits_for_the_other(tmp_path: Path) -> None:
         )
 
     first = start()
-    while (found := find_holder(lock)) is None or found.process != first.pid:
+    while (found := find_holder(lock)) is None or found.pid != first.pid:
         assert first.poll() is None, first.communicate()[1]
         threading.Event().wait(0.005)
     # The first one is stopped until the other one says that it waits, however slow the machine is.
@@ -155,7 +155,7 @@ def test_a_program_ends_with_a_runner_that_is_killed_and_the_next_one_clears_the
         (pid,) = (pid.read_text().strip() for pid in folder.glob("home/builds/*/*/tree/pid"))
         found = find_holder(folder / "lock")
         assert found
-        os.kill(found.process, signal.SIGKILL)
+        os.kill(found.pid, signal.SIGKILL)
         runner.wait()
         wait_until(lambda: not Path("/proc", pid).exists())
         assert start("repo/workload.toml").wait() == 0

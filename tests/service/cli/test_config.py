@@ -34,7 +34,7 @@ def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert values["FAULTWATCH_WORKERS"] == ("3", "environment")
     assert values["FAULTWATCH_LEASE_SECONDS"] == ("90 s", "default")
     assert values["chat"] == ("at chat.example.org", str(tmp_path / "notifications.toml"))
-    assert values["team"] == ("by Pushover", str(tmp_path / "notifications.toml"))
+    assert values["team"] == ("through Pushover", str(tmp_path / "notifications.toml"))
     assert values["room"][0].startswith("at a secret address")
     assert values["list"][0] == "at lists.example.org; one message a week, on Friday at 08:30 UTC"
     assert values["DATABASE_URL"] == ("postgresql://me:***@db/faults", "environment")

@@ -129,7 +129,7 @@ def test_one_host_has_one_job_at_a_time_and_one_job_one_host(jobs: Jobs) -> None
         f"Job {other['id']} is waiting: the host box is busy with job {job['id']}, a bisect of "
         f"{job['question']['case']}{ordered(job)}; `faultwatch job pause {job['id']}` frees the host."
     )
-    assert "the host box has job" in jobs.claim(job, 409, host="barn")["detail"]
+    assert "the host box has already claimed job" in jobs.claim(job, 409, host="barn")["detail"]
     jobs.claim(other, host="barn")
     jobs.post(f"/{job['id']}/finish", lease=lease, outcome="failed", sentence="it does not build")
     third = jobs.order(question={"bad": reports.commit(7)})
