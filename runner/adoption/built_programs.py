@@ -28,7 +28,9 @@ _ELF_TYPE_OFFSET, _HEADER_BYTES = 16, 20
 _HEAD_BYTES = 4096
 """The size of the beginning of a program, which contains the path of its interpreter (the dynamic linker)."""
 _EXECUTABLE, _SHARED = 2, 3
+"""File types in an ELF header: an executable at a fixed address (ET_EXEC), and a shared object (ET_DYN)."""
 _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
+"""Parts of the paths of interpreters."""
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
 """An option of Google Benchmark: its name occurs in each program that contains the library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
@@ -47,6 +49,7 @@ _SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
 _ANY_EXPRESSION = "."
 """An expression that matches in every file, for programs that take one before their file, such as grep and jq."""
 BENCHMARK_TIME = "10x"
+"""How long Google Benchmark repeats each benchmark: exactly ten iterations."""
 
 
 class BuiltProgram(Struct, frozen=True):
@@ -143,7 +146,7 @@ def _read_program(file: Path, name: str) -> BuiltProgram | None:
     has_interpreter = any(word in content[:_HEAD_BYTES] for word in _INTERPRETER)
     if elf_type != _EXECUTABLE and not (elf_type == _SHARED and has_interpreter):
         return None
-    return BuiltProgram(name, _GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
+    return BuiltProgram(name, uses_google_benchmark=_GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
 
 
 class _Rank(IntEnum):
@@ -311,6 +314,10 @@ def list_file_runs(
     ----------
     program
         The name or the path of the program, which may show what it reads.
+    start_command
+        The command that starts the program without a file.
+    with_stand_ins
+        Whether to return also the commands with stand-ins, and those with an expression or an output file in addition.
     """
     inputs = list_inputs(sources, program, get_size)
     input_runs = [

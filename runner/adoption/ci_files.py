@@ -40,6 +40,8 @@ class CiFile(Struct, frozen=True):
 def detect_ci(sources: Sources, remote: str = "") -> str:
     """Return the name of the CI system that a project uses, judging by its files, else by the address of its remote.
 
+    It is the shell script for any system if neither of them shows a system.
+
     Parameters
     ----------
     remote
@@ -107,7 +109,9 @@ def render_ci_file(
         second = CiFile(system.second_file.path, _fill_template(_read_template(system.second_file.template), values))
     uses_placeholder = "@ACTION@" in text and action == PLACEHOLDER
     remark = f"{REPLACE_PLACEHOLDER}; {location.remark}" if uses_placeholder else location.remark
-    return CiFile(location.path, _fill_template(text, values), system.is_program, remark, second)
+    return CiFile(
+        location.path, _fill_template(text, values), executable=system.is_program, remark=remark, second=second
+    )
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)

@@ -56,7 +56,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
     )
     is_of_same_kind = _find_kind(best_command)
     if is_of_same_kind:
-        # Examples and tests are numerous and alike_commands: the one with the most faults does the most work.
+        # Examples and tests are numerous and alike: the one with the most faults does the most work.
         alike_commands = [
             candidate
             for candidate in best_of_programs
@@ -130,7 +130,7 @@ def _reads_more(result_with_input: TriedCommand, result_without_input: TriedComm
 
 
 def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
-    """Return whether the first command's count repeats or varies much less than the second command's count."""
+    """Return whether the first command's count varies much less than the second's, or not at all while that varies."""
     first_range = max(first_command.faults) - min(first_command.faults)
     second_range = max(second_command.faults) - min(second_command.faults)
     return first_range * _MIN_RANGE_RATIO < second_range

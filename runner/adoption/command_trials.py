@@ -31,8 +31,8 @@ from runner.adoption.help_options import list_shorter_options, list_single_threa
 from runner.adoption.input_files import find_input_folder
 from runner.adoption.larger_folder import (
     choose_folder,
-    make_empty_folder,
     may_work_on_folder,
+    run_in_empty_folder,
     run_in_folder,
     starts_in_folder,
 )
@@ -104,6 +104,7 @@ _PLACEHOLDER_RUN = RunProposal("true")
 _LISTEN_SECONDS = 5.0
 """A program that does not listen within this many seconds is not taken for a server."""
 _ANSWER_SECONDS = 2.0
+"""A server that does not answer an HTTP request within this many seconds is not taken for an HTTP server."""
 _OTHER_PORT = 29_999
 """A port that a program is told to listen on, to see whether it accepts the option."""
 _ASK_HTTP = (
@@ -260,9 +261,9 @@ class FirstMeasurement:
         command of the program did some work, because it shows the same.
         """
         run = tried_command.run
-        may_show = any(result.did_work for result in earlier_results)
+        is_shown_already = any(result.did_work for result in earlier_results)
         missing_run = replace_file(run, name_missing_file(run.file)) if run.file else None
-        if may_show or missing_run is None or not tried_command.faults or not tried_command.own_bytes:
+        if is_shown_already or missing_run is None or not tried_command.faults or not tried_command.own_bytes:
             return False
         result_without_file = self._try_run(proposal, missing_run, tree)
         return bool(result_without_file.faults) and result_without_file.own_bytes == tried_command.own_bytes
@@ -270,10 +271,11 @@ class FirstMeasurement:
     def _ignore_varying_file_names(
         self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
     ) -> TriedCommand:
-        """Return the result of a command with a file as one that opens no file if only chance speaks for the opposite.
+        """Return the result of a command with a file, as one that ignores its file if only file names say otherwise.
 
         Some programs open files with other names in each execution, such as logs named after the time. Whether they
-        open their input can then be told only by the count.
+        open their input can then be told only by the count. If the count does not show it either, and the names differ
+        between two executions without a file too, the result gets the ``own_bytes`` of such an execution.
         """
         bare_result = next((other for other in earlier_results if other.did_work and not other.run.file), None)
         if bare_result is None or not bare_result.own_bytes or not tried_command.run.file or not tried_command.faults:
@@ -281,10 +283,10 @@ class FirstMeasurement:
         opens_other_files = tried_command.own_bytes not in {"", bare_result.own_bytes}
         if not opens_other_files or not may_ignore_file(replace(tried_command, own_bytes=""), bare_result):
             return tried_command
-        bare_again = self._try_run(proposal, bare_result.run, tree)
+        repeated_bare_result = self._try_run(proposal, bare_result.run, tree)
         return (
             tried_command
-            if bare_again.own_bytes == bare_result.own_bytes
+            if repeated_bare_result.own_bytes == bare_result.own_bytes
             else replace(tried_command, own_bytes=bare_result.own_bytes)
         )
 
@@ -329,7 +331,11 @@ class FirstMeasurement:
             yield run
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        """Try a command. If it is found to be a server, try it with a load: a server does not end by itself."""
+        """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
+
+        A command that is no server is tried once more if this may give a better result: with its failure status
+        accepted as a result, with the sizes that its usage asks for, or with an option that makes it take less time.
+        """
         if run.obstacle:
             return TriedCommand(run, (), run.obstacle)
         if run.from_service_file:
@@ -400,12 +406,12 @@ class FirstMeasurement:
 
         The usage is in what the command prints, or else in its help.
         """
-        program = replace(run, program=get_program(run))
-        for asking in (program, replace(program, command=f"{run.command} --help")):
+        bare_run = replace(run, program=get_program(run))
+        for asking in (bare_run, replace(bare_run, command=f"{run.command} --help")):
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             variants = list_port_arguments(answer.output, _OTHER_PORT)
             for arguments in variants:
-                server = self._find_server(proposal, replace(program, command=f"{run.command} {arguments}"), tree)
+                server = self._find_server(proposal, replace(bare_run, command=f"{run.command} {arguments}"), tree)
                 if server:
                     return server
             if variants:
@@ -485,7 +491,7 @@ class FirstMeasurement:
         folder, _ = chosen_folder
         result_with_files, result_without_files = (
             self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
-            for run in (run_in_folder(tried_command.run, folder), make_empty_folder(tried_command.run))
+            for run in (run_in_folder(tried_command.run, folder), run_in_empty_folder(tried_command.run))
         )
         prints_more = len(result_with_files.output.splitlines()) > len(result_without_files.output.splitlines())
         return chosen_folder if prints_more and result_with_files.status == 0 else None
@@ -610,7 +616,8 @@ class FirstMeasurement:
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Execute a proposed command a few times; return its counts, or why it cannot be measured.
 
-        A server is started only once, to see whether its load works.
+        A server is started only once, to see whether its load works. A program that succeeds but prints that a Python
+        module is missing counts as failed.
         """
         started_at = time.monotonic()
         n_executions = 1 if run.load else _RUNS_PER_TRIAL

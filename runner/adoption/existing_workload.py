@@ -40,7 +40,8 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     Raises
     ------
     FaultwatchError
-        The named file does not exist, or the repository has several workload files and none was named.
+        The named file does not exist or is not in the work tree, or the repository has several workload files and none
+        was named.
     """
     if path is not None:
         file_or_folder = expand_home(path)
@@ -76,8 +77,8 @@ def choose_kept_workload(
     if not file.exists():
         return None
     print_message(f"{file} exists")
-    keep = file != top / WORKLOAD_FILE or confirm("Keep this file and measure its workload?", default=True)
-    return load_workload(file) if keep else None
+    is_kept = file != top / WORKLOAD_FILE or confirm("Keep this file and measure its workload?", default=True)
+    return load_workload(file) if is_kept else None
 
 
 def refuse_second_workload(files: Sequence[Path], top_file: Path, confirm: Confirm) -> None:

@@ -28,6 +28,9 @@ _MIN_PRINTED_SHARE = 0.8
 def accept_result_status(run: RunProposal, problem: str, prints_file: Callable[[], bool]) -> RunProposal | None:
     """Return a command that succeeds if the program ends with its result as the exit code again; None if it failed.
 
+    Results are the exit codes of solvers for the problems that solvers read, and the code of a warning for a program
+    that prints its input file. A command with a single quote is not changed: None.
+
     Parameters
     ----------
     problem
@@ -42,7 +45,7 @@ def accept_result_status(run: RunProposal, problem: str, prints_file: Callable[[
     is_solution = status in _SOLVER_STATUSES and PurePosixPath(run.file).suffix in _SOLVER_KINDS
     if not is_solution and not (status == _WARNING_STATUS and run.input_file and not run.is_folder and prints_file()):
         return None
-    command = f"sh -c '{run.command}; test $? -eq {match[1]}'"
+    command = f"sh -c '{run.command}; test $? -eq {status}'"
     return replace(run, command=command, program=get_program(run))
 
 

@@ -44,6 +44,9 @@ def try_gate_build(
 ) -> GateTrial:
     """Build a revision as a gate would; return how that ended, and the folders that the gate's sandbox must show.
 
+    These folders are those that the sandbox would hide from the build, and, if the build failed because it needs the
+    network, the folders that its packages have yet to be put into. Nothing is built without a build command.
+
     Parameters
     ----------
     make_builder
@@ -69,7 +72,7 @@ def try_gate_build(
             # The message suggests filling a folder with packages. The gate must show this folder once it exists.
             unfilled_folders = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
             readable_folders = (*readable_folders, *map(_make_folder_portable, unfilled_folders))
-        return GateTrial(readable_folders, failure.build.seconds, failure.message, failure.build.log)
+        return GateTrial(readable_folders, failure.build.seconds, problem=failure.message, log=failure.build.log)
     except FaultwatchError as error:
         return GateTrial(problem=_describe_error(error))
     return GateTrial(readable_folders, build.seconds)

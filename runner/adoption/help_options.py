@@ -18,15 +18,18 @@ _ROUND_WORDS = r"iter(?:ation)?s?|cycles|(?:time)?steps|rep(?:eat|etition)s?|rou
 _ROUNDS_NAME = re.compile(rf"--?(?:(?:n|num|max|number-of)[-_]?)?(?:{_ROUND_WORDS})", re.IGNORECASE)
 _ROUNDS_TEXT = re.compile(rf"\b(?:number of|how many|maximum)\b[^.;,]{{0,30}}\b(?:{_ROUND_WORDS})\b", re.IGNORECASE)
 _FEW_ROUNDS = 10
+"""The number of rounds to which an option is set."""
 _ITEMS_TEXT = re.compile(
     r"\b(?:number of|how many)\b[^.;,]{0,30}\b(?:particles?|histories|lookups|photons|samples|queries|operations)\b",
     re.IGNORECASE,
 )
 """The description of an option that sets how many items are computed, of which a program is quick with thousands."""
 _FEW_ITEMS = 10_000
+"""The number of items to which an option is set."""
 _SMALLEST_SIZE = re.compile(r"\bsize\b.*[(\[|,:] *(tiny|mini|small)\b", re.IGNORECASE)
 """The description of an option that chooses among sizes of the problem."""
 _MAX_OPTIONS = 2
+"""The largest number of options of one purpose that are returned."""
 
 
 class _Option(Struct, frozen=True):
@@ -72,9 +75,9 @@ def list_shorter_options(help_text: str) -> list[str]:
             sizes.append(f"{option.name}{option.separator}{size[1]}")
         elif _ITEMS_TEXT.search(option.description):
             rounds.append(f"{option.name}{option.separator}{_FEW_ITEMS}")
-    both = [f"{sizes[0]} {rounds[0]}"] if sizes and rounds else []
-    singles = [*sizes[:1], *rounds[:1]] if both else (sizes or rounds)[:_MAX_OPTIONS]
-    return list(dict.fromkeys([*singles, *both]))
+    pair = [f"{sizes[0]} {rounds[0]}"] if sizes and rounds else []
+    single_options = [*sizes[:1], *rounds[:1]] if pair else (sizes or rounds)[:_MAX_OPTIONS]
+    return list(dict.fromkeys([*single_options, *pair]))
 
 
 def _list_options(help_text: str) -> Iterator[_Option]:

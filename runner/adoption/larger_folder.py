@@ -24,8 +24,9 @@ _MIN_COPIED_FILES = 5
 def choose_folder(sources: Sources, get_size: Callable[[str], int]) -> tuple[str, int] | None:
     """Return the folder to copy, and the number of copies; None if there is no suitable folder.
 
-    It is the folder at the top with the most files. Folders that the newest commits have not changed come first,
-    because a change to an input moves the count even if the program stays the same.
+    It is the folder at the top with the most files, copied as often as :data:`_N_FILES` and :data:`_MAX_BYTES` allow;
+    a folder that is too large for a single copy is not suitable. Folders that the newest commits have not changed come
+    first, because a change to an input moves the count even if the program stays the same.
 
     Parameters
     ----------
@@ -43,12 +44,15 @@ def choose_folder(sources: Sources, get_size: Callable[[str], int]) -> tuple[str
     changed_folders = {file.partition("/")[0] for file in sources.changed_files}
     chosen_folder = min(counts, key=lambda folder: (folder in changed_folders, -counts[folder], folder))
     size = sum(get_size(file) for file in sources.files if file.startswith(f"{chosen_folder}/"))
-    copies = min(ceil(_N_FILES / counts[chosen_folder]), _MAX_BYTES // max(size, 1))
-    return (chosen_folder, copies) if copies else None
+    n_copies = min(ceil(_N_FILES / counts[chosen_folder]), _MAX_BYTES // max(size, 1))
+    return (chosen_folder, n_copies) if n_copies else None
 
 
 def may_work_on_folder(tried_command: TriedCommand) -> bool:
-    """Return whether a command may work on the folder in which it starts: nothing else gives it work."""
+    """Return whether a command may work on the folder in which it starts: nothing else gives it work.
+
+    Only a command without arguments that starts a program of the build can be started in another folder.
+    """
     run = tried_command.run
     names_program = "/" in get_program(run) and run.command == get_program(run)
     return names_program and tried_command.did_work and tried_command.has_no_work and not (run.file or run.is_server)
@@ -71,16 +75,14 @@ def starts_in_folder(run: RunProposal) -> bool:
     return run.is_folder and run.command.startswith(f"sh -c 'cd {run.file} ")
 
 
-def make_empty_folder(run: RunProposal) -> RunProposal:
-    """Return a command that makes the empty folder, and starts a program there."""
-    run_in_empty_folder = run_in_folder(run, _EMPTY_FOLDER)
-    return replace(
-        run_in_empty_folder, command=run_in_empty_folder.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1)
-    )
+def run_in_empty_folder(run: RunProposal) -> RunProposal:
+    """Return a command that makes the empty folder, and starts a program there without arguments."""
+    run_there = run_in_folder(run, _EMPTY_FOLDER)
+    return replace(run_there, command=run_there.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1))
 
 
 def propose_larger_folder(
-    build: BuildProposal, run: RunProposal, folder: str, copies: int
+    build: BuildProposal, run: RunProposal, folder: str, n_copies: int
 ) -> tuple[BuildProposal, RunProposal, RunProposal]:
     """Return a build that makes the larger folder, and the commands that start a program there and in an empty folder.
 
@@ -88,6 +90,6 @@ def propose_larger_folder(
     """
     step = (
         f"rm -rf {_LARGER_FOLDER} && mkdir -p {_EMPTY_FOLDER} && "
-        f"for copy in $(seq {copies}); do cp -r {folder} {_LARGER_FOLDER}/$copy; done"
+        f"for copy in $(seq {n_copies}); do cp -r {folder} {_LARGER_FOLDER}/$copy; done"
     )
     return add_build_step(build, step), run_in_folder(run, _LARGER_FOLDER), run_in_folder(run, _EMPTY_FOLDER)

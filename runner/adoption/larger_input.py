@@ -55,23 +55,25 @@ def propose_larger_input(
     ):
         return None
     seconds = max(tried_command.seconds, 0.001)  # a divisor
-    rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
+    n_rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
-    if rounds < _MIN_ROUNDS or larger_run is None:
+    if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    return add_build_step(build, _build_repeating_step(run.file, rounds)), larger_run
+    return add_build_step(build, _build_repeating_step(run.file, n_rounds)), larger_run
 
 
-def _build_repeating_step(file: str, rounds: int) -> str:
+def _build_repeating_step(file: str, n_rounds: int) -> str:
     """Return a shell command that repeats a file into the larger one; JSON texts become the elements of an array."""
     if PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES:
-        repeating = f"{{ echo [; for round in $(seq {rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
+        repeating = (
+            f"{{ echo [; for round in $(seq {n_rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
+        )
     else:
-        repeating = f"for round in $(seq {rounds}); do cat {file}; done"
+        repeating = f"for round in $(seq {n_rounds}); do cat {file}; done"
     return f"{repeating} > {name_larger_file(file)}"
 
 
-def list_other_programs(
+def list_runs_of_other_programs(
     runs: Iterable[RunProposal], tried_command: TriedCommand
 ) -> list[tuple[RunProposal, RunProposal]]:
     """Return pairs of commands, with the small and with the larger file, of a few other programs that take the file.

@@ -10,7 +10,13 @@ from runner.system.processes import read_own_name
 
 
 def has_other_content(top: Path, name: str, text: str) -> bool:
-    """Return whether a file exists with a different content."""
+    """Return whether a file exists that is not known to have this content: a link, or one that cannot be read, may not.
+
+    Raises
+    ------
+    FaultwatchError
+        Its folder leads out of the work tree.
+    """
     file = _resolve_path_inside(top, name)
     if not os.path.lexists(file):
         return False

@@ -90,7 +90,7 @@ def _fill_in_usage(words: Sequence[str]) -> str | None:
         if word.startswith("(") or word in {"-", "--", "#", "//"}:
             break  # a remark after the usage
         if word.startswith("["):
-            option = _find_port_option(word, "")
+            option = _find_port_option(word, description="")
             if option and "{port}" not in " ".join(arguments):
                 arguments.append(option)
             elif not word.startswith("[-"):

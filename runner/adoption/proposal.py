@@ -181,7 +181,10 @@ def _get_steps(command: str) -> str:
 
 
 def build_shell_command(*steps: str) -> str:
-    """Return a command line that runs steps one after the other; a single simple command runs without a shell."""
+    """Return a command line that runs steps one after the other; a single simple command runs without a shell.
+
+    The steps must not contain single quotes.
+    """
     text = " && ".join(steps)
     if not any(sign in text for sign in "&|;$*<>(){}\"'~"):
         return text
@@ -198,5 +201,6 @@ def build_command_in_folder(folder: str, command: str) -> str:
 
 
 JOBS_OPTION = "-j$(nproc)"
+"""The option with which a build runs as many jobs as there are processors."""
 IMPORT_OPTION = '-c "import '
 """The option with which Python only imports a module."""

@@ -84,7 +84,8 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
 class _KnownServer(Struct, frozen=True):
     """How a known server is started in the foreground, which protocol it speaks, and how it is stopped.
 
-    In the command, ``PROGRAM`` and ``FOLDER`` stand for the path of the program and for its folder.
+    In the command, ``PROGRAM`` and ``FOLDER`` stand for the path of the program and for its folder. An HTTP load
+    requests ``page``.
     """
 
     command: str
@@ -124,7 +125,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
             "-D -f {data}/server.conf",
         ),
         "http",
-        "SIGINT",
+        stop_signal="SIGINT",
     ),
     "haproxy": _KnownServer(
         _build_command_with_file(
@@ -139,7 +140,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
         "-D {data}/db -p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c shared_buffers=64MB "
         "-c fsync=off -c autovacuum=off'",
         "postgres",
-        "SIGINT",
+        stop_signal="SIGINT",
     ),
     "mosquitto": _KnownServer("PROGRAM -p {port}", "mqtt"),
     "etcd": _KnownServer(
@@ -332,7 +333,7 @@ def list_exposed_ports(text: str) -> list[int]:
 
 
 def _list_port_variables(text: str) -> dict[str, str]:
-    """Return the variables of a Dockerfile whose value is one of its exposed ports."""
+    """Return the variables of a Dockerfile whose value is one of its exposed ports, each with the port."""
     ports = {str(port) for port in list_exposed_ports(text)}
     port_variables: dict[str, str] = {}
     for line in _join_lines(text):
@@ -378,7 +379,15 @@ def _split_words(value: str) -> list[str]:
 
 
 def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: Sources) -> list[str]:
-    """Replace the installed program of a command with the one in the built tree; return no words if there is none."""
+    """Replace the installed program of a command with the one in the built tree; return no words if there is none.
+
+    A script that an interpreter executes is replaced with the tracked file.
+
+    Parameters
+    ----------
+    paths
+        The paths of the built programs, by file name.
+    """
     words = list(words)
     while words and PurePosixPath(words[0]).name in _WRAPPERS:
         del words[0]

@@ -85,14 +85,17 @@ class Sources(Struct, frozen=True, dict=True):
         """Return the files with one of these names that are nearest to the top, at most two folders below it.
 
         All of them are at the same level. They are in the order of the names. Files of tests and examples count only if
-        there are no others: the programs of some libraries are all there.
+        there are no others: the programs of some libraries are all there. Files of third parties and documentation
+        never count.
         """
         ranked_files = sorted(
             (is_auxiliary(file), file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
             if PurePosixPath(file).name in names and file.count("/") <= MAX_DEPTH and not _is_unusable(file)
         )
-        return [file for *rank, _, file in ranked_files if rank == list(ranked_files[0][:2])]
+        return [
+            file for is_of_tests, depth, _, file in ranked_files if (is_of_tests, depth) == tuple(ranked_files[0][:2])
+        ]
 
     @property
     def build_folder(self) -> str:
@@ -153,7 +156,7 @@ def read_sources(repository: Repository, commit: str) -> Sources:
     Raises
     ------
     FaultwatchError
-        If git fails.
+        git fails.
     """
     listing = repository.git("ls-tree", "-r", "-z", "--full-tree", "--name-only", commit)
 

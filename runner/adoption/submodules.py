@@ -12,7 +12,13 @@ UPDATE_COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 
 def find_missing_submodules(top: Path) -> tuple[str, ...]:
-    """Return the paths of a work tree's submodules that were never fetched."""
+    """Return the paths of a work tree's submodules that were never fetched.
+
+    Raises
+    ------
+    FaultwatchError
+        git fails.
+    """
     lines = _run_git(top, "git", "submodule", "status", "--recursive").split("\n")
     # git prints "-HASH PATH" for a submodule that was never fetched.
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))

@@ -80,9 +80,9 @@ class TriedCommand(Struct, frozen=True):
 
     @property
     def takes_only_start(self) -> bool:
-        """Whether the command takes no more faults and CPU time than the start of a program, although it has no input.
+        """Whether a command without an input takes no more faults and CPU time than the start of a program.
 
-        This also shows that a benchmark or a test does nothing.
+        This also shows that a benchmark or a test does nothing. It is never true of a server.
         """
         return self.is_like_start and not self.run.file and not self.run.is_server
 

@@ -69,7 +69,7 @@ def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
     names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
     texts = [sources.read_text(name) for name in names]
     variables = {name: FIXED_VERSION for name, pattern in _VARIABLES.items() if any(map(pattern.search, texts))}
-    return VersionFromGit(variables, any(map(_GIT_DESCRIBE.search, texts)))
+    return VersionFromGit(variables, git=any(map(_GIT_DESCRIBE.search, texts)))
 
 
 def describe_version(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:

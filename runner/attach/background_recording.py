@@ -166,11 +166,14 @@ class LiveRecording:
         self._permissions = permissions
         self._recorders: list[LiveRecorder] = []
         self._figures_before, self._started_at = read_figures(), time.monotonic()
-        self._stack_cost = 0.0  # The part of it that is for stacks, since the last plan.
-        self._deadline = 0.0  # The end of the observation (monotonic time).
-        self._planned_cpu = 0.0  # The CPU time in seconds that the processes use in the whole time, by the plan.
+        self._stack_cost = 0.0
+        """The part of ``cost_seconds`` that is for stacks, since the last plan."""
+        self._deadline = 0.0
+        """The end of the observation (monotonic time)."""
+        self._planned_cpu = 0.0
+        """The CPU time in seconds that the processes use in the whole time, by the plan."""
         self._calls: _RunningRecording | None = None
-        self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
+        self._thread = threading.Thread(target=self._record_and_note_problems, name="recording", daemon=True)
 
     def start(self) -> None:
         """Begin to record in the background."""
@@ -193,7 +196,7 @@ class LiveRecording:
         for recorder in self._recorders:
             recorder.close()
 
-    def _record_guarded(self) -> None:
+    def _record_and_note_problems(self) -> None:
         """Record, and note a problem if a perf cannot attach or no longer answers; then end all recordings."""
         try:
             self._record()
@@ -211,13 +214,13 @@ class LiveRecording:
         started, the plan does not fit, and everything is done again in the time that is left.
         """
         self._deadline = deadline = time.monotonic() + self._seconds
-        for plans_left in reversed(range(_MAX_PLANS)):
+        for n_plans_left in reversed(range(_MAX_PLANS)):
             budget = self._plan(deadline)
             if budget is None:
                 return
             self._discard_recordings()
             self.recordings.budget = budget
-            if self._record_in_succession(budget, deadline, may_repeat=plans_left > 0):
+            if self._record_in_succession(budget, deadline, may_repeat=n_plans_left > 0):
                 self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
                 self._record_sampled_faults(budget)
                 # Even if faults had to be sampled early, the user asked for the figures of the whole time.
@@ -307,11 +310,8 @@ class LiveRecording:
         """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.
 
         The wait also ends once the recording in progress ``has_become_expensive``; only then return False.
-
         ``faults_recording`` already records page faults. It is paused while faults are sampled, and the wait becomes
-        longer by this pause. If two events recorded the same fault, Linux would give the second record
-        the identifier of the first event, because ``perf_prepare_sample`` keeps the fields that are filled in already;
-        and perf script refuses an identifier of another perf's event.
+        longer by this pause.
         """
         end = time.monotonic() + seconds
         poll_seconds = _LONG_POLL_SECONDS if has_become_expensive is None else _COST_POLL_SECONDS
@@ -322,20 +322,30 @@ class LiveRecording:
                 if faults_recording is None:
                     self._record_sampled_faults(budget)
                     continue
-                figures_at_pause, paused_at = self._read_figures(), time.monotonic()
-                used_before = _subtract_figures(figures_at_pause, faults_recording.figures_before)
-                faults_recording.recorder.disable()
-                self._record_sampled_faults(budget)
-                faults_recording.recorder.enable()
-                pause_seconds = time.monotonic() - paused_at
-                faults_recording.started_at += pause_seconds
-                figures_after_pause = self._read_figures()
-                self._add_stack_cost(_subtract_figures(figures_after_pause, figures_at_pause).switches)
-                faults_recording.figures_before = _subtract_figures(figures_after_pause, used_before)
-                end += pause_seconds
+                end += self._sample_faults_in_pause(faults_recording, budget)
             if time.monotonic() >= end:
                 break
         return True
+
+    def _sample_faults_in_pause(self, faults_recording: _RunningRecording, budget: RecordingBudget) -> float:
+        """Sample faults while another recording of page faults is paused; return how many seconds the pause took.
+
+        If two events recorded the same fault, Linux would give the second record the identifier of the first event,
+        because ``perf_prepare_sample`` keeps the fields that are filled in already; and perf script refuses an
+        identifier of another perf's event.
+        """
+        figures_at_pause, paused_at = self._read_figures(), time.monotonic()
+        used_before = _subtract_figures(figures_at_pause, faults_recording.figures_before)
+        faults_recording.recorder.disable()
+        self._record_sampled_faults(budget)
+        faults_recording.recorder.enable()
+        pause_seconds = time.monotonic() - paused_at
+        faults_recording.started_at += pause_seconds
+        figures_after_pause = self._read_figures()
+        # The paused perf stays attached, so switches cost as much as without the pause.
+        self._add_stack_cost(_subtract_figures(figures_after_pause, figures_at_pause).switches)
+        faults_recording.figures_before = _subtract_figures(figures_after_pause, used_before)
+        return pause_seconds
 
     def _record_sampled_faults(self, budget: RecordingBudget) -> None:
         """Record a sample of the faults with their addresses while the budget allows, then stop recording calls.
@@ -365,13 +375,13 @@ class LiveRecording:
         )
         self._recorders.append(recorder)
         recorder.wait_until_attached()
-        self._calls = self._begin(recorder)
+        self._calls = self._begin_recording(recorder)
 
     def _stop_calls(self) -> None:
         """Stop the recording of calls, and add the cost of all of them: their processes are not known yet."""
         if self._calls:
             cost_seconds = self._calls.recorder.size / BYTES_PER_CALL * SECONDS_PER_CALL
-            self.recordings.calls = self._end(self._calls, lambda _: cost_seconds)
+            self.recordings.calls = self._end_recording(self._calls, lambda _: cost_seconds)
             self._calls = None
 
     def _have_many_calls(self, max_bytes: int) -> bool:
@@ -397,18 +407,18 @@ class LiveRecording:
             return None
         # Read the guard pages below the threads' stacks: perf does not record those that exist when it attaches.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
-        recording = self._begin(recorder)
+        recording = self._begin_recording(recorder)
         end, earliest_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
         poll_seconds = min(_LONG_POLL_SECONDS, max(_MIN_POLL_SECONDS, seconds / _POLLS))
         while not self.stop.wait(min(poll_seconds, max(0.0, end - time.monotonic()))):
-            now, faults = time.monotonic(), self._compute_used(recording).faults
+            now, n_faults = time.monotonic(), self._compute_used_figures(recording).faults
             has_many_calls = now >= earliest_end and self._have_many_calls(max_call_bytes)
-            if has_many_calls and faults < min_faults:
+            if has_many_calls and n_faults < min_faults:
                 self._stop_calls()
                 max_faults = min(max_faults, min_faults)
-            elif has_many_calls or now >= end or faults >= max_faults:
+            elif has_many_calls or now >= end or n_faults >= max_faults:
                 break
-        timed_recording = self._end(
+        timed_recording = self._end_recording(
             recording,
             lambda used_figures: (
                 used_figures.faults * SECONDS_PER_FAULT / period
@@ -429,7 +439,7 @@ class LiveRecording:
         recorder = self._attach((*events, *self._build_graph_options(), "--switch-events"))
         if recorder is None:
             return True
-        recording = self._begin(recorder)
+        recording = self._begin_recording(recorder)
         seconds_per_switch = SECONDS_PER_ATTACHED_SWITCH["switches"] + SECONDS_PER_SWITCH
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
 
@@ -441,7 +451,7 @@ class LiveRecording:
             min(budget.switch_seconds, max(0.0, deadline - recording.started_at) / 2),
             has_become_expensive=lambda: self._is_too_expensive(recording, compute_cost, "switches"),
         )
-        self.recordings.switches = self._end(recording, compute_cost)
+        self.recordings.switches = self._end_recording(recording, compute_cost)
         return is_as_planned
 
     def _record_stacks(self, budget: RecordingBudget, deadline: float) -> bool:
@@ -477,7 +487,7 @@ class LiveRecording:
         recorder = self._attach(("-e", faults, "-e", clock, *self._build_graph_options()))
         if recorder is None:
             return True
-        recording = self._begin(recorder)
+        recording = self._begin_recording(recorder)
         # perf makes switches more expensive while it attaches, too.
         self._add_stack_cost(_subtract_figures(recording.figures_before, figures_before).switches)
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
@@ -501,7 +511,7 @@ class LiveRecording:
                 faults_recording=recording,
             )
         finally:
-            timed_recording = self._end(recording, compute_cost)
+            timed_recording = self._end_recording(recording, compute_cost)
             self._stack_cost += compute_cost(timed_recording.used_figures)
             self.recordings.stacks.append(timed_recording)
         return is_as_planned
@@ -525,16 +535,16 @@ class LiveRecording:
         """Return the options of perf that record call stacks."""
         return ("--call-graph", "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph)
 
-    def _begin(self, recorder: LiveRecorder) -> _RunningRecording:
+    def _begin_recording(self, recorder: LiveRecorder) -> _RunningRecording:
         """Begin to record with a perf that has attached."""
         recorder.enable()
         return _RunningRecording(recorder, time.monotonic(), self._read_figures())
 
-    def _compute_used(self, recording: _RunningRecording) -> Figures:
+    def _compute_used_figures(self, recording: _RunningRecording) -> Figures:
         """Return what the processes have used since a recording began."""
         return _subtract_figures(self._read_figures(), recording.figures_before)
 
-    def _end(self, recording: _RunningRecording, compute_cost: Callable[[Figures], float]) -> TimedRecording:
+    def _end_recording(self, recording: _RunningRecording, compute_cost: Callable[[Figures], float]) -> TimedRecording:
         """Stop one perf, and add its cost, which ``compute_cost`` estimates from what the processes used meanwhile."""
         after, seconds = self._read_figures(), time.monotonic() - recording.started_at
         recording.recorder.stop()
@@ -560,10 +570,12 @@ def divide_time(seconds: float, seconds_left: float) -> tuple[int, float]:
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
-    """Return what processes used per second between two readings."""
+    """Return what processes used per second between two readings; the CPU time is at least a little."""
     used_figures = _subtract_figures(after, before)
     cpu_seconds = max(used_figures.cpu, _MIN_CPU_SECONDS)
-    return Rates(used_figures.faults / seconds, used_figures.switches / seconds, cpu_seconds / seconds)
+    return Rates(
+        faults=used_figures.faults / seconds, switches=used_figures.switches / seconds, cpu=cpu_seconds / seconds
+    )
 
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:

@@ -27,6 +27,8 @@ done
 shift
 exec "$@"
 """
+"""Mounts a tmpfs on a folder (the first argument), copies files below a root (the second) into it up to ``--``, and
+executes the command after it. The files keep their paths below the folder; a missing one is left out."""
 
 
 class FileView(Struct, frozen=True):
@@ -53,7 +55,11 @@ def can_read_files(program: LiveProgram) -> bool:
 
 
 def make_file_view(program: LiveProgram) -> FileView:
-    """Return how tools can read the files of a program."""
+    """Return how tools can read the files of a program: as they are, as copies, or not at all.
+
+    Copies are needed if the program sees other files than this host's. If this user cannot read those, functions have
+    no names, and there are no source lines.
+    """
     sandbox_prefix = build_reader_prefix(sandbox=None)
     if not program.has_own_files:
         return FileView(sandbox_prefix, partial(SourceLineCache().find, sandbox_prefix=sandbox_prefix))
@@ -88,3 +94,4 @@ def make_file_view(program: LiveProgram) -> FileView:
 
 
 _KERNEL_NAMES: Sequence[str] = ("--kallsyms", "/proc/kallsyms")
+"""Options with which perf reads the names of the kernel's functions from this host, in spite of ``--symfs``."""

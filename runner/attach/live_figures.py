@@ -166,17 +166,17 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
 
 
 def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
-    """Sample each thread once: whether it waits for its process's mmap lock, or for storage."""
-    samples = lock_waits = storage_waits = 0
+    """Sample each thread once, up to a number: whether it waits for its process's mmap lock, or for storage."""
+    n_samples = n_lock_waits = n_storage_waits = 0
     threads = (f"proc/{pid}/task/{name}/wchan" for pid in pids for name in list_threads(tree, pid))
     for file in islice(threads, _MAX_THREADS):
         wait_channel = tree.read_text(file, _MAX_SYMBOL_BYTES)
         if wait_channel is None:
             continue
-        samples += 1
-        lock_waits += _LOCK_WAIT.fullmatch(wait_channel) is not None
-        storage_waits += _STORAGE_WAIT.fullmatch(wait_channel) is not None
-    return Waits(samples, lock_waits, storage_waits)
+        n_samples += 1
+        n_lock_waits += _LOCK_WAIT.fullmatch(wait_channel) is not None
+        n_storage_waits += _STORAGE_WAIT.fullmatch(wait_channel) is not None
+    return Waits(samples=n_samples, lock=n_lock_waits, storage=n_storage_waits)
 
 
 def list_threads(tree: Tree, pid: int) -> list[str]:
@@ -203,12 +203,12 @@ def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
     return stable_threads or list(start_ticks)
 
 
-def _count_switches(tree: Tree, pid: int, threads: int) -> int:
+def _count_switches(tree: Tree, pid: int, n_threads: int) -> int:
     """Return how often a process's threads were put on a processor; estimated from some threads if there are many."""
     names = list_threads(tree, pid)[:_MAX_THREADS]
-    total = 0
+    n_switches = 0
     for name in names:
         fields = (tree.read_text(f"proc/{pid}/task/{name}/schedstat", 200) or "").split()
         if len(fields) == 3 and fields[2].isdecimal():  # the number of times that it was put on a processor
-            total += int(fields[2])
-    return total * threads // len(names) if names and threads > len(names) else total
+            n_switches += int(fields[2])
+    return n_switches * n_threads // len(names) if names and n_threads > len(names) else n_switches

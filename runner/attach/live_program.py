@@ -146,7 +146,16 @@ def list_guards(pid: int, maps: str) -> tuple[Mapped, ...]:
     for match in _INACCESSIBLE.finditer(maps):
         start, end = int(match["start"], 16), int(match["end"], 16)
         if end - start <= MAX_GUARD_BYTES:
-            guards.append(Mapped(pid, start, end - start, 0, match["protection"], "//anon"))
+            guards.append(
+                Mapped(
+                    pid=pid,
+                    start=start,
+                    size=end - start,
+                    offset=0,
+                    protection=match["protection"],
+                    name="//anon",
+                )
+            )
     return tuple(guards)
 
 
@@ -154,8 +163,8 @@ def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
     """Return the language runtime of a program, judging by the files that it has mapped; empty if there is none."""
     if is_go:
         return "go"
-    runtime = find_runtime([file, *modules])
-    return runtime[0].value if runtime else ""
+    runtime_and_file = find_runtime([file, *modules])
+    return runtime_and_file[0].value if runtime_and_file else ""
 
 
 def detect_allocator(modules: Iterable[str], runtime: str, static_allocator: str = "") -> str:

@@ -70,7 +70,7 @@ class LiveRecorder:
         return os.fstat(self._file.fileno()).st_size
 
     def wait_until_attached(self) -> None:
-        """Wait until perf has attached; try again if a thread has ended meanwhile.
+        """Wait until perf has attached, then lower its priority; try again if a thread has ended meanwhile.
 
         Raises
         ------

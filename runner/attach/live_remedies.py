@@ -15,6 +15,7 @@ _PRELOADED_LIBRARIES = {
     "jemalloc": "libjemalloc.so.2",
     "mimalloc": "libmimalloc.so.2",
 }
+"""By allocator: the shared library to preload."""
 _TUNABLES = {
     "env.MALLOC_MMAP_THRESHOLD_": "glibc.malloc.mmap_threshold",
     "env.MALLOC_TRIM_THRESHOLD_": "glibc.malloc.trim_threshold",

@@ -12,6 +12,7 @@ from runner.contract.profile import COMPILED_MODULE, DELETED_SUFFIX, UNKNOWN_FUN
 _MIN_SHARE = 0.05
 """A file is reported if at least this share of the stacks pass through its functions without names."""
 _MAX_FILES = 3
+"""The largest number of files that are reported."""
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
     "java": (

@@ -15,6 +15,7 @@ from runner.system.private_folder import make_private_folder
 from runner.system.regular_file import read_regular
 
 FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
+"""The formats in which stacks are stored, with the suffix of the file in each."""
 _FILE = "observation.json"
 _MAX_BYTES = 256 << 20
 _MAX_LISTED_OBSERVATIONS = 5

@@ -105,7 +105,7 @@ def observe_processes(
     tree = Tree()
     processes = ObservedProcesses(choice, tree)
     started_at, start_time = datetime.now(UTC), time.monotonic()
-    processors = os.cpu_count() or 1
+    n_processors = os.cpu_count() or 1
 
     def read_now() -> Figures:
         return read_figures(tree, processes.list_pids())
@@ -143,7 +143,7 @@ def observe_processes(
                         cost = _compute_share(recording.cost_seconds, current_figures.cpu - first_figures.cpu)
                         own_seconds = _read_own_seconds() - own_seconds_before
                         elapsed = now - start_time
-                        own_share = own_seconds / (processors * elapsed)
+                        own_share = own_seconds / (n_processors * elapsed)
                         show(LiveLine(elapsed, last_interval, cost, own_share))
                         last_figures, last_time = current_figures, now
                         all_waits, waits = all_waits.add(waits), Waits()
@@ -164,19 +164,19 @@ def observe_processes(
     observed_seconds = max(_MIN_ELAPSED_SECONDS, end_time - start_time)
     return Outcome(
         Observation(
-            program,
-            host,
-            interval,
-            processes.list_all(),
-            _count_processors(choice.root.pid),
-            started_at,
-            finished_at,
-            call_graph,
+            program=program,
+            host=host,
+            interval=interval,
+            pids=processes.list_all(),
+            processors=_count_processors(choice.root.pid),
+            started_at=started_at,
+            finished_at=finished_at,
+            call_graph=call_graph,
         ),
         recordings,
         reason,
         cost=_compute_share(recording.cost_seconds, interval.used_figures.cpu),
-        own_share=own_seconds / (processors * observed_seconds),
+        own_share=own_seconds / (n_processors * observed_seconds),
     )
 
 

@@ -42,6 +42,7 @@ long: more of the calls that give memory back are known by then."""
 
 
 _MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap", "syscalls:sys_exit_mremap"})
+"""The events of calls that move memory, or the end of the heap."""
 _MIN_SECONDS = 0.5
 """A shorter recording cannot be compared with counts that are read just before and after it: the margins are too large
 in relation to it."""
@@ -235,7 +236,15 @@ class ProfileBuilder(Struct):
         timed_recordings: Sequence[TimedRecording],
         total: int,
     ) -> StackProfile:
-        """Return folded stacks as a profile of one kind."""
+        """Return folded stacks as a profile of one kind.
+
+        Parameters
+        ----------
+        period
+            One in this many events was recorded.
+        total
+            The weight of all stacks in the whole observation: faults, or nanoseconds.
+        """
         recorded_bytes = sum(part.recorder.size for part in timed_recordings)
         call_graph = self.observation.call_graph
         return self.frame_table.build_stack_profile(

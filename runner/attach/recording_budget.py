@@ -33,6 +33,7 @@ _MIN_RECORDED_FAULTS = 300
 """This many faults may be recorded even beyond the budget, because they cost less than a millisecond. With fewer
 sampled faults, the short recording of all faults would decide alone what happened to their pages before."""
 _MAX_SAMPLED_FAULTS = 50_000
+"""The largest number of faults that a sample is planned for."""
 _MAX_CALLS = 100_000
 """The largest number of recorded calls, which can be read in a few seconds."""
 _BUDGET_SHARES = {
@@ -50,10 +51,11 @@ switches while a perf is attached, without any records."""
 _MAX_OVERRUN = 2
 """A recording may cost at most this many times its share of the budget: a plan is an estimate."""
 _MIN_PERIOD_NANOSECONDS = 100_000
+"""The shortest CPU time between two sampled stacks."""
 
 
 class Rates(Struct, frozen=True):
-    """What processes use per second."""
+    """What processes use per second: faults, context switches, and seconds of CPU time."""
 
     faults: float
     switches: float
@@ -202,8 +204,8 @@ def is_too_expensive(cost_seconds: float, cpu_seconds: float, max_overhead: floa
 
 def _choose_period(expected_events: float, max_records: int, affordable_records: float) -> int:
     """Return the smallest N for which records of one in N expected events are neither too many nor too expensive."""
-    record_count = min(float(max_records), max(1.0, affordable_records))
-    return max(1, math.ceil(expected_events / record_count))
+    n_records = min(float(max_records), max(1.0, affordable_records))
+    return max(1, math.ceil(expected_events / n_records))
 
 
 def _divide(budget: float, price: float) -> float:

@@ -39,7 +39,7 @@ class CommitPairs(Struct, frozen=True):
         deadline: float | None = None,
         progress: Callable[[], None] = lambda: None,
     ) -> ComparisonResult:
-        """Measure two commits interleaved until the service has decided.
+        """Build two commits, and measure them interleaved until the service has decided or the deadline has passed.
 
         The parameters are those of :func:`runner.measuring.comparison.compare_interleaved`.
 
@@ -54,14 +54,16 @@ class CommitPairs(Struct, frozen=True):
             decide,
             pairs=pairs,
             judging=judging,
-            build_further_trials=lambda number: self._rebuild_both(case, base, head, number),
+            build_further_trials=lambda number: self._build_further_trials(case, base, head, number),
             build_base_in_head_folder=lambda: self._build_in_folder_of(case, base, head),
             deadline=deadline,
             progress=progress,
         )
 
-    def _rebuild_both(self, case: Case, base: Revision, head: Revision, number: int) -> tuple[Trial, Trial] | None:
-        """Return the trials of further builds of two commits, because counts can differ between builds of one commit.
+    def _build_further_trials(
+        self, case: Case, base: Revision, head: Revision, number: int
+    ) -> tuple[Trial, Trial] | None:
+        """Return the trials of further builds of base and head, because counts can differ between builds of one commit.
 
         None if one of the commits does not build once more.
 
@@ -88,7 +90,8 @@ class CommitPairs(Struct, frozen=True):
 
     @contextmanager
     def _build_in_folder_of(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
-        """Build a commit in the folder of ``place_revision``; yield its trial."""
-        tree, build = self.builder.build(self.repository, place_revision.commit, self.workload)
-        with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, tree) as rebuilt_tree:
-            yield Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, rebuilt_tree)
+        """Build a commit in the folder of ``place_revision``; yield its trial, with the other build's record."""
+        place, place_build = self.builder.build(self.repository, place_revision.commit, self.workload)
+        subject = Subject(self.repository.name, revision, case, place_build)
+        with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, place) as rebuilt_tree:
+            yield Trial(self.workload, subject, self.bench, rebuilt_tree)

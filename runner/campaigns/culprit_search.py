@@ -44,19 +44,19 @@ class SearchObserver(Protocol):
         """Called after a run was stored; ``state`` is the state of the search before the run."""
 
     def on_proof_start(self, state: Search) -> None:
-        """Called before a culprit and its parent are measured interleaved."""
+        """Called before a suspect and its parent are measured interleaved."""
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Called after both runs of a proof were stored."""
 
 
 def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
-    """Return the good commit of a range, and the commits after it in chronological order, up to the bad one.
+    """Return the good commit of a range, and the commits after it up to the bad one, parents before children.
 
     Raises
     ------
     FaultwatchError
-        The range has no commits, or the bad end does not descend from the good end.
+        An end does not exist, the range has no commits, or the bad end does not descend from the good end.
     """
     good_revision = repository.get_revision(good)
     revisions = repository.list_revisions(f"{good}..{bad}", first_parent=False)
@@ -107,7 +107,8 @@ class CulpritSearcher(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            The service does not accept a run or cannot use it.
+            The service refuses a run or does not use the runs, the environment of this host changes, or a suspect
+            that was measured before cannot be built or measured for its proof.
         """
         # Send the earlier runs and the range to the service.
         outbox = Outbox(self.spool, self.service.send)
@@ -130,17 +131,17 @@ class CulpritSearcher(Struct, frozen=True):
         def get_revision(commit: str) -> Revision:
             return revisions_by_commit.get(commit) or self.repository.get_revision(commit)
 
-        unused_runs = 0
-        previous_runs = -1  # Less than any answer contains.
+        n_unused_runs = 0
+        n_runs_before = -1  # less than any answer contains
         with BuildAhead(
             self.builder, self.repository, self.workload, (), self.build_jobs, start_at_once=True
         ) as builds:
             while True:
                 # Ask what to measure next, and give up if the answers ignore the measurements.
                 state = self.service.search(request)
-                unused_runs = unused_runs + 1 if state.stored_runs <= previous_runs else 0
-                previous_runs = state.stored_runs
-                if unused_runs == MAX_UNUSED_RUNS:
+                n_unused_runs = n_unused_runs + 1 if state.stored_runs <= n_runs_before else 0
+                n_runs_before = state.stored_runs
+                if n_unused_runs == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
                         "look at the runs of the search on the dashboard, and run `faultwatch doctor`",
@@ -169,7 +170,10 @@ class CulpritSearcher(Struct, frozen=True):
         return self.bench.capture_environment(self.workload, self.case)
 
     def _measure(self, revision: Revision, builds: BuildAhead) -> tuple[Report, float]:
-        """Measure a revision; return its report, and how many seconds this took without the build."""
+        """Measure a revision; return its report, and how many seconds this took without the build.
+
+        If the revision does not build, the report says so, and the duration is 0.
+        """
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
@@ -192,13 +196,21 @@ class CulpritSearcher(Struct, frozen=True):
             )
         return report, time.monotonic() - started_at
 
-    def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
-        """Measure a suspect and its parent interleaved until it is decided whether the metric differs."""
+    def _prove(self, parent: Revision, suspect: Revision, metric: str, order: Prove) -> list[Report]:
+        """Measure a suspect and its parent interleaved until it is decided whether the metric differs.
+
+        Send the decision to the service; return the reports of the parent and of the suspect, which are not sent yet.
+
+        Raises
+        ------
+        FaultwatchError
+            One of the two commits cannot be built or measured.
+        """
         pairs = CommitPairs(self.repository, self.workload, self.bench, self.builder)
         result = pairs.compare(
             self.case,
             parent,
-            culprit,
+            suspect,
             _restrict_to_metric(metric, self.service.compare),
             pairs=Pairs.for_proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
@@ -236,9 +248,9 @@ def _restrict_to_metric(
 
 
 def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:
-    """Return the durations of the last build and measurement, which the service uses to plan the search.
+    """Return a pace with the durations of the last build and measurement, by which the service plans the search.
 
-    They stay unchanged if the commit failed or was not built.
+    It stays unchanged if the commit failed or was not built.
     """
     build = report.build
     if build is None or report.failure:

@@ -25,6 +25,7 @@ _PAIRS = Pairs(min_pairs=2, max_pairs=6)
 repeated its count in the comparison of the commits. Otherwise the service requests more, up to six: if a remedy has no
 effect, the probability that all six counts with it are lower than all six counts without it is 1 in 924."""
 _MAX_REMEDIES = 3
+"""The largest number of remedies that are measured."""
 _MAX_REMARK_CHARACTERS = 1000
 """The longest remark that the contract allows."""
 _SUFFICIENT_WON_BACK = 0.9
@@ -103,8 +104,11 @@ def explain_regression(
                     ("head", regressed_case.head, regressed_case.head_sample),
                 )
             ]
-            profiles = [assemble() for assemble in pending_profiles]
-        request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=regressed_case.changed_lines)
+            # Analyse the recordings only after both sides have been executed.
+            base_profile, head_profile = [assemble() for assemble in pending_profiles]
+        request = DiagnosisRequest(
+            profile=head_profile, before=base_profile, changed_lines=regressed_case.changed_lines
+        )
         diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
@@ -147,7 +151,7 @@ def _list_applicable_remedies(findings: tuple[Finding, ...]) -> Iterator[Remedy]
 
 
 def _may_remedy_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
-    """Execute head with a remedy once; return whether the remedy may win back enough.
+    """Execute head with a remedy once; return whether the remedy may win back enough, or this cannot be told.
 
     For most findings, one remedy helps and the others do nothing. Measuring pairs of each would take too long.
     """
@@ -179,7 +183,7 @@ def _decide_on_metric(
 def _measure_remedy(
     regressed_case: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
-    """Measure head with and without a remedy; return None if it cannot be applied, or does not win back enough."""
+    """Measure head with and without a remedy; None if it cannot be applied or measured, or wins too little back."""
     head, verdict = regressed_case.head, regressed_case.verdict
     try:
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))
@@ -203,10 +207,11 @@ def _measure_remedy(
             )
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
-    comparison = result.comparison.find_verdict(verdict.metric) if result.comparison else None
-    if comparison is None or not is_apart(comparison):
+    # In this verdict, base is head without the remedy, and head is head with it.
+    remedy_verdict = result.comparison.find_verdict(verdict.metric) if result.comparison else None
+    if remedy_verdict is None or not is_apart(remedy_verdict):
         return None
-    base_level, head_level, remedied_level = verdict.base.level, comparison.base.level, comparison.head.level
+    base_level, head_level, remedied_level = verdict.base.level, remedy_verdict.base.level, remedy_verdict.head.level
     if base_level is None or head_level is None or remedied_level is None:
         return None
     measured_remedy = MeasuredRemedy(

@@ -29,6 +29,7 @@ MAX_FOLLOW_UPS = 20
 a case at a time, and only while reruns can resolve a doubt."""
 _FAULTS = "minor-faults"
 REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
+"""The reasons of runs that settle a doubt about stored runs."""
 
 
 class HistoryObserver(Protocol):
@@ -127,7 +128,7 @@ class HistoryMeasurement(Struct, frozen=True):
     """Called with each report before it is sent; stores it outside of the service as well."""
 
     def measure(self, revisions: Sequence[Revision], observer: HistoryObserver) -> HistorySummary:
-        """Measure the runs of the given revisions that the service lacks, oldest first.
+        """Measure the runs of the given revisions that the service lacks, oldest first, then those that settle doubts.
 
         The service must be available at the start, to say which runs are missing. If it fails later, measuring
         continues, and the reports wait on disk.
@@ -142,7 +143,7 @@ class HistoryMeasurement(Struct, frozen=True):
         summary = HistorySummary(revisions=len(revisions), n_stored=plan.stored, n_stored_failures=plan.stored_failures)
         levels_by_case: dict[str, Mapping[str, Number]] = {}
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
-        finished_runs: set[tuple[str, str]] = set()
+        finished_runs: set[tuple[str, str]] = set()  # their commits and the names of their cases
 
         # Send the patch ids before the reports: when the service finds a change, it immediately looks for an earlier
         # commit with the same patch.
@@ -153,11 +154,11 @@ class HistoryMeasurement(Struct, frozen=True):
         def measure_planned(planned_runs: Sequence[PlannedRun], n_stored: int) -> None:
             """Measure these runs, send the report of each, and count its outcome in the summary."""
             observer.on_plan(planned_runs, n_stored, len(planned_runs) * executions_per_run)
-            for report, executions in self._measure_runs(planned_runs, revisions, levels_by_case, observer):
+            for report, n_executions in self._measure_runs(planned_runs, revisions, levels_by_case, observer):
                 if self.store_report:
                     self.store_report(report)
                 outbox.post(report)
-                observer.on_report(report, executions_per_run - executions)
+                observer.on_report(report, executions_per_run - n_executions)
                 finished_runs.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     if report.reused is None:
@@ -204,15 +205,18 @@ class HistoryMeasurement(Struct, frozen=True):
         summary.refusals = list(outbox.refused.values())
         return summary
 
-    def measure_again(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:
-        """Measure cases of a known revision once more, even if they are stored."""
+    def repeat_cases(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:
+        """Measure cases of a known revision once more, even if they are stored.
+
+        The summary only says which reports wait or were refused; the runs themselves are not counted in it.
+        """
         outbox = Outbox(self.spool, self.service.send)
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
         observer.on_plan(planned_runs, n_stored=0, n_executions=len(planned_runs) * executions_per_run)
-        for report, executions in self._measure_runs(planned_runs, (revision,), {}, observer):
+        for report, n_executions in self._measure_runs(planned_runs, (revision,), {}, observer):
             outbox.post(report)
-            observer.on_report(report, executions_per_run - executions)
+            observer.on_report(report, executions_per_run - n_executions)
         return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
     def _measure_runs(
@@ -229,7 +233,8 @@ class HistoryMeasurement(Struct, frozen=True):
         Parameters
         ----------
         levels_by_case
-            The levels of each case's last run. The caller updates it while it consumes the reports.
+            The levels of each case's last run, by the name of the case, then by metric. The caller updates it while it
+            consumes the reports.
         """
         revisions_by_commit = {revision.commit: revision for revision in revisions}
         count_reuse = None if self.measure_all else CountReuse(self.workload, self.bench)
@@ -254,8 +259,8 @@ class HistoryMeasurement(Struct, frozen=True):
                 measured_runs = self._measure_revision(
                     revision, builds, runs, observer, count_reuse, may_reuse=commit != newest_commit
                 )
-                for run, report, executions in measured_runs:
-                    yield report, executions
+                for run, report, n_executions in measured_runs:
+                    yield report, n_executions
                     if report.reused:
                         reused_runs[run.case.name] = revision, run, report
                     # A commit without counts changes nothing: a later one is compared with the same run.
@@ -267,10 +272,10 @@ class HistoryMeasurement(Struct, frozen=True):
                 # counts of that revision must be measured and not reused.
                 for earlier_revision, earlier_run in doubted_runs:
                     rerun = earlier_run.model_copy(update={"reason": Reason.RERUN})
-                    for _, report, executions in self._measure_revision(
+                    for _, report, n_executions in self._measure_revision(
                         earlier_revision, builds, [rerun], observer, count_reuse=None
                     ):
-                        yield report, executions
+                        yield report, n_executions
 
     def _plan_runs(
         self, revisions: Sequence[Revision], *, retry_failed: bool = False, measure_all: bool = False
@@ -314,7 +319,13 @@ class HistoryMeasurement(Struct, frozen=True):
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
         """Yield each planned run of a revision, its report, and the number of its executions.
 
-        Without ``count_reuse``, nothing is reused.
+        Parameters
+        ----------
+        count_reuse
+            Finds the runs whose counts can be reused; None to measure every run.
+        may_reuse
+            Whether counts are reused instead of measured. If not, a run with the same bytes only says which counts to
+            expect.
         """
         subject = self.repository.name
         observer.on_run_start(revision, runs[0].case)

@@ -126,7 +126,11 @@ class Prover(Struct):
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
-        """Prove the nominations one by one; request their list after each proof, which can change it."""
+        """Prove the nominations one by one until none is open or the time is over.
+
+        Their list is requested after each proof, which can change it. Of a range that is already proven, the commits
+        are searched.
+        """
         started_at = time.monotonic()
         while True:
             answer = list_nominations()
@@ -165,7 +169,7 @@ class Prover(Struct):
         return self.deadline - time.monotonic()
 
     def _has_time(self, case: str) -> bool:
-        """Return whether the time left suffices for the first pairs of a proof."""
+        """Return whether the time left suffices for the first pairs of a proof; True if one is due anyway."""
         if self.at_least_one and not self.comparisons:
             return True
         return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, self._estimate_first_pairs(case))
@@ -205,7 +209,7 @@ class Prover(Struct):
         Parameters
         ----------
         change, percent
-            By how much the metric differs, in its unit and in percent; None if the percentage is unknown.
+            By how much the metric differs, in its unit and in percent of base; None if the percentage is unknown.
         """
         commits_between = self.list_commits_between(base, head)
         if not commits_between:
@@ -259,7 +263,8 @@ class Prover(Struct):
                     self.store_request(request)
                 decision = self.service.prove(request)
         except CommitNotBuiltError as error:
-            self.observer.on_failed_proof(base, head, error.what)  # To start the command again may not help here.
+            # Only what is wrong, without the remedy: to start the command again may not help here.
+            self.observer.on_failed_proof(base, head, error.what)
             return None
         except RequestRefused as refusal:  # the next nomination may be accepted, so continue with it
             self.observer.on_failed_proof(base, head, str(refusal))

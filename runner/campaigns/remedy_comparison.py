@@ -61,7 +61,7 @@ def build_remedy_trials(
 
 
 def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
-    """Return a case with the parameter values of a remedy."""
+    """Return a case with the parameter values of a remedy; settings that are no parameters of the case are ignored."""
     parameters = dict(case.parameters)
     for name, value in settings.items():
         parameter = name.removeprefix(PARAMETER_PREFIX)

@@ -48,6 +48,8 @@ def find_differences(
 
     Parameters
     ----------
+    before, after
+        The values of the older and of the newer environment, by the name of the setting.
     excluded_settings
         Settings that the user has excluded from the search.
     """

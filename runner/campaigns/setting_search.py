@@ -51,7 +51,7 @@ class ConfiguredCase(Struct, frozen=True):
     bench: Bench
 
     def apply_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
-        """Return this case with some settings changed; None removes a setting.
+        """Return this case with some settings changed; None removes a setting, but leaves a parameter as it is.
 
         Raises
         ------
@@ -61,9 +61,9 @@ class ConfiguredCase(Struct, frozen=True):
         # Group the values by what they change: the run, the build, the parameters or the variables.
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
-        run_settings: dict[str, str] = {}
+        run_settings: dict[str, str] = {}  # values of the workload's table [run], by key
         build_variables = dict(self.workload.build.environment)
-        build_settings: dict[str, str] = {}
+        build_settings: dict[str, str] = {}  # the changed ones of them, by the name of the setting
         for name, value in values.items():
             kind, _, short_name = name.partition(".")
             if name == HugePages.setting:
@@ -164,7 +164,7 @@ class SettingSearcher(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            A setting cannot be set on this host, or the service does not accept a run.
+            A setting cannot be set on this host, the service does not accept a run, or the canary of a run is wrong.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
@@ -193,15 +193,15 @@ class SettingSearcher(Struct, frozen=True):
     def _measure(self, settings: Iterable[SettingChange], changed_settings: Iterable[str]) -> Report:
         """Measure the revision with ``changed_settings`` at their new values and all others at their old values."""
         changed_names = frozenset(changed_settings)
-        configured_environment = self.before.apply_settings(
+        configured_case = self.before.apply_settings(
             {setting.name: setting.after if setting.name in changed_names else setting.before for setting in settings}
         )
         return measure_revision(
             self.repository,
             self.builder,
-            configured_environment.workload,
-            configured_environment.case,
-            bench=configured_environment.bench,
+            configured_case.workload,
+            configured_case.case,
+            bench=configured_case.bench,
             revision=self.revision,
-            sampling=Sampling.from_workload(configured_environment.workload, self.samples),
+            sampling=Sampling.from_workload(configured_case.workload, self.samples),
         )

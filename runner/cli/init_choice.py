@@ -358,7 +358,7 @@ def _find_program_that_works_more(
     runtime_faults
         The faults with which the program's runtime starts.
     """
-    from runner.adoption.larger_input import does_more_work, list_other_programs
+    from runner.adoption.larger_input import does_more_work, list_runs_of_other_programs
 
     def try_run(run: "RunProposal") -> "TriedCommand":
         # Take only the first result. If the command fails, the second trial passes the file as standard input, which
@@ -368,7 +368,9 @@ def _find_program_that_works_more(
     tried_command = try_run(run)
     if does_more_work(tried_command, small_result, runtime_faults):
         return tried_command
-    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small_result):
+    for small_run, larger_run in list_runs_of_other_programs(
+        first_measurement.list_run_proposals(build, tree), small_result
+    ):
         other_small = try_run(small_run)
         if not other_small.did_work:
             continue

@@ -12,8 +12,8 @@ def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
     """Return the words that precede the command of a tool that reads untrusted files, such as perf and its recordings.
 
     They make bubblewrap confine the tool: it has no network, and can write nothing. It sees the system's programs and
-    libraries and the given folders, or everything if the programs ran without a sandbox. If they did and bubblewrap is
-    not available either, there are no words.
+    libraries and the given folders, or everything if the programs ran without a sandbox. If they did, and this host
+    allows no sandbox, there are no words.
     """
     if sandbox is None and not _is_bubblewrap_usable():
         return []

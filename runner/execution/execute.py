@@ -219,17 +219,23 @@ class RunningProgram(Struct):
 
 
 def end_programs(running_programs: Iterable[RunningProgram]) -> None:
-    """End all programs and their background processes, which would disturb the next measurement."""
-    problems = []
+    """End all programs and their background processes, which would disturb the next measurement.
+
+    Raises
+    ------
+    OSError
+        A supervisor could not execute its program; all programs have ended nevertheless.
+    """
+    errors = []
     for program in running_programs:
         try:
             program.process.end()
         except OSError as error:
-            problems.append(error)
+            errors.append(error)
         finally:
             program.close()
-    if problems:
-        raise problems[0]
+    if errors:
+        raise errors[0]
 
 
 def _collect_output(

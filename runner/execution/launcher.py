@@ -120,7 +120,7 @@ class Launch:
         self.outlived = ""
         self._start = start
         self._attach_counters = attach_counters
-        self._rounds = 0
+        self._n_rounds = 0
         self._faults_before = 0
         self._started_at = 0
         self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -250,16 +250,20 @@ class Launch:
         self.close()
 
     def _answer_ready_message(self, pid: int, fields: Sequence[str]) -> None:
-        """Answer the message that the program is ready to start; in the last round, attach the counters instead."""
-        self._rounds += 1
-        numbers = _parse_numbers(fields, 1)
-        if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
+        """Answer the message that the program is ready to start; in the last round, attach the counters instead.
+
+        The program then starts together with the others. After a malformed message or too many rounds, no program is
+        started.
+        """
+        self._n_rounds += 1
+        numbers = _parse_numbers(fields, count=1)
+        if numbers is None or self._n_rounds > _MAX_LAUNCHER_ROUNDS:
             self.refusal = _PROTOCOL_ERROR
             self._start.cancel()
             self.close()
             return
         (self._faults_before,) = numbers
-        if self._rounds < _MAX_LAUNCHER_ROUNDS:
+        if self._n_rounds < _MAX_LAUNCHER_ROUNDS:
             self._channel.send(GO_ON)
             return
         self.program = pid
@@ -277,7 +281,7 @@ class Launch:
         After a second or an implausible report, none is used: unless the runner is root, the program runs as the same
         user as the launcher, and could forge its messages.
         """
-        numbers = _parse_numbers(fields, 6)
+        numbers = _parse_numbers(fields, count=6)
         if numbers is None or self.ending is not None or not _is_plausible_account(numbers, self._faults_before):
             self.ending, self.refusal = None, _PROTOCOL_ERROR
             return

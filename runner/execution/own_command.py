@@ -29,7 +29,10 @@ def build_installed_command(name: str, *arguments: str) -> list[str]:
 
 
 def build_own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
-    """Return the environment variables for a process of Faultwatch, with or without the credentials of a CI job."""
+    """Return the environment variables for a process of Faultwatch, with or without the credentials of a CI job.
+
+    Those that choose what Python, the loader or git runs are left out.
+    """
     return {
         name: value
         for name, value in variables.items()

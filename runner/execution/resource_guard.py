@@ -69,11 +69,17 @@ class ResourceGuard:
         return ()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when the tree has grown too large."""
+        """Return the descriptor that becomes readable when the program has to be killed."""
         return self._alarm
 
     def serve(self, pid: int) -> bool:
-        """End the program, because the tree has grown too large."""
+        """End the program for the reason that the thread has found.
+
+        Raises
+        ------
+        EndPrograms
+            Always.
+        """
         os.read(self._alarm, 1)
         self.problem = self._reason
         raise EndPrograms
@@ -91,7 +97,7 @@ class ResourceGuard:
         os.close(self._alarm_writer)
 
     def _watch_tree(self) -> None:
-        """Watch the disk until the program ends; raise the alarm when the program has written too much."""
+        """Watch the resources of the host and the tree until the program ends; raise the alarm if it must be killed."""
         while not self._has_ended.wait(self._period):
             free_resources = FreeResources.measure(self._tree)
             self._reason = describe_shortage(self._resources_at_start, free_resources)
@@ -107,7 +113,13 @@ class ResourceGuard:
 
 
 class FreeResources(Struct, frozen=True):
-    """The free bytes and files on a file system (0 if it has no such limit), and the free bytes of memory."""
+    """The free bytes and files on a file system, and the available bytes of memory.
+
+    Attributes
+    ----------
+    has_files
+        Whether the file system limits the number of files.
+    """
 
     bytes: int
     files: int
@@ -119,7 +131,12 @@ class FreeResources(Struct, frozen=True):
         """Return the free resources of the host and of the file system of a tree."""
         state = os.statvfs(tree)
         # f_bavail and f_favail are what a sandboxed program can use: f_bfree includes what is reserved for root.
-        return cls(state.f_bavail * state.f_frsize, state.f_favail, state.f_files > 0, _read_available_memory())
+        return cls(
+            bytes=state.f_bavail * state.f_frsize,
+            files=state.f_favail,
+            has_files=state.f_files > 0,
+            memory=_read_available_memory(),
+        )
 
 
 def describe_shortage(start_resources: FreeResources, end_resources: FreeResources) -> str:
@@ -148,11 +165,11 @@ def _read_available_memory() -> int:
 
 def count_used_bytes(tree: Path) -> int | None:
     """Return the bytes that a tree takes on the disk; None if it is too large to be walked."""
-    total = 0
+    total_bytes = 0
     try:
         for entry in walk_tree(tree):
             with suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
+                total_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
     except TreeTooLarge:
         return None
-    return total
+    return total_bytes

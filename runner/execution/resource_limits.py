@@ -19,7 +19,10 @@ to allocate memory by a limit, and close all possible descriptors before they st
 
 
 def get_program_limits() -> dict[str, tuple[int, int, int]]:
-    """Return the resource limits of programs on this host: the standard limits, or the runner's own if lower."""
+    """Return the resource limits of programs on this host: the standard limits, or the runner's own if lower.
+
+    By name: the number of the limit, its soft and its hard value.
+    """
     return {
         name: (number, *_clamp_limit(number, soft, hard)) for name, (number, soft, hard) in _STANDARD_LIMITS.items()
     }

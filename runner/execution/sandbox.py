@@ -244,7 +244,8 @@ def create_sandbox() -> Sandbox:
     Raises
     ------
     FaultwatchError
-        If bubblewrap or user namespaces are missing; the message says what to do.
+        bubblewrap or user namespaces are missing, or ``FAULTWATCH_SANDBOX_USER`` names no user or root; the message
+        says what to do.
     """
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
     readable_folders = tuple(str(expand_home(folder)) for folder in folders)

@@ -18,7 +18,7 @@ _TEMPORARY_MESSAGES = re.compile(
     re.MULTILINE,
 )
 _SHORTAGE_WORDS = "left too "
-"""The beginning of the disk guard's messages about a shortage of the whole host."""
+"""The beginning of the messages of :mod:`runner.execution.resource_guard` about a shortage of the whole host."""
 
 
 def is_disk_full(message: str) -> bool:

@@ -18,7 +18,13 @@ _PER_OPERATION = re.compile(r".+/(?:op|iter|iteration|call)", re.IGNORECASE)
 
 
 def parse_directions(texts: Iterable[str]) -> dict[str, Better]:
-    """Parse every ``--better METRIC=lower|higher``."""
+    """Parse every ``--better METRIC=lower|higher``; return the direction of each metric.
+
+    Raises
+    ------
+    FaultwatchError
+        A text does not have this form.
+    """
     directions: dict[str, Better] = {}
     for text in texts:
         name, _, direction = text.rpartition("=")

@@ -28,7 +28,7 @@ def find_revision(names: tuple[str, ...]) -> str:
 
 
 def find_time(names: tuple[str, ...]) -> datetime | None:
-    """Return the first date, with or without a time, in the names of a file and its folders, as UTC."""
+    """Return the first date, with or without a time, in the names of a file and its folders, as UTC; None if none."""
     for name in names:
         for match in _TIME.finditer(name):
             numbers = [int(part) for part in match.groups("0")]  # From the year to the second; missing parts are 0.

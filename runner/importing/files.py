@@ -55,7 +55,8 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     Raises
     ------
     FaultwatchError
-        A file of a known format cannot be read completely, or no file has a known format.
+        A file of a known format cannot be read completely, no file has a known format, or there are too many files or
+        runs.
     """
     runs: list[ImportedRun] = []
     omitted_names: list[str] = []
@@ -87,13 +88,13 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder in order of name, except those of git."""
-    count = 0
+    """Yield all files below a folder in order of name, except those of git; raise if there are too many."""
+    n_files = 0
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(files):
-            count += 1
-            if count > MAX_FILES:
+            n_files += 1
+            if n_files > MAX_FILES:
                 raise FaultwatchError(f"{folder} contains more than {MAX_FILES:,} files", "import its parts one by one")
             yield Path(root, name)
 
@@ -113,11 +114,24 @@ def _make_source(file: Path, text: str, name: str) -> Source:
 
     folder_names = [parent.name for parent in file.absolute().parents][:_MAX_NAMED_FOLDERS]
     modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-    return Source(text, name, modified, tuple(folder_names), list_sibling_folders, read_neighbour)
+    return Source(
+        text,
+        name,
+        modified_at=modified,
+        folders=tuple(folder_names),
+        list_sibling_folders=list_sibling_folders,
+        read_neighbour=read_neighbour,
+    )
 
 
 def _decode_text(file: Path) -> str:
-    """Return the text of a file, which may be compressed."""
+    """Return the text of a file, which may be compressed.
+
+    Raises
+    ------
+    FaultwatchError
+        The file cannot be read, is damaged, too large or not text.
+    """
     try:
         data = read_regular(file, MAX_FILE_BYTES)
         return (_decompress(data, file) if data.startswith(_GZIP_MAGIC) else data).decode("utf-8-sig")

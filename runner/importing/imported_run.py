@@ -39,10 +39,14 @@ _MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 60
 
 
 class ImportDefaults(Struct, frozen=True):
-    """Values from the command line for what a file does not contain; empty if not given.
+    """Values from the command line; empty if not given.
 
     Attributes
     ----------
+    subject, host
+        These replace the values in the file.
+    revision, case, started_at
+        These are for what the file does not contain; the readers of pyperf and perf let them replace what it contains.
     columns
         The meaning of each column of a CSV file.
     this_host

@@ -58,6 +58,7 @@ _CUSTOM_FORMATS = [
 _FORMAT_WITHOUT_DIRECTION = _make_result_format(
     "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
 )
+"""Recognises the files of the custom formats, but only raises: the user has to say which direction is better."""
 _RECOGNISABLE_FORMATS = (
     # Files of pyperf, Google Benchmark and pytest-benchmark have keys in common, so the most specific format is first.
     _make_result_format(pytest_benchmark.FORMAT_NAME, pytest_benchmark.recognises, pytest_benchmark.parse),

@@ -42,7 +42,7 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
     location = shorten_message(f"{source.name}: {first_result.case.name:.100}")
     placement = locate_result(source, defaults, location, first_result.revision, first_result.time)
     values_by_metric: dict[str, list[float]] = {}
-    tool_metrics: dict[str, tuple[str, str]] = {}
+    tool_metrics: dict[str, tuple[str, str]] = {}  # By name in reports: the tool's name of the metric, and its unit.
     judged_metrics = []
     for result in group:
         better = choose_direction(result, defaults)

@@ -191,15 +191,18 @@ def sample_interleaved(
 ) -> ComparisonResult:
     """Take pairs of samples until the service needs no more pairs, or no more are allowed.
 
+    If a program fails or the host spoils the session, the result has no verdict. If base fails, but runs without head,
+    head is at fault.
+
     ``decide`` returns the service's decision on the pairs so far, which says how many more it needs. The other
     parameters are those of :func:`compare_interleaved`.
     """
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
-    executed_trial, target_pairs = base, pairs.min_pairs
+    executed_trial, n_target_pairs = base, pairs.min_pairs
     try:
         while True:
-            for number in range(len(samples[base]), target_pairs):
+            for number in range(len(samples[base]), n_target_pairs):
                 if number >= pairs.min_pairs and _is_over(deadline):
                     break
                 # Alternate the order, so that a steady drift of the host affects both sides equally.
@@ -210,9 +213,9 @@ def sample_interleaved(
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
             request = _make_request(base_report, head_report, judging, n_cases=n_cases, max_pairs=pairs.max_pairs)
             decision = decide(request)
-            if decision.remaining_pairs == 0 or target_pairs >= pairs.max_pairs or _is_over(deadline):
+            if decision.remaining_pairs == 0 or n_target_pairs >= pairs.max_pairs or _is_over(deadline):
                 return ComparisonResult(request.base, request.head, decision, max_pairs=pairs.max_pairs)
-            target_pairs = min(pairs.max_pairs, target_pairs + decision.remaining_pairs)
+            n_target_pairs = min(pairs.max_pairs, n_target_pairs + decision.remaining_pairs)
     except SideFailure as side_failure:
         if side_failure.trial is base and _can_run_alone(base):
             # Base runs when head does not: head makes it fail, for example because it fills the disk.
@@ -360,9 +363,9 @@ def _measure_other_build(trial: Trial, environment: Environment, progress: Calla
         progress()
     report = trial.report_measured(samples)
     own_bytes = report.files.own_bytes if report.files else ""
-    counts = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    majority_by_count = {name: _compute_level(values) for name, values in counts.items() if values}
-    return OtherBuild(own_bytes=own_bytes, counted=majority_by_count)
+    values_by_count = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
+    levels_by_count = {name: _compute_level(values) for name, values in values_by_count.items() if values}
+    return OtherBuild(own_bytes=own_bytes, counted=levels_by_count)
 
 
 def _compute_level(values: Sequence[Number]) -> Number:

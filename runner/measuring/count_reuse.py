@@ -46,13 +46,13 @@ class _ReusableRun(Struct, frozen=True):
 
     Attributes
     ----------
-    agreeing_runs
+    n_agreeing_runs
         The number of successive measured runs with the same counts, including this one.
     """
 
     report: Report
     answered_lookups: AnsweredLookups
-    agreeing_runs: int
+    n_agreeing_runs: int
 
 
 class CountReuse:
@@ -86,13 +86,13 @@ class CountReuse:
         """Return the report of a revision with the counts of a run; None if the revision has to be measured.
 
         A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` successive measured runs agree;
-        an earlier measurement contradicted the reused counts; it is the one in twenty that checks the host; one
-        untraced execution fails or has different counts; or the environment has changed, the case has an obstacle, or
-        it is cold. The counts differ if the program looks up other files while it is traced, or depends on more than
-        the answers to its lookups.
+        a count of the run varies; an earlier measurement contradicted the reused counts; it is the one in twenty that
+        checks the host; one untraced execution fails or has different counts; or the environment has changed, the case
+        has an obstacle, or it is cold. The counts differ if the program looks up other files while it is traced, or
+        depends on more than the answers to its lookups.
         """
         name = source.case.name
-        if self._newest_runs[name].agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
+        if self._newest_runs[name].n_agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
             return None
         if is_checked(revision.commit, source.case):
             return None
@@ -112,7 +112,11 @@ class CountReuse:
         return trial.report_reused(source, expected_counts)
 
     def attach_check(self, report: Report, source: Report) -> Report:
-        """Return a report with the comparison of its counts with those that could have been reused."""
+        """Return a measured report with the comparison of its counts with those that could have been reused.
+
+        It gets a remark instead if the two runs do not have the same bytes after all, or if the count varies. In these
+        cases, and if the counts differ, no counts of the case are reused any more.
+        """
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
@@ -135,17 +139,20 @@ class CountReuse:
         return report.model_copy(update={"same_bytes_check": check})
 
     def remember_source(self, report: Report) -> None:
-        """Remember a measured run if its counts are exact, so that later builds with the same bytes can reuse them."""
+        """Remember a measured run if its counts are exact, so that later builds with the same bytes can reuse them.
+
+        If they are not, the earlier run of the case is forgotten. A run whose check failed changes nothing.
+        """
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name
         previous_run = self._newest_runs.pop(name, None)
         answered_lookups = self._bench.known_files.answered.get(name)
         if self._can_reuse and answered_lookups and _are_counts_certain(report):
-            agreeing_runs = 1
+            n_agreeing_runs = 1
             if previous_run and _do_agree(previous_run.report, report):
-                agreeing_runs += previous_run.agreeing_runs
-            self._newest_runs[name] = _ReusableRun(report, answered_lookups, agreeing_runs)
+                n_agreeing_runs += previous_run.n_agreeing_runs
+            self._newest_runs[name] = _ReusableRun(report, answered_lookups, n_agreeing_runs)
 
 
 def is_checked(commit: str, case: Case) -> bool:

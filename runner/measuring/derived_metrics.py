@@ -61,7 +61,13 @@ def locate_result_file(tree: Path, name: str) -> Path:
 
 
 def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
-    """Return the work that the program reports in its output or its result file."""
+    """Return the work that the program reports in its output or its result file.
+
+    Raises
+    ------
+    ExecutionFailure
+        The result file cannot be read, or the text does not report the work in the declared format.
+    """
     run = workload.run
     text, origin = execution.output, "standard output"
     if run.output_file is not None:

@@ -9,7 +9,13 @@ from runner.servers.server_execution import ServerExecution
 
 
 def execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, Sample]]:
-    """Start both servers, measure their windows alternately (A B B A), and return the sample of each server."""
+    """Start both servers, measure their windows alternately (A B B A), and return the sample of each server.
+
+    Raises
+    ------
+    SideFailure
+        One of the servers or its load fails.
+    """
     servers: dict[Trial, ServerExecution] = {}
     with ExitStack() as stack:
         for trial in trials:

@@ -50,8 +50,8 @@ class Workbench(Struct, frozen=True):
 
 def is_sandbox_needed(sandboxed: bool | None, repository: Repository, settings: Settings) -> bool:
     """Return whether to sandbox code: as ``sandboxed`` says, or if that is None, only code cloned from an address."""
-    fetched = repository.path.is_relative_to(settings.clones)
-    return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, sandboxed)
+    is_fetched = repository.path.is_relative_to(settings.clones)
+    return needs_sandbox(CodeOrigin.FETCHED if is_fetched else CodeOrigin.OWN, sandboxed)
 
 
 def set_up_workbench(
@@ -82,7 +82,8 @@ def set_up_workbench(
     Raises
     ------
     FaultwatchError
-        perf or the sandbox is missing or forbidden; the message says what allows it.
+        perf or the sandbox is missing or forbidden, or the host does not let programs run in the folder of the builds;
+        the message says what allows it.
     """
     from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 

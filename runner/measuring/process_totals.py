@@ -16,7 +16,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
 
     Counts, CPU times and rates are added up. The elapsed time is that of the slowest process, a size is that of the
     largest process, and a ratio is the mean. If the reading of one process has no value, the combined one has none for
-    the same reason.
+    the same reason. A metric that not every process has is left out.
     """
     if len(samples) == 1:  # Its readings are the totals, so they are not listed once more as those of a process.
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group_readings)})
@@ -25,7 +25,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
     combined_readings = {
         name: _combine_readings(name, [sample.readings[name] for sample in samples]) for name in shared_names
     }
-    texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, 1))
+    texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, start=1))
     return Sample(
         readings=combined_readings | dict(group_readings),
         perf_output="\n".join(texts)[:_MAX_OUTPUT_CHARACTERS],

@@ -43,14 +43,14 @@ def compare_with_stored_base(
     """
     session = uuid.uuid4()
     samples: list[Sample] = []
-    target_pairs = max(MIN_SAMPLES, pairs.min_pairs)
+    n_target_samples = max(MIN_SAMPLES, pairs.min_pairs)
     with raise_priority():
         try:
             restore_tree(head.tree)
             head.warm_up()
             progress()
             while True:
-                for number in range(len(samples), target_pairs):
+                for number in range(len(samples), n_target_samples):
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
                 report = head.report_measured(samples, session)
@@ -62,8 +62,8 @@ def compare_with_stored_base(
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
                     return ComparisonResult(base, report, decision, base_stored=True, max_pairs=pairs.max_pairs)
-                if decision.remaining_pairs == 0 or target_pairs >= pairs.max_pairs:
+                if decision.remaining_pairs == 0 or n_target_samples >= pairs.max_pairs:
                     return None
-                target_pairs = min(pairs.max_pairs, target_pairs + decision.remaining_pairs)
+                n_target_samples = min(pairs.max_pairs, n_target_samples + decision.remaining_pairs)
         except (ExecutionFailure, SpoiledSession):
             return None

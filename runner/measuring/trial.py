@@ -184,8 +184,8 @@ class Trial:
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched_files, began=read_build_start(tree)
         )
-        result = os.path.normpath(workload.run.output_file) if workload.run.output_file else ""
-        self._keep_rules = KeepRules(workload.run.keep, result)
+        result_file = os.path.normpath(workload.run.output_file) if workload.run.output_file else ""
+        self._keep_rules = KeepRules(workload.run.keep, result_file)
         self._restorer = TreeRestorer(tree, self._keep_rules)
         self._was_renewed = False
         self._started_at = datetime.now(UTC)
@@ -324,8 +324,8 @@ class Trial:
         """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
         If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
-        the tracer. It is not executed again if something else than the tracer killed it: it would be killed once more,
-        or fail because of the files that it left behind.
+        the tracer, and its case is never traced again. It is not executed again if something else than the tracer
+        killed it: it would be killed once more, or fail because of the files that it left behind.
         """
         reasons = self._bench.known_files.untraced_reasons
         case = self.subject.case.name
@@ -352,16 +352,16 @@ class Trial:
     def execute(
         self, *, recording: Recording | None = None, n_processes: int | None = None, keep_page_cache: bool = False
     ) -> Sample:
-        """Execute the case once.
+        """Execute the case once: a program, or a server from its start to its stop with all its windows.
 
         Parameters
         ----------
         recording
             What to record during the execution, which then is not a sample.
         n_processes
-            How many processes to run at the same time; by default as many as the case says.
+            How many processes to run at the same time; by default as many as the case says. Not for servers.
         keep_page_cache
-            Whether to keep the page cache as the previous execution left it, even for a cold case.
+            Whether to keep the page cache as the previous execution left it, even for a cold case. Not for servers.
 
         Raises
         ------

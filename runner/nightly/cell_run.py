@@ -61,7 +61,7 @@ def run_cell(
         if not failed_cases:
             break
         try:
-            problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed_cases, observer))
+            problem = _describe_problem(prepared.measurement.repeat_cases(prepared.revision, failed_cases, observer))
         except FaultwatchError as error:
             problem = str(error)[:_MAX_PROBLEM_CHARACTERS]
         digest = _report_cell(

@@ -321,7 +321,8 @@ class Builder(Struct, frozen=True):
         """Build in the folder in which the program will run, because build systems write its path into their output.
 
         The path is needed by programs to find their shared libraries (CMake's run path), by scripts to find their
-        interpreter (virtual environments), and by libtool's wrappers to find the program.
+        interpreter (virtual environments), and by libtool's wrappers to find the program. If the build is interrupted,
+        its folder is removed.
         """
         make_empty_folder(build_folder)
         try:
@@ -375,6 +376,7 @@ class Builder(Struct, frozen=True):
             )
             if not failure:
                 return "", build, tracer.read_lookups()
+        # The tracer may have caused the failure, so the untraced build decides.
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
         result = run_build_command(
@@ -383,7 +385,15 @@ class Builder(Struct, frozen=True):
         return (*result, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
-        """Write the files of a commit, or of the workload's folder, into the tree."""
+        """Write the files of a commit, or of the workload's folder, into the tree.
+
+        Raises
+        ------
+        BuildFailure
+            The files of the commit are too large, or the clone does not have all of them.
+        FaultwatchError
+            The disk is full.
+        """
         if workload.build.directory == "workload":
             copy_sources(workload.list_own_files(), tree)
             return

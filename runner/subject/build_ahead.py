@@ -70,7 +70,7 @@ class BuildAhead:
         self._repository = repository
         self._workload = workload
         self._next_commits = deque(dict.fromkeys(commits))
-        self._jobs = n_jobs if workload.build.command else 0  # Without a command, only a checkout is written.
+        self._n_jobs = n_jobs if workload.build.command else 0  # Without a command, only a checkout is written.
         self._workers: list[_Worker] = []
         self._clock = BuildClock()
         self._finished_commits: set[str] = set()
@@ -109,7 +109,7 @@ class BuildAhead:
         if same_build:
             return same_build
         # The caller knows that building ahead is worthwhile, so do not wait for the first build to show it.
-        if self._start_at_once and not self._workers and self._jobs > 1 and self._next_commits:
+        if self._start_at_once and not self._workers and self._n_jobs > 1 and self._next_commits:
             self._start_workers()
         self._await_build(commit)
         self._finished_commits.discard(commit)
@@ -121,7 +121,7 @@ class BuildAhead:
         build = self._mark_own_build(build, commit)
         self._reuse.check_build(commit, tree)
         # If this build took long enough, workers are worthwhile.
-        if not self._workers and self._jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
+        if not self._workers and self._n_jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
         self._collect_and_assign()
         return tree, build
@@ -165,7 +165,7 @@ class BuildAhead:
             while (
                 worker.commit is None
                 and self._next_commits
-                and len(self._finished_commits) < _BUILDS_AHEAD_PER_WORKER * self._jobs
+                and len(self._finished_commits) < _BUILDS_AHEAD_PER_WORKER * self._n_jobs
             ):
                 commit = self._next_commits.popleft()
                 needs_build = not self._reuse.is_likely(commit) and not self._builder.has_build(
@@ -183,7 +183,7 @@ class BuildAhead:
     def _start_workers(self) -> None:
         """Start the missing workers; start none without a supervisor, which would have to end them."""
         program = get_supervisor(load_settings().programs)
-        while program is not None and len(self._workers) < self._jobs:
+        while program is not None and len(self._workers) < self._n_jobs:
             order = encode_order(self._builder, self._repository, self._workload)
             self._workers.append(_Worker(program, order, self._clock))
 

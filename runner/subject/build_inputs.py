@@ -17,6 +17,7 @@ from runner.subject.repository import Repository
 from runner.system.tree_walk import walk_tree
 
 _NAMES_FILE = "asked"
+"""The file beside a tree with the paths that its build looked up and changed."""
 _FILES_READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
 """Files that affect how git checks out other files."""
 

@@ -175,7 +175,10 @@ def _get_size(build_folder: Path) -> int:
 
 
 def _hold_lock(lock: Path) -> bool:
-    """Lock a build for this process and mark it as used; return False if another process has locked it."""
+    """Lock a build for this process and mark it as used; return False if another process has locked it.
+
+    Beyond :data:`_MAX_HELD_PLACES`, the least recently used locks of this process are released.
+    """
     if lock not in _held_locks:
         descriptor = _try_lock(lock)
         if descriptor is None:

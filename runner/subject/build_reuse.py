@@ -48,11 +48,15 @@ class BuildReuse:
         self._repository = repository
         self._workload = workload
         self._builds_all = build_all
+        # By commit: the one before it in this order.
         self._previous_commits = {after: before for before, after in pairwise(commits)}
         self._last_built_commit = ""
 
     def find_same_build(self, commit: str) -> tuple[Path, Build] | None:
-        """Return the last build if building ``commit`` would only repeat it; None if the cache has its own build."""
+        """Return the last build if building ``commit`` would only repeat it; otherwise None.
+
+        None as well if the commit is built as a check, or if the cache has its own build.
+        """
         if not self._builds_all and not self._last_built_commit:
             self._last_built_commit = self._find_earlier_built_commit(commit)
         if self._builds_all or not self._last_built_commit or is_built_anyway(commit):

@@ -33,6 +33,7 @@ _MAX_LEVELS = 8
 _MAX_POINTER_BYTES = 1024
 """The size in bytes below which a pointer must be, by the specification of Git LFS."""
 _MAX_ATTRIBUTES_BYTES = 1 << 20
+"""A larger file of attributes is not read."""
 _MAX_PATHS_PER_CALL = 500
 """The number of paths in one command line."""
 _POINTER = re.compile(
@@ -192,7 +193,13 @@ def _set_times(tree: Path) -> None:
 
 
 def _write_level(repository: Repository, commit: str, tree: Path, rules: _RefusalRules, level: int = 0) -> None:
-    """Write the files of a commit and, recursively, those of its submodules."""
+    """Write the files of a commit and, recursively, those of its submodules.
+
+    Raises
+    ------
+    IncompleteCheckout, TooLargeCheckout
+        As :func:`write_commit` does.
+    """
     git_entries = repository.iterate_git_entries(*LIST_FILES, commit)
     listing, objection = read_listing(git_entries) if rules.refuse_large else (list(git_entries), "")
     if objection:
@@ -261,7 +268,13 @@ def _open_submodule(store: Path, name: str, submodule_entry: _Entry) -> Reposito
 
 
 def _remove_submodule_folder(folder: Path, tree: Path) -> None:
-    """Remove the empty folder that git has made for a submodule; raise if a link in the path leads out of the tree."""
+    """Remove the empty folder that git has made for a submodule.
+
+    Raises
+    ------
+    IncompleteCheckout
+        A link in the path leads out of the tree, or there is a link or a file in place of the folder.
+    """
     if not folder.parent.resolve().is_relative_to(tree.resolve()):
         raise IncompleteCheckout(f"the submodule {_make_path_printable(folder.name)} is outside the project")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
@@ -271,7 +284,15 @@ def _remove_submodule_folder(folder: Path, tree: Path) -> None:
 
 
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
-    """Replace the pointers of Git LFS by the files that the clone has."""
+    """Replace the pointers of Git LFS by the files that the clone has.
+
+    Raises
+    ------
+    IncompleteCheckout
+        The clone lacks such a file, or it is damaged.
+    TooLargeCheckout
+        The files are too large in total.
+    """
     pointers = dict(_list_pointers(entries, tree))
     # Without an index, git reads the attributes of the files in the tree.
     checkout = Checkout(tree.absolute(), tree.parent / "no-index")

@@ -9,7 +9,9 @@ Folders are listed too (``-t``). Otherwise git would traverse identical folders 
 ever, and print nothing that could be counted.
 """
 MAX_BYTES = 8 << 30
+"""The largest size of all files together."""
 MAX_FILES = 500_000
+"""The largest number of files and folders."""
 MAX_LEVELS = 256
 """The maximum depth of a tree. Paths in deeper trees are too long for the kernel, so tools cannot remove them."""
 
@@ -26,15 +28,15 @@ def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
         The lines that git prints: mode, type, hash, size and path of each file and folder.
     """
     listing: list[str] = []
-    total = 0
+    total_bytes = 0
     for entry in entries:
         head, _, path = entry.partition("\t")
         size = head.split()[-1]
-        total += int(size) if size.isdecimal() else 0
+        total_bytes += int(size) if size.isdecimal() else 0
         listing.append(entry)
         if path.count("/") > MAX_LEVELS:
             return listing, f"the checkout has folders more than {MAX_LEVELS} levels deep"
-        if total > MAX_BYTES:
+        if total_bytes > MAX_BYTES:
             return listing, f"the checkout would take more than {MAX_BYTES:,} bytes"
         if len(listing) > MAX_FILES:
             return listing, f"the checkout has more than {MAX_FILES:,} files and folders"

@@ -115,13 +115,13 @@ class _CommitTree(Struct, frozen=True):
 
     def load_workload(self, path: str, requested_workload: RequestedWorkload) -> Workload:
         """Return the workload of the file at a path, with the other files of its folder if it uses them."""
-        workload = self._load_workload(path)
+        workload = self._load_file_alone(path)
         if not workload.uses_own_folder:
             return workload
         # If the work tree has the same folder, the workload can use it there, and nothing has to be written.
         if path == requested_workload.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": requested_workload.workload.path})
-        return load_workload(self._read_folder() / path)
+        return load_workload(self._write_all_files() / path)
 
     def find_path(self, name: str) -> str:
         """Return the path of the file of the workload with this name, nearest to the top; empty if there is none."""
@@ -129,7 +129,7 @@ class _CommitTree(Struct, frozen=True):
         files = [path for path in tracked_files if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):  # The file may be invalid.
-                if self._load_workload(path).name == name:
+                if self._load_file_alone(path).name == name:
                     return path
         return ""
 
@@ -141,10 +141,16 @@ class _CommitTree(Struct, frozen=True):
         """Return the mode of the commit's entry at a path; empty if there is none."""
         return self._read_entry(self.commit, path)[0] if path else ""
 
-    def _load_workload(self, path: str) -> Workload:
-        """Load only the workload file. If it is a symbolic link, write all files of the commit first."""
+    def _load_file_alone(self, path: str) -> Workload:
+        """Load only the workload file. If it is a symbolic link, write all files of the commit first.
+
+        Raises
+        ------
+        FaultwatchError
+            The file is too large or not valid; the message names its path in the commit.
+        """
         if self._read_mode(path) == _LINK_MODE:
-            return load_workload(self._read_folder() / path)
+            return load_workload(self._write_all_files() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
             if int(self._run_git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
@@ -172,13 +178,13 @@ class _CommitTree(Struct, frozen=True):
         return not any(line.startswith(_LINK_MODE) for line in listing.split("\0"))
 
     def _read_entry(self, commit: str, path: str) -> tuple[str, str]:
-        """Return the mode and the hash of a file or a folder; empty if there is none."""
+        """Return the mode and the hash of a file or a folder; both are empty if there is none."""
         listing = self._run_git("ls-tree", "-z", "--full-tree", commit, "--", path)
         head, _, listed_path = listing.removesuffix("\0").partition("\t")
         mode, _, object_hash = head.split() if listed_path == path else ("", "", "")
         return mode, object_hash
 
-    def _read_folder(self) -> Path:
+    def _write_all_files(self) -> Path:
         """Write all files of the commit into a folder, once; return the folder."""
         tree = self.scratch / self.commit
         if not tree.exists():

@@ -81,7 +81,7 @@ class TreeRestorer:
             ) from None
 
     def describe(self, missed_paths: Iterable[str] = ()) -> str:
-        """Return a remark about what an execution changes; empty if it changes nothing.
+        """Return a remark about what an execution changes, or that this is too much to undo; empty without changes.
 
         Parameters
         ----------
@@ -135,6 +135,7 @@ class TreeRestorer:
                 # Users other than root need write permission to change the content of the folder.
                 built_mode = self._built_states[change.path].mode
                 (self._tree / change.path).chmod(built_mode & _PERMISSION_BITS | stat.S_IRWXU, follow_symlinks=False)
+        # Remove what differs, and note what has to be copied back. A file keeps its inode if only its mode differs.
         missing_paths: list[str] = []
         for change in changes:
             built_state = self._built_states.get(change.path)
@@ -158,7 +159,7 @@ class TreeRestorer:
             self._kept_copy.require_undamaged()
         paths = missing_paths
         if any(self._built_states[path].is_folder for path in missing_paths):
-            paths = _add_content(missing_paths, self._built_states)
+            paths = _add_paths_below(missing_paths, self._built_states)
         new_folders = [path for path in paths if self._built_states[path].is_folder]
         for path in sorted(new_folders):
             (self._tree / path).mkdir(mode=0o700)
@@ -203,7 +204,7 @@ def _differ_in_mode_alone(built_state: FileState, state: FileState) -> bool:
     return has_same_type and (built_state.is_folder or has_same_content)
 
 
-def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
+def _add_paths_below(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
     """Return the paths and all built paths below them."""
     selected_paths = set(paths)
     for path in sorted(built_paths):  # In this order, a folder precedes its content.

@@ -21,7 +21,8 @@ def find_workload_files(
     """Return the workload files of both sides and the judging file, its source, and the changes that head makes to it.
 
     The judging file is that at the tip of the target branch: the author of head chooses where their branch starts, but
-    cannot change the tip.
+    cannot change the tip. If the tip has none, that of base is used. If base has none either, or if that of the tip is
+    not valid, it is that of head.
     """
     head, is_committed = _find_head_workload(ends, requested_workload, scratch)
     mistake = ""
@@ -38,11 +39,12 @@ def find_workload_files(
     if mistake:
         # Accept head's file, because it must be possible to repair the file; a reviewer sees the reported change.
         change = JudgeChange(key="file", before=(mistake[:_MAX_MISTAKE_CHARACTERS],))
-        return WorkloadFiles(head, head, head), JudgeSource.HEAD, (change,)
+        return WorkloadFiles(judge=head, base=head, head=head), JudgeSource.HEAD, (change,)
     judge = judge or base
     if judge is None:  # Neither the target branch nor base has the file.
-        return WorkloadFiles(head, head, head), JudgeSource.HEAD if is_committed else JudgeSource.OUTSIDE, ()
-    files = WorkloadFiles(judge, base or judge, head)
+        source = JudgeSource.HEAD if is_committed else JudgeSource.OUTSIDE
+        return WorkloadFiles(judge=head, base=head, head=head), source, ()
+    files = WorkloadFiles(judge=judge, base=base or judge, head=head)
     return files, JudgeSource.TARGET, list_judge_changes(files)
 
 

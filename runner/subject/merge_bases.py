@@ -107,7 +107,18 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
 def _create_merge_commit(
     separated_repository: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path
 ) -> str:
-    """Create the merge of head into the target; return its hash, which depends only on these two commits."""
+    """Create the merge of head into the target; return its hash, which depends only on these two commits.
+
+    Parameters
+    ----------
+    names
+        The names of the target and of head, as the user wrote them, for messages.
+
+    Raises
+    ------
+    FaultwatchError
+        The commits cannot be merged.
+    """
     base, head = names
     tree = _write_merged_tree(separated_repository, names, ends, scratch)
     moment = max(separated_repository.get_revision(commit).committed_at for commit in (ends.target, ends.head))
@@ -125,7 +136,13 @@ def _create_merge_commit(
 
 
 def _write_merged_tree(separated_repository: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
-    """Merge the target and head without a work tree, and return the resulting tree."""
+    """Merge the target and head without a work tree, and return the hash of the resulting tree.
+
+    Raises
+    ------
+    FaultwatchError
+        The commits conflict, or this version of git cannot merge them without a work tree.
+    """
     base, head = names
     problem = (
         f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging "

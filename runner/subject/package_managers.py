@@ -36,7 +36,10 @@ class PackageManager(Struct, frozen=True):
     download_command: str = ""
 
     def list_package_folders(self, folder: Path) -> list[Path]:
-        """Return the parts of ``folder`` that contain packages, which a sandbox has to show."""
+        """Return the existing parts of ``folder`` that contain packages, or the folder if all of it does.
+
+        A sandbox has to show them.
+        """
         if not self.package_folders:
             return [folder]
         # Unlike Path.exists, this is False in a folder that this user may not search.

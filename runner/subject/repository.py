@@ -120,7 +120,13 @@ class Repository(Struct, frozen=True):
             ) from None
 
     def get_revision(self, commit: str) -> Revision:
-        """Return one commit."""
+        """Return one commit.
+
+        Raises
+        ------
+        FaultwatchError
+            The repository has no such commit.
+        """
         try:
             return next(self._read_log("--no-walk=unsorted", "--end-of-options", f"{commit}^{{commit}}"))
         except FaultwatchError:
@@ -296,7 +302,10 @@ class Repository(Struct, frozen=True):
             self.git("read-tree", "-u", "--reset", commit, checkout=Checkout(tree.absolute(), Path(scratch, "index")))
 
     def list_changed_files(self) -> list[str]:
-        """Return the paths of tracked files in the work tree that differ from the last commit."""
+        """Return the paths of tracked files in the work tree that differ from the last commit.
+
+        Empty without a work tree, and after a clone that has checked nothing out.
+        """
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return []
         # Without an index, as after a clone with --no-checkout, missing files do not count as removed.
@@ -318,7 +327,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     Raises
     ------
     FaultwatchError
-        There is no such repository.
+        There is no such repository, or it cannot be cloned or updated.
     """
     local_path = Path(os.path.expanduser(location))  # noqa: PTH111 - Path.expanduser raises if there is no such user
     if local_path.exists():

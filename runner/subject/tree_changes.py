@@ -24,7 +24,17 @@ _KINDS = list(_VERBS)
 
 
 class FileState(Struct, frozen=True):
-    """The state of a file, from which a change is noticed. The size of a folder is 0."""
+    """The state of a file, from which a change is noticed.
+
+    Attributes
+    ----------
+    mode
+        The type and the permissions.
+    size
+        The size in bytes; 0 for a folder.
+    modified
+        The time of the last modification, in nanoseconds since the epoch.
+    """
 
     mode: int
     size: int
@@ -130,7 +140,7 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
     root = read_state(tree)
     changes = [Change("", "modified", root)] if built_states[""].is_changed_to(root) else []
     present_paths, listed_folders = {""}, set()
-    pending_folders, entry_count = [""], 0
+    pending_folders, n_entries = [""], 0
     while pending_folders:
         folder = pending_folders.pop()
         try:
@@ -140,8 +150,8 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
         listed_folders.add(folder)
         with entries:
             for entry in entries:
-                entry_count += 1
-                if entry_count > MAX_ENTRIES:
+                n_entries += 1
+                if n_entries > MAX_ENTRIES:
                     raise TreeTooLarge(f"has more than {MAX_ENTRIES:,} files")
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 state, built_state = read_state(entry), built_states.get(path)
@@ -189,18 +199,18 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
         return ""
     sorted_changes = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed_paths))
     named_changes, unnamed_changes = sorted_changes[:_MAX_NAMED_FILES], sorted_changes[_MAX_NAMED_FILES:]
-    unnamed_count = len(unnamed_changes)
+    n_unnamed = len(unnamed_changes)
     groups = {
         kind: [_make_path_printable(change.path or ".") for change in group]
         for kind, group in groupby(named_changes, key=lambda change: change.kind)
     }
     last_kind = named_changes[-1].kind
     is_one_kind = all(change.kind == last_kind for change in unnamed_changes)
-    if unnamed_count and is_one_kind:
-        groups[last_kind].append("one more file" if unnamed_count == 1 else f"{unnamed_count:,} more files")
+    if n_unnamed and is_one_kind:
+        groups[last_kind].append("one more file" if n_unnamed == 1 else f"{n_unnamed:,} more files")
     clauses = [f"{_VERBS[kind]} {join_words(names)}" for kind, names in groups.items()]
     if not is_one_kind:
-        clauses.append("makes one more change" if unnamed_count == 1 else f"makes {unnamed_count:,} more changes")
+        clauses.append("makes one more change" if n_unnamed == 1 else f"makes {n_unnamed:,} more changes")
     description = join_words(clauses)
     reading_clause = (
         ", and the next execution would read this" if any(change.path in missed_paths for change in changes) else ""

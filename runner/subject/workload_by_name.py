@@ -15,7 +15,13 @@ from runner.workload.workload_lookup import find_workload, is_path, list_shipped
 
 
 def find_named_workload(name: str, repository: Repository | None, settings: Settings) -> Workload:
-    """Return the workload at a path, or the workload with a name in a repository or among the shipped ones."""
+    """Return the workload at a path, or the workload with a name in a repository or among the shipped ones.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no such workload; the remedy suggests a similar name, or lists the names.
+    """
     if is_path(name) or not repository:
         return find_workload(name)
     names = set()

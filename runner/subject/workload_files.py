@@ -7,6 +7,7 @@ from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE
 
 _MAX_WORKLOAD_FILES = 100
+"""The largest number of files that are returned."""
 
 
 def list_workload_files(repository: Repository) -> list[Path]:

@@ -17,6 +17,7 @@ ALLOCATOR_VARIABLES: Mapping[str, Mapping[str, str]] = {
         "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
     },
 }
+"""By allocator: the variables that make a process use it."""
 
 
 def get_allocator_variables(name: str) -> dict[str, str]:

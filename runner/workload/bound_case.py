@@ -16,6 +16,7 @@ from runner.workload.placeholders import fill_placeholders
 from runner.workload.workload_folder import get_folder_value, provide_own_folder
 
 MAX_PROCESSES = 1024
+"""The largest number of processes of a case that run at the same time."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -117,7 +118,7 @@ def parse_size(text: str, location: str = "") -> int:
     Parameters
     ----------
     location
-        The beginning of the error message, such as the file and the key; may be empty.
+        The beginning of the error message, such as the file and the key, with its separator; may be empty.
 
     Raises
     ------

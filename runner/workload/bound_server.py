@@ -55,5 +55,9 @@ def bind_server(workload: Workload, case: Case, resources: ServerResources) -> B
         return tuple(fill_placeholders(text, values, location=str(workload.path)) for text in command or ())
 
     return BoundServer(
-        fill(server.command), fill(server.ready_command), fill(server.stop_command), fill(load.fill), fill(load.command)
+        command=fill(server.command),
+        ready_command=fill(server.ready_command),
+        stop_command=fill(server.stop_command),
+        fill=fill(load.fill),
+        load=fill(load.command),
     )

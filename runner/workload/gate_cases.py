@@ -94,12 +94,16 @@ def list_case_pairs(
     known_points = {**base_points, **judge_points}
     case_pairs = [
         # If a side's own file does not have the case, the side is built and run by the judging file.
-        CasePair(base if key in base_points else judge, head if key in head_points else judge, point)
+        CasePair(
+            base=base if key in base_points else judge,
+            head=head if key in head_points else judge,
+            parameters=point,
+        )
         for key, point in judge_points.items()
     ]
     added_pairs = [
         # Base can run an added case only if it has all of its parameters.
-        CasePair(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
+        CasePair(base=base if point.keys() == base.matrix.keys() else None, head=head, parameters=point, added=True)
         for key, point in head_points.items()
         if key not in known_points
     ]

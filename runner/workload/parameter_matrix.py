@@ -10,6 +10,7 @@ from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 
 MAX_POINTS = 10_000
+"""The largest number of points of a matrix."""
 
 
 def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tuple[Case, ...]:
@@ -52,7 +53,13 @@ def choose_points(
 
 
 def _select_points(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
-    """Return the points whose parameter has one of the chosen values."""
+    """Return the points whose parameter has one of the chosen values.
+
+    Raises
+    ------
+    FaultwatchError
+        No point has the parameter or the value.
+    """
     name, _, value_text = choice.partition("=")
     values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:

@@ -13,6 +13,7 @@ HOME_PLACEHOLDER = "{home}"
 """The placeholder for the home directory of the runner's user, in ``[build] environment``."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
+"""A doubled brace, a placeholder with its name, or a single brace."""
 
 
 def list_placeholders(text: str) -> list[str]:

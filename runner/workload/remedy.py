@@ -16,6 +16,7 @@ _FIELDS_WITH_PLACEHOLDERS = {
     "server": ("command", "ready_command", "stop_command"),
     "load": ("command", "fill"),
 }
+"""By table of the workload file: the keys whose values a parameter of the matrix can change."""
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:

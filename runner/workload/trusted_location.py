@@ -31,8 +31,8 @@ def _find_trusted_part(path: Path) -> Path | None:
     """Return the folder at which a relative path starts; None for an absolute path, which the user wrote."""
     if path.is_absolute():
         return None
-    parent_count = 0
+    n_parents = 0
     parts = path.parts
-    while parent_count < len(parts) and parts[parent_count] == os.pardir:
-        parent_count += 1
-    return Path.cwd().joinpath(*parts[:parent_count])
+    while n_parents < len(parts) and parts[n_parents] == os.pardir:
+        n_parents += 1
+    return Path.cwd().joinpath(*parts[:n_parents])

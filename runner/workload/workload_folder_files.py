@@ -43,19 +43,19 @@ def list_source_files(folder: Path) -> list[SourceFile]:
     Raises
     ------
     FaultwatchError
-        A file must not be copied; the message names it.
+        A file must not be copied, which the message names; or the folder is too large, too deep, or has too many files.
     """
     boundary = _find_work_tree(folder)
     source_files: list[SourceFile] = []
-    total = 0
+    total_bytes = 0
     for path in _walk_folder(folder):
         file = _follow_link(path, boundary) if path.is_symlink() else path
         status = file.lstat()
         if not stat.S_ISREG(status.st_mode):
             raise FaultwatchError(f"{path} is not a regular file", "move it out of the workload's folder")
-        total += status.st_size
+        total_bytes += status.st_size
         source_files.append(SourceFile(str(path.relative_to(folder)), file))
-        if len(source_files) > _MAX_FILES or total > _MAX_BYTES:
+        if len(source_files) > _MAX_FILES or total_bytes > _MAX_BYTES:
             raise FaultwatchError(
                 f"{folder} contains more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
                 "move the workload to a separate folder",

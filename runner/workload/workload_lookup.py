@@ -20,7 +20,13 @@ _MAX_LISTED_CASES = 8
 
 
 def find_workload(name: str) -> Workload:
-    """Return a workload by the path of its file or folder, or a shipped workload by its name."""
+    """Return a workload by the path of its file or folder, or a shipped workload by its name.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no such workload, or its file is not valid.
+    """
     if not is_path(name):
         shipped_folder = SHIPPED_WORKLOADS / name
         if (shipped_folder / WORKLOAD_FILE).exists():

@@ -46,16 +46,19 @@ def _find_oldest_version(manifest: dict[str, Any]) -> str:
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
-    """Return the ways to build a package: its programs, benchmarks and examples. A library's plain build comes last."""
-    locked = " --locked" if sources.has("Cargo.lock") else ""
+    """Return the ways to build a package: its programs, benchmarks, examples and tests.
+
+    A library's plain build, which makes no program, comes after its examples.
+    """
+    lock_option = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
-    programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
-    benchmarks = [_propose_benchmark(name, locked) for name in _list_benchmarks(manifest)]
+    programs = BuildProposal("Cargo", f"cargo build --release{lock_option}", tools, CARGO_HOME)
+    benchmarks = [_propose_benchmark(name, lock_option) for name in _list_benchmarks(manifest)]
     benchmarks += _propose_member_benchmarks(sources)
     examples = []
     if sources.has_folder("examples") or "example" in manifest:
-        examples = [BuildProposal("Cargo", f"cargo build --release --examples{locked}", tools, CARGO_HOME)]
-    tests = _propose_tests(sources, manifest, locked) or _propose_member_tests(sources, locked)
+        examples = [BuildProposal("Cargo", f"cargo build --release --examples{lock_option}", tools, CARGO_HOME)]
+    tests = _propose_tests(sources, manifest, lock_option) or _propose_member_tests(sources, lock_option)
     if _has_programs(sources, manifest):
         return [programs, *benchmarks, *examples, *tests]
     return [*benchmarks, *examples, programs, *tests]
@@ -125,7 +128,7 @@ def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
         if PurePosixPath(file).name == _FILE and 0 < file.count("/") <= MAX_DEPTH and not is_third_party(file)
     ]
     return [
-        _propose_benchmark(name, "", str(PurePosixPath(file).parent))
+        _propose_benchmark(name, lock_option="", folder=str(PurePosixPath(file).parent))
         for file in sorted(filter(is_plain_path, files), key=lambda file: (file.count("/"), file))
         for name in _list_benchmarks(_read_manifest(sources, file))
     ][:_MAX_MEMBER_BENCHMARKS]

@@ -14,11 +14,13 @@ _BENCHMARKS = re.compile(r"BENCH")
 _EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC|MAN_?PAGE|MANUAL")
 _TESTS = re.compile(r"TEST|FUZZ")
 _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
+"""This and the patterns above match parts of the upper-case names of options, by what an option switches on."""
 
 _BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 _RELEASE_TYPE = "-DCMAKE_BUILD_TYPE=Release"
 _PROJECT = re.compile(r"^\s*project\s*\(", re.IGNORECASE | re.MULTILINE)
 _PROGRAM_FOLDERS = ("bench", "benchmark", "benchmarks", "test", "tests")
+"""Folders that may be projects of their own."""
 _MISSING_INSTRUCTIONS = "target specific option mismatch"
 """What a compiler says about code that needs instructions for which no option was given."""
 
@@ -50,16 +52,16 @@ def propose(sources: Sources) -> list[BuildProposal]:
         *([options_without_tests] if untested_programs else []),
         all_programs,
     ]
-    distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
-    enlarged = [options_without_tests, *([all_programs] if programs else [])]
+    distinct_variants = [options for number, options in enumerate(variants) if options not in variants[:number]]
+    enlarged_variants = [options_without_tests, *([all_programs] if programs else [])]
     builds = [
         replace(
             _propose_build(folder, sources.build_folder, options, text),
             builds_tests=options is all_programs and bool(programs),
             # The first variant builds most, except for the variants with more programs.
-            is_reduced=number > 0 and not any(options is variant for variant in enlarged),
+            is_reduced=number > 0 and not any(options is variant for variant in enlarged_variants),
         )
-        for number, options in enumerate(distinct)
+        for number, options in enumerate(distinct_variants)
     ]
     return builds + _propose_separate_programs(sources, text)
 
@@ -74,7 +76,7 @@ def _propose_separate_programs(sources: Sources, text: str) -> list[BuildProposa
     """
     texts = {folder: sources.read_text(f"{folder}/CMakeLists.txt") for folder in _PROGRAM_FOLDERS}
     return [
-        replace(_propose_build(folder, sources.build_folder, [], own_text), builds_tests="test" in folder)
+        replace(_propose_build(folder, sources.build_folder, options=[], text=own_text), builds_tests="test" in folder)
         for folder, own_text in texts.items()
         if _PROJECT.search(own_text) and not re.search(rf"add_subdirectory\s*\(\s*\"?{folder}\b", text, re.IGNORECASE)
     ]

@@ -32,7 +32,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def sort_by_dependency(files: dict[str, str]) -> list[str]:
     """Return the files in an order in which each follows the files whose modules it uses; cycles keep their order."""
-    owner = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
+    file_by_module = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
     sorted_files: dict[str, None] = {}
     entered: set[str] = set()
 
@@ -42,8 +42,8 @@ def sort_by_dependency(files: dict[str, str]) -> list[str]:
             return
         entered.add(file)
         for name in _USE.findall(files[file]):
-            if name.lower() in owner:
-                visit(owner[name.lower()])
+            if name.lower() in file_by_module:
+                visit(file_by_module[name.lower()])
         sorted_files[file] = None
 
     for file in files:

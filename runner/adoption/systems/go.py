@@ -12,6 +12,7 @@ from runner.adoption.sources import Sources, is_auxiliary
 from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 
 BENCHMARK_ROUNDS = 10
+"""How many rounds each benchmark makes."""
 _MAX_PROGRAMS = 8
 """The largest number of programs of a module that are built; those nearest to its top are chosen."""
 _DEVELOPMENT_FOLDERS = frozenset(
@@ -42,11 +43,13 @@ def propose(sources: Sources) -> list[BuildProposal]:
     files = [
         file for file in sources.find_files_by_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"
     ]
-    owners = {file: _find_module(file, modules) for file in files}
+    module_by_file = {file: _find_module(file, modules) for file in files}
     proposals = []
     for module in sorted(modules, key=lambda path: (path != ".", path.count("/"), path)):
         if not is_auxiliary(f"{module}/x"):
-            proposals += _propose_module_build(sources, module, [file for file in files if owners[file] == module])
+            proposals += _propose_module_build(
+                sources, module, [file for file in files if module_by_file[file] == module]
+            )
     return proposals
 
 
@@ -130,7 +133,10 @@ def _choose_main_package(matches: Counter[str]) -> str:
 def _count_matches_by_folder(
     sources: Sources, module: PurePosixPath, files: list[str], pattern: re.Pattern[str]
 ) -> Counter[str]:
-    """Return how often a pattern occurs in the files of each folder of a module."""
+    """Return how often a pattern occurs in the files of each folder of a module, given relative to the module.
+
+    Files that Go ignores, and files for other systems, are left out.
+    """
     counts: Counter[str] = Counter()
     for file in files:
         text = sources.read_text(file)

@@ -17,7 +17,9 @@ _GOALS = "-DskipTests package dependency:copy-dependencies -DincludeScope=runtim
 _MODES = (" --offline", "")
 """Options of Maven and Gradle: first use only the packages of this host, then download."""
 _MAX_MODULES = 2
+"""The largest number of modules with main classes that are proposed."""
 _MAX_CLASSES = 5
+"""The largest number of classes of a build that are tried."""
 _MAX_CLASSES_WITH_FILES = 2
 """How many classes are also tried with files, which takes several starts of the JVM for each class."""
 _MAX_READ_SOURCES = 200
@@ -38,7 +40,10 @@ _CLASSES_FOLDER = "faultwatch-classes"
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build all classes, and to run those that have a main method, benchmarks first."""
+    """Propose to build all classes, and to run those that have a main method, benchmarks first.
+
+    With Maven, propose to run the tests too.
+    """
     files = [
         file
         for file in sources.find_files_by_suffix(".java")

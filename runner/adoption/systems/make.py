@@ -12,6 +12,7 @@ _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _TEMPLATES = tuple(f"Makefile.{kind}" for kind in ("vanilla", "linux", "unix", "gcc", "gnu", "generic", "default"))
 """Makefiles that users are meant to copy or to choose, if a project has no other."""
 _MAX_FOLDERS = 3
+"""How many folders with makefiles are proposed, and how many folders of a recipe are made."""
 _NO_PROGRAM = re.compile(
     r"\.|install|clean|deploy|publish|push|upload|release|flash|fmt|format|lint|check|depend|dirs?$|docs?$|help"
 )
@@ -113,7 +114,10 @@ def list_variables(sources: Sources) -> list[tuple[str, str]]:
 
 
 def list_made_folders(sources: Sources, folder: str) -> list[str]:
-    """Return the folders that the recipes of a folder's makefile make in that folder, such as those of its tests."""
+    """Return a few folders that the recipes of a folder's makefile make in that folder, such as those of its tests.
+
+    Tracked folders are left out, because they exist.
+    """
     prefix = f"{folder}/" if folder else ""
     text = next(filter(None, (sources.read_text(f"{prefix}{name}") for name in _NAMES)), "")
     recipes = {rule.recipe for rule in _parse_rules(text).values()}
@@ -149,17 +153,17 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
     """Return the rules of a makefile by target, in the order of the file."""
     variables = dict(_VARIABLE.findall(text))
     rules: dict[str, _Rule] = {}
-    current: list[_Rule] = []
+    current_rules: list[_Rule] = []
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
-            for rule in current:
+            for rule in current_rules:
                 rule.recipe += f"{_expand_variables(line, variables)}\n"
             continue
         match = _RULE.fullmatch(line)
         if match:
             prerequisites, _, recipe = match[2].partition(";")
-            current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
-            for rule in current:
+            current_rules = [rules.setdefault(name, _Rule()) for name in match[1].split()]
+            for rule in current_rules:
                 rule.prerequisites.update(_expand_variables(prerequisites, variables).split())
                 rule.recipe += f"{_expand_variables(recipe, variables)}\n"
     return rules

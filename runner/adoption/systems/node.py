@@ -167,7 +167,7 @@ def _list_program_runs(package: dict[str, Any], folder: PurePosixPath) -> list[R
         if isinstance(file, str) and _DIRECT.fullmatch(f"node {file}"):
             # At the top, the path stays as it is in package.json.
             path = file if not folder.parts else str(folder / file)
-            start = _build_command("", f"node {path}")
+            start = _build_command(name="", text=f"node {path}")
             runs.append(RunProposal(start, may_do_nothing=True, program=path, takes_files=is_program))
     return runs
 

@@ -65,7 +65,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     editable = "" if needs_git or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
     required_packages = _list_build_requirements(project)
     builds = _propose_environments(
-        f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required_packages]
+        offline_arguments=f"--no-build-isolation --no-deps {editable}.",
+        online_arguments=f"{editable}.",
+        runs=runs,
+        packages=[".", *required_packages],
     )
     if sources.has("setup.py") and not needs_git:
         # Tried between the two builds: it needs no network, and works even if the package cannot be installed.
@@ -109,9 +112,12 @@ def _propose_tests(
     runs = (whole_suite, *(parts if len(files) > 1 else ()))
     required_packages = ["pytest", *_list_test_requirements(sources, project)]
     builds = _propose_environments(
-        "", f"{editable}. {' '.join(required_packages)}", runs, [*packages, *required_packages]
+        offline_arguments="",
+        online_arguments=f"{editable}. {' '.join(required_packages)}",
+        runs=runs,
+        packages=[*packages, *required_packages],
     )
-    build_with_downloads = builds[-1]
+    build_with_downloads = builds[-1]  # the other build has no arguments, and is not proposed
     return [replace(build_with_downloads, builds_tests=True)]
 
 

@@ -108,7 +108,9 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
             case=make_case(
-                name, dict(zip(names, map(_unquote, point), strict=False)), f"{name} {columns.version or ''}"
+                name,
+                dict(zip(names, map(_unquote, point), strict=False)),
+                identity=f"{name} {columns.version or ''}",
             ),
             metric="time" if unit == "seconds" else kind,
             unit="ns" if unit == "seconds" else unit,
@@ -123,10 +125,10 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
 
 def _count_points(params: list[list[str]]) -> int:
     """Return the number of points of a matrix without listing them: a small file can describe very many."""
-    point_count = 1
+    n_points = 1
     for values in params:
-        point_count *= len(values)
-    return point_count
+        n_points *= len(values)
+    return n_points
 
 
 def _unquote(value: str) -> str:

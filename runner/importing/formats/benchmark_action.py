@@ -74,7 +74,10 @@ def parse_custom(source: Source, better: Better | None) -> list[Result]:
             f"pass --format {' or '.join(DIRECTION_BY_CUSTOM_FORMAT)}",
         )
     file = check_document(_CUSTOM_FILE, source.json, source.name, "a list of results with name, unit and value")
-    return [Result(make_case(bench.name), "value", bench.unit, better, (bench.value,)) for bench in file]
+    return [
+        Result(make_case(bench.name), metric="value", unit=bench.unit, better=better, values=(bench.value,))
+        for bench in file
+    ]
 
 
 def parse_history(source: Source) -> list[Result]:

@@ -36,6 +36,11 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
     The latest measurement was usually saved as a baseline too, and would be imported twice. If there are baselines, it
     is therefore read only if the command line gives its revision.
+
+    Raises
+    ------
+    FaultwatchError
+        As :func:`parse` does, or the revision is unknown.
     """
     is_latest = source.folders[:1] == ("new",)
     if is_latest and not defaults.revision:
@@ -46,7 +51,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the times per iteration of one benchmark. A saved baseline's name is the revision.
+    """Return the times per iteration of one benchmark; of the folder ``base``, none. A baseline's name is the revision.
 
     Raises
     ------

@@ -14,6 +14,7 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_tim
 from runner.importing.source import Source
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
+"""The names in a column map that are neither metrics nor settings."""
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """The units that a column of times may have, in seconds."""
 _MAX_HINT_CHARACTERS, _MAX_QUOTED_CHARACTERS = 500, 60
@@ -25,6 +26,11 @@ def parse_column_map(text: str) -> dict[str, str]:
     NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a setting of
     the environment, which has a dot in its name. A time that is not in seconds needs a unit, as in
     ``task-clock=task_clock_ms:ms``.
+
+    Raises
+    ------
+    FaultwatchError
+        A part does not have this form, or its NAME is none of these.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -121,7 +127,13 @@ def _parse_column(text: str) -> _Column:
 
 
 def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
-    """Return the number in a cell, converted from its column's unit to the metric's unit."""
+    """Return the number in a cell, converted from its column's unit to the metric's unit.
+
+    Raises
+    ------
+    FaultwatchError
+        The text is not a finite number or, in a column without a unit, not a valid count.
+    """
     try:
         value = int(text) if text.isdecimal() else float(text)
     except ValueError:

@@ -41,7 +41,13 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results; lines of the same benchmark and configuration are repetitions (``-count``) of one result."""
+    """Return the results; lines of the same benchmark and configuration are repetitions (``-count``) of one result.
+
+    Raises
+    ------
+    FaultwatchError
+        A value is not a number, a value has no unit, or a time is not valid; the message names the line.
+    """
     repetitions: dict[tuple[object, ...], list[Result]] = {}
     for result in _list_results(source):
         conditions = (result.revision, result.time, tuple(sorted(result.settings.items())))
@@ -88,7 +94,14 @@ def _parse_result_line(match: re.Match[str], configuration: _Configuration, loca
         value = _parse_number(text, location)
         revision = configuration.values.get("commit", "")
         yield Result(
-            case, _TITLES.get(unit, unit), unit, better, (value,), revision=revision, time=time, settings=settings
+            case=case,
+            metric=_TITLES.get(unit, unit),
+            unit=unit,
+            better=better,
+            values=(value,),
+            revision=revision,
+            time=time,
+            settings=settings,
         )
 
 
@@ -104,7 +117,7 @@ def _parse_case(name: str, package: str) -> Case:
         parameters["gomaxprocs"] = processors
     prefix = [package.rpartition("/")[2]] if package else []
     identity = "/".join((package, function, *parts))
-    return make_case(".".join((*prefix, "-".join((function, *parts)))), parameters, identity)
+    return make_case(".".join((*prefix, "-".join((function, *parts)))), parameters, identity=identity)
 
 
 def _parse_number(text: str, location: str) -> float:

@@ -48,13 +48,23 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results, with the value of each repetition, or only the median or mean if the file has no others."""
+    """Return the results, with the value of each repetition, or only the median or mean if the file has no others.
+
+    Benchmarks that failed or were skipped are left out.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged.
+    """
     file = check_document(_File, source.json, source.name, "a Google Benchmark file")
     entries = [
         (check_document(_Entry, raw_entry, source.name, "a Google Benchmark file"), raw_entry)
         for raw_entry in file.benchmarks
     ]
-    groups: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
+    groups: dict[
+        str, list[tuple[_Entry, dict[str, Any]]]
+    ] = {}  # By benchmark: its entries, checked and as in the file.
     for entry, raw_entry in entries:
         if not (entry.error_occurred or entry.skipped):
             groups.setdefault(entry.run_name or entry.name, []).append((entry, raw_entry))

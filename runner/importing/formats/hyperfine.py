@@ -29,7 +29,13 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the times of each command. The user and the system time are means over its executions."""
+    """Return the times of each command. The user and the system time are means over its executions.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged.
+    """
     file = check_document(_File, source.json, source.name, "a hyperfine file")
     return [result for command in file.results for result in _list_results(command)]
 
@@ -45,4 +51,7 @@ def _list_results(command: _Command) -> list[Result]:
             columns[metric] = (value,)
     if command.memory_usage_byte:
         columns["max-rss"] = tuple(command.memory_usage_byte)
-    return [Result(case, metric, "", "lower", values, in_catalogue=True) for metric, values in columns.items()]
+    return [
+        Result(case, metric, unit="", better="lower", values=values, in_catalogue=True)
+        for metric, values in columns.items()
+    ]

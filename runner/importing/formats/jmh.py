@@ -56,7 +56,13 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results, with the score of each iteration of each fork, in nanoseconds or per second."""
+    """Return the results, with the score of each iteration of each fork, in nanoseconds or per second.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged.
+    """
     file = check_document(_FILE, source.json, source.name, "a JMH file")
     return [result for benchmark in file for result in _list_results(benchmark)]
 
@@ -65,7 +71,7 @@ def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
     """Yield the primary result of a benchmark and the results of its profilers."""
     name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
     threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
-    case = make_case(name, benchmark.params | threads, benchmark.benchmark)
+    case = make_case(name, benchmark.params | threads, identity=benchmark.benchmark)
     settings = {f"jmh.{key}": getattr(benchmark, key) for key in _SETTINGS if getattr(benchmark, key)}
     metrics = {benchmark.mode: benchmark.primary_metric} | {
         f"{benchmark.mode} {name.lstrip('·')}": metric

@@ -52,7 +52,13 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results of a report. Hashes and states of tests are not measurements."""
+    """Return the results of a report. Hashes and states of tests are not measurements.
+
+    Raises
+    ------
+    FaultwatchError
+        The report is damaged, or none of its tests has a value.
+    """
     if source.has_keys("Machine"):
         report = check_document(_OldReport, source.json, source.name, "an LNT report")
         tests = [_read_old_test(test) for test in report.tests]
@@ -84,7 +90,15 @@ def _select_numbers(values: Any) -> tuple[float, ...]:
 def _list_results(
     source: Source, host: str, start: str, info: dict[str, Any], tests: list[tuple[str, str, tuple[float, ...]]]
 ) -> Iterator[Result]:
-    """Yield a result for each test and metric of one LNT run."""
+    """Yield a result for each test and metric of one LNT run; raise if there is none.
+
+    Parameters
+    ----------
+    info
+        What the report says about the run, such as its revision.
+    tests
+        The name, the metric and the values of each test; a test may occur several times.
+    """
     time = parse_time(start, f"{source.name}: the start of the run") if start else None
     revision = next((str(info[key]).strip() for key in _REVISIONS if info.get(key)), "")
     columns: dict[tuple[str, str], list[float]] = {}

@@ -24,16 +24,17 @@ def read(source: Source, defaults: ImportDefaults, name: str) -> list[ImportedRu
     Raises
     ------
     FaultwatchError
-        The tool's summary is missing, or there is more than one.
+        The tool's summary is missing, there is more than one, or the revision is unknown.
     """
     try:
         work = read_work(source.text, name)
     except UnreadableWorkError as error:
         raise FaultwatchError(f"{source.name} is not the output of {name}: {error}") from None
     case = make_case(defaults.case or name)
-    results = [Result(case, "throughput", "", "higher", (work.operations / work.seconds,), in_catalogue=True)]
+    throughput = work.operations / work.seconds
+    results = [Result(case, "throughput", unit="", better="higher", values=(throughput,), in_catalogue=True)]
     results += [
-        Result(case, f"latency-{percentile}", "", "lower", (seconds,), in_catalogue=True)
+        Result(case, f"latency-{percentile}", unit="", better="lower", values=(seconds,), in_catalogue=True)
         for percentile, seconds in work.latencies.items()
     ]
     return group_into_runs(results, name, source, defaults)

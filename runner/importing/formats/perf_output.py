@@ -35,8 +35,13 @@ def recognises(source: Source) -> bool:
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read the output of one ``perf stat``: plain text, or that of ``-j``, or of ``-x`` with any usual separator.
 
-    The output contains no revision and no case. If perf itself wrote the file, the first line is the local time;
-    otherwise the modification time of the file is used.
+    The output contains no revision and no case. The time is that of the command line, else that of the first line,
+    which is a local time if perf itself wrote the file, else as :func:`locate_result` finds it.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is not the output of a single ``perf stat``, or the revision is unknown.
     """
     format_option, result = _parse_perf_output(source.text, source.name)
     elapsed = result.readings.get("elapsed")
@@ -60,7 +65,13 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _parse_perf_output(text: str, name: str) -> tuple[str, PerfResult]:
-    """Return the format of perf's output and its parsed content."""
+    """Return the option of perf that gives the format of its output (``text`` for none), and its parsed content.
+
+    Raises
+    ------
+    FaultwatchError
+        The text is not the output of a single ``perf stat``.
+    """
     event_lines = _list_event_lines(text)
     try:
         if "Performance counter stats for" in text:

@@ -43,7 +43,13 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the times per call of each benchmark: one for each round, or the median if the file has no rounds."""
+    """Return the times per call of each benchmark: one for each round, or the median if the file has no rounds.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged.
+    """
     file = check_document(_File, source.json, source.name, "a pytest-benchmark file")
     commit = file.commit_info
     revision = "" if commit.id in {None, "unversioned", "unknown"} else str(commit.id)
@@ -53,7 +59,7 @@ def parse(source: Source) -> list[Result]:
             case=make_case(
                 benchmark.name.partition("[")[0],
                 {"param": benchmark.param} if benchmark.param else {},
-                (benchmark.fullname or benchmark.name).partition("[")[0],
+                identity=(benchmark.fullname or benchmark.name).partition("[")[0],
             ),
             metric="time",
             unit="ns",

@@ -6,9 +6,9 @@ import pytest
 
 from runner.adoption.larger_folder import (
     choose_folder,
-    make_empty_folder,
     may_work_on_folder,
     propose_larger_folder,
+    run_in_empty_folder,
     run_in_folder,
     starts_in_folder,
 )
@@ -70,7 +70,7 @@ def test_the_program_lists_the_files_of_the_copies_and_nothing_in_an_empty_folde
     assert (count_lines(build.command), count_lines(run.command)) == (0, 15)
     assert (count_lines(build.command), count_lines(run.command)) == (0, 15), "a build may be repeated in its tree"
     assert count_lines(in_empty_folder.command) == 0
-    assert count_lines(make_empty_folder(bare).command) == 0
+    assert count_lines(run_in_empty_folder(bare).command) == 0
     assert starts_in_folder(run)
     assert not starts_in_folder(bare)
     assert (run_in_folder(bare, "src").program, run.may_do_nothing) == ("bin/walk", False)

@@ -8,7 +8,7 @@ import pytest
 from runner.adoption.larger_input import (
     count_runtime_faults,
     does_more_work,
-    list_other_programs,
+    list_runs_of_other_programs,
     propose_larger_input,
     takes_more,
 )
@@ -59,7 +59,7 @@ def test_other_programs_get_the_file_too() -> None:
         RunProposal("./w", may_do_nothing=True),
         *(RunProposal(f"./more{number} bench/a.md", input_file=file) for number in range(5)),
     ]
-    pairs = list_other_programs(runs, SMALL)
+    pairs = list_runs_of_other_programs(runs, SMALL)
     assert [small.command for small, _ in pairs] == ["./y bench/a.md", "./more0 bench/a.md", "./more1 bench/a.md"]
     assert pairs[0][1].command == "./y faultwatch-input.md"
 

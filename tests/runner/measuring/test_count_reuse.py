@@ -146,5 +146,5 @@ def test_runs_agree_only_with_runs_of_the_same_environment(tmp_path: Path) -> No
     agreeing = []
     for environment in (reports.GLIBC, reports.GLIBC, reports.JEMALLOC, reports.JEMALLOC):
         count_reuse.remember_source(measured(tree, case, environment=environment))
-        agreeing.append(count_reuse._newest_runs[case.name].agreeing_runs)
+        agreeing.append(count_reuse._newest_runs[case.name].n_agreeing_runs)
     assert agreeing == [1, 2, 1, 2]
