@@ -116,7 +116,7 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     shift = detect.find_pooled_shift(earlier_values, newest_values)
     if shift is None:
         return None
-    path = suite_shift_drift.choose_representative(paths)
+    path = suite_shift_drift.choose_representative([path for path, _ in paths])
     previous_point, newest_point = path[-2:]
     settings_before = points.find_settings(session, previous_point.environment)
     settings_after = points.find_settings(session, newest_point.environment)

@@ -316,7 +316,7 @@ def build_grid(
             )
             for column, key, points in zip(columns, keys, points_of_columns, strict=True)
         ]
-        revision, row_cells = _align_row(row_cells, points_of_columns)
+        revision, row_cells = _mark_other_commits(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
             row_cells = _mark_missed_cases(row_cells, columns, case.case, nightly_run)
@@ -351,7 +351,7 @@ def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequenc
     return points if position is None else [point for point in points if point.position <= position]
 
 
-def _align_row(
+def _mark_other_commits(
     cells: Iterable[GridCell], columns: Iterable[Sequence[RecentPoint]]
 ) -> tuple[str | None, list[GridCell]]:
     """Return the newest commit of a row's cells, and the cells, with those of other commits marked."""

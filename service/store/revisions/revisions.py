@@ -129,7 +129,7 @@ def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[st
 
 
 def is_descendant(session: Session, subject: str, older: str, newer: str) -> bool:
-    """Return whether a commit of a subject is known to descend from another one."""
+    """Return whether ``newer`` is known to descend from ``older``."""
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return False

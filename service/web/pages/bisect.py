@@ -169,7 +169,7 @@ def show(job_id: int) -> Page:
 
 
 @bp.post("/bisects/<int:job_id>/profiles")
-def profile_both(job_id: int) -> ResponseReturnValue:
+def order_profiles(job_id: int) -> ResponseReturnValue:
     """Order profiles of the first culprit and its parent."""
     form = forms.read_form()
     question = None
