@@ -31,8 +31,8 @@ _POINTS_AT_ONCE = 20_000
 """How many series, with how many points, are judged between two transactions: enough to share data, and few enough that
 nobody has to wait long for the write."""
 _failed_versions: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
-"""The versions of series that could not be judged, by the series' id. This process does not try them again: the result would be the same,
-and while they counted as stale, no caller could see all series as judged."""
+"""The versions of series that could not be judged, by the id of the series. This process does not try them again: the
+result would be the same, and while they counted as stale, no caller could see all series as judged."""
 
 _ALL_SERIES = (SeriesFilter(),)
 

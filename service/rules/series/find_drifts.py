@@ -179,7 +179,9 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         before = _find_level_before_step(sequence[start:end], declared_before, after)
         if before is not None:
             evidence = f"{before} → {after}: expected, so later runs are judged from this level"
-            yield detect.LevelChange(end, before, after, end, end, "expected", evidence)
+            yield detect.LevelChange(
+                index=end, before=before, after=after, low=end, high=end, rule="expected", evidence=evidence
+            )
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:

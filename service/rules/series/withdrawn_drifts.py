@@ -122,8 +122,8 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
         return (
-            f"Later runs contradict the drift: {_format_run_count(later_points)} after it, at {_format_level(later_points)}. "
-            f"The level before the drift was {format_level(drift.before)}."
+            f"Later runs contradict the drift: {_format_run_count(later_points)} after it, at "
+            f"{_format_level(later_points)}. The level before the drift was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if environment_before == environment_after else []
     if runs_between:
