@@ -142,8 +142,8 @@ class EmailChannel(ChannelSettings):
     """Environment variable that holds the password, which is never stored in the file."""
 
     @model_validator(mode="after")
-    def _require_encryption(self) -> EmailChannel:
-        """Check that a password is not sent without encryption."""
+    def _check_sign_in(self) -> EmailChannel:
+        """Check that user and password are set together, and that the password is not sent unencrypted."""
         if (self.user is None) != (self.password_variable is None):
             raise ValueError("`user` and `password_variable` must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:

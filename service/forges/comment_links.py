@@ -56,10 +56,10 @@ def build_links(
     compare = f"{address}/compare?{query}" if address else ""
     definitions = f"{address}/definitions" if address else ""
     return Links(
-        compare,
-        log,
-        definitions,
-        _find_commit_address_prefix(report, log),
+        compare=compare,
+        log=log,
+        definitions=definitions,
+        commits=_find_commit_address_prefix(report, log),
         reads_comments=reads_comments,
         needs_merge=needs_merge,
     )

@@ -117,7 +117,10 @@ class NoteForge(ABC):
         return note_id
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
-        """Answer the commands of a note, or record an acceptance by label, if the user may push."""
+        """Answer the commands of a note, or record an acceptance by label, if the user may push.
+
+        Other actions are ignored.
+        """
         if not isinstance(action, CommandComment | AcceptHead):
             return
         _forge, repository = split_name(action.repository)

@@ -134,7 +134,11 @@ class LabAddress:
         rows = [setting_names.find_canonical_name(name) for name in self.rows.split()]
         columns = [setting_names.find_canonical_name(name) for name in self.columns.split()]
         return LabQuery(
-            rows, columns, self.read_added_values(), self.environment, int(self.pairs) if self.pairs else None
+            rows=rows,
+            columns=columns,
+            added=self.read_added_values(),
+            environment=self.environment,
+            pairs=int(self.pairs) if self.pairs else None,
         )
 
 

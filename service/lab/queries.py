@@ -99,7 +99,7 @@ def find_commit(session: Session, run: LabRun) -> str:
 
 
 def read_reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
-    """Return these metrics of these runs, by the number of the run."""
+    """Return these metrics of these runs, and how long their builds took, by the number of the run."""
     lab_reports: dict[int, LabReport] = {}
     for chunk in bulk.split_into_chunks(list(numbers), _REPORTS_PER_QUERY):
         query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))

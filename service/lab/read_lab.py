@@ -145,7 +145,15 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     # Build the cells for the page, and choose the best.
     was_imported = is_imported(default.settings)
     refusal = "These results were imported, so no host can repeat the measurement." if was_imported else ""
-    cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
+    cells = _Cells(
+        target=target,
+        default=default,
+        grid=grid,
+        reports=reports,
+        orders=queries.list_orders(session, target),
+        pairs=query.pairs,
+        refusal=refusal,
+    )
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     all_cells = [cell for row in views for cell in row]
     work_parameters = join_words(
@@ -327,7 +335,7 @@ class _Cells:
 def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
     """Return why a run is not comparable with the default although its other settings are the same; empty if it is.
 
-    A different build is no objection if the cell differs from the default in a parameter, or in a setting of the build.
+    A different build is no objection if a parameter, or a setting of the build, is among the settings of the cells.
     """
     if default is None or any(name.startswith((job_settings.PARAMETER, "build.")) for name in values):
         return ""

@@ -24,7 +24,7 @@ class DecisionNotAllowedError(Exception):
 
 
 def add_decision(session: Session, event: Event, request: DecisionRequest, author: str) -> DecisionRow:
-    """Add the decision of a person.
+    """Add the decision of a person; whoever acknowledges an event without an assignee becomes its assignee.
 
     Raises
     ------
@@ -84,7 +84,10 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
 
 
 def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
-    """Set an event's state from its log; if this changes the baseline of its series, mark them stale."""
+    """Set an event's state from its log.
+
+    A new state ends a snooze. If it changes the baseline of the event's series, they are marked stale.
+    """
     previous_state = event.state
     event.state = find_state_after(row.action for row in decisions.read_log(session, event.id))
     if event.state is previous_state:

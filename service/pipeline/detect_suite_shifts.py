@@ -116,7 +116,7 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     shift = detect.find_pooled_shift(earlier_values, newest_values)
     if shift is None:
         return None
-    path = suite_shift_drift.choose_representative(paths)
+    path = suite_shift_drift.choose_representative([path for path, _ in paths])
     previous_point, newest_point = path[-2:]
     settings_before = points.find_settings(session, previous_point.environment)
     settings_after = points.find_settings(session, newest_point.environment)
@@ -149,14 +149,14 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~has_own_drift
     )
     # Read the end of each path; if it is not enough to decide, read the whole path.
-    window_start = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
+    window = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         drift_positions = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
         last_drift_position: dict[int, int] = dict(session.execute(drift_positions.group_by(DriftRow.series_id)).all())
-        trends = points.arrange_trends(session, chunk, window_start)
-        if window_start is not None:
-            start = window_start.position
+        trends = points.arrange_trends(session, chunk, window)
+        if window is not None:
+            start = window.position
             undecided_series = [
                 candidate_id
                 for candidate_id in chunk

@@ -39,7 +39,8 @@ class DriftFacts:
     def blame_upgrades(self, drift: SeriesDrift) -> SeriesDrift:
         """Add the configuration to the cause of a drift if a system file that both sides mapped was upgraded.
 
-        If the programs map different files, this is no upgrade, because a commit can link another library.
+        Only drifts that are attributed to commits are changed. If the programs map different files, this is no upgrade,
+        because a commit can link another library.
         """
         # Digests of the system files that a program mapped; empty if they were not recorded.
         system_digests = {drift.before.program_bytes.system, drift.after.program_bytes.system}
@@ -111,4 +112,4 @@ class DriftFacts:
         before, after = read_seconds_per_fault(drift.before), read_seconds_per_fault(drift.after)
         report = self._find_report(drift.after.run_id)
         canary = report.canary if report else None
-        return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)
+        return FaultCosts(before, after, host=canary.seconds_per_fault if canary and canary.holds else None)

@@ -44,4 +44,8 @@ class FurtherRuns:
             settings = environments.find_settings(self.session, unread_hashes)
             self._is_imported_by_hash |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unread_hashes}
         has_imported_runs = any(self._is_imported_by_hash[hash_] for hash_ in hashes)
-        return CaseOnHost(drift.host, has_imported_runs, None if has_imported_runs else self.find_last_seen(drift.host))
+        return CaseOnHost(
+            drift.host,
+            imported=has_imported_runs,
+            last_seen=None if has_imported_runs else self.find_last_seen(drift.host),
+        )

@@ -30,9 +30,9 @@ _SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
 """How many series, with how many points, are judged between two transactions: enough to share data, and few enough that
 nobody has to wait long for the write."""
-_failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
-"""The versions of series that could not be judged. This process does not try them again: the result would be the same,
-and while they counted as stale, no caller could see all series as judged."""
+_failed_versions: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
+"""The versions of series that could not be judged, by the id of the series. This process does not try them again: the
+result would be the same, and while they counted as stale, no caller could see all series as judged."""
 
 _ALL_SERIES = (SeriesFilter(),)
 
@@ -113,7 +113,9 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
                 return False
             with database.reading() as session:
                 results, failed_ids = judge_series(session, batch)
-            _failed.setdefault(database, {}).update((entry, stale_series[entry].version) for entry in failed_ids)
+            _failed_versions.setdefault(database, {}).update(
+                (series_id, stale_series[series_id].version) for series_id in failed_ids
+            )
             if results:  # otherwise another process was faster, or no series of the batch can be judged
                 with database.writing({entry.subject for entry in results}) as session:
                     _store_results(session, results)
@@ -137,8 +139,10 @@ def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _
     """Return the series that have changed since they were judged, except those that this process cannot judge."""
     with database.reading() as session:
         stale_series = series.list_stale_series(session, filters)
-    failed = _failed.get(database, {})
-    return {series_id: entry for series_id, entry in stale_series.items() if failed.get(series_id) != entry.version}
+    failed_versions = _failed_versions.get(database, {})
+    return {
+        series_id: entry for series_id, entry in stale_series.items() if failed_versions.get(series_id) != entry.version
+    }
 
 
 def _split_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
@@ -158,7 +162,10 @@ def _split_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[lis
 
 
 def _store_results(session: Session, results: Sequence[JudgedSeries]) -> None:
-    """Store the results of series that have neither changed nor been judged since they were read."""
+    """Store the results of series that have neither changed nor been judged since they were read; discard the others.
+
+    Besides the drifts with their withdrawals and the sparklines, this ends snoozes that last until the next run.
+    """
     versions_query = select(Series.id, Series.version, Series.judged_version)
     rows = session.execute(versions_query.where(Series.id.in_([result.series_id for result in results])))
     versions = {series_id: (version, judged_version) for series_id, version, judged_version in rows}

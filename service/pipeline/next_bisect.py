@@ -32,7 +32,7 @@ _MAX_EVENTS = 500
 
 
 def read_event_with_next_step(session: Session, event_id: str, now: datetime) -> EventDetail | None:
-    """Return one event with its next step."""
+    """Return one event with its next step, if it needs one; None if there is no such event."""
     drifts = _list_drifts(session, event_id)
     event = events.read_event(session, event_id, drifts)
     if event is None:

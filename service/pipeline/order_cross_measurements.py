@@ -12,9 +12,9 @@ from service.store.events import event_drifts
 from service.store.models import CrossMeasurementRow, Environment, Revision
 
 
-def order_cross_measurements(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
+def order_cross_measurements(session: Session, subject_id: int, drift_ids: Iterable[str]) -> None:
     """Order one cross-measurement for each of the given drifts at which commit and configuration changed together."""
-    for drift in event_drifts.read_drifts(session, sorted(drifts), Cause.COMMIT_AND_CONFIG):
+    for drift in event_drifts.read_drifts(session, sorted(drift_ids), Cause.COMMIT_AND_CONFIG):
         # If its two nearest runs share the commit or the environment, there is no other combination to measure: the
         # configuration is a cause because a system file was upgraded, or because the drift is located only roughly.
         if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:

@@ -144,7 +144,7 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     reassigned_drifts: set[str] = set()
     if drift_update.has_moved:
         is_stale, reassigned_drifts = _rebuild_events(session, subject, drift_update)
-    _mark_drifts(session, drift_update.refreshed_drifts | reassigned_drifts)
+    _copy_events_to_detected_drifts(session, drift_update.refreshed_drifts | reassigned_drifts)
     order_cross_measurements.order_cross_measurements(session, subject_id, drift_update.refreshed_drifts)
     subject.events_version = subject.drifts_version
     return is_stale
@@ -260,9 +260,9 @@ def _assign_drifts(
     return reassigned_drifts
 
 
-def _mark_drifts(session: Session, drifts: Set[str]) -> None:
+def _copy_events_to_detected_drifts(session: Session, drift_ids: Set[str]) -> None:
     """Store the event of each drift in the row of the detected drift."""
-    _store_event_of_drifts(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
+    _store_event_of_drifts(session, event_drifts.map_events_by_drift(session, sorted(drift_ids)))
 
 
 def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
@@ -275,17 +275,20 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
 
 
 def _carry_decisions(session: Session, assembled_events: AssembledEvents, events: Mapping[str, Event]) -> bool:
-    """Copy the logs of events that were split or merged; return whether any of them was or is expected."""
+    """Copy the logs of events that were split or merged; return whether any of them was or is expected.
+
+    If the copy makes series lose their baseline, they are marked stale.
+    """
     # Pairs of an event and the event that continues it.
-    copies = [(origin, name) for name, origins in assembled_events.origins.items() for origin in origins]
-    copies += assembled_events.merged_into.items()
-    states = {events[name].state for pair in copies for name in pair}
-    for origin, name in copies:
-        decide_events.copy_log(session, origin, events[name])
-        if events[origin].state is State.EXPECTED and events[name].state is not State.EXPECTED:
+    continuations = [(origin, target) for target, origins in assembled_events.origins.items() for origin in origins]
+    continuations += assembled_events.merged_into.items()
+    states = {events[event_id].state for pair in continuations for event_id in pair}
+    for origin, target in continuations:
+        decide_events.copy_log(session, origin, events[target])
+        if events[origin].state is State.EXPECTED and events[target].state is not State.EXPECTED:
             # A later decision about the other event counts, so the series of the expected one lose their baseline.
-            decide_events.mark_series_stale(session, events[name])
-    return State.EXPECTED in states | {events[name].state for _, name in copies}
+            decide_events.mark_series_stale(session, events[target])
+    return State.EXPECTED in states | {events[target].state for _, target in continuations}
 
 
 def _summarise_events(

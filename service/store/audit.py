@@ -79,7 +79,7 @@ def list_page(session: Session, action: AuditAction | None, limit: int, offset: 
 
 
 def find_newest(session: Session, action: AuditAction) -> AuditEntry | None:
-    """Return the newest entry of an action."""
+    """Return the newest entry of an action; None if there is none."""
     query = select(AuditRow).where(AuditRow.action == action.value).order_by(AuditRow.id.desc()).limit(1)
     row = session.scalar(query)
     return None if row is None else _build_view(row)

@@ -1,7 +1,7 @@
 """Webhooks received from forges, and gates to publish there.
 
-Each row is processed at least once, by one worker at a time. A worker leases a row by postponing its due time. If the
-worker is killed, the row falls due again.
+Each row is processed at least once, by one worker at a time. A worker leases a webhook by postponing its due time,
+and a gate by marking its pull request as busy for some time. If the worker is killed, the row falls due again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def take_delivery(session: Session, now: datetime) -> ForgeDelivery | None:
 
 
 def take_gate(session: Session, now: datetime) -> ForgeGate | None:
-    """Lease a gate that is due for publication, and its pull request; None if there is none."""
+    """Return the gate that is due for publication first, and lease its pull request; None if there is none."""
     gate = session.scalar(
         select(ForgeGate)
         .join(ForgeGate.pull)

@@ -112,8 +112,8 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
     return row, True
 
 
-def list_measured(row: Job) -> set[UUID]:
-    """Return the runs that were measured for a job."""
+def list_measured_runs(row: Job) -> set[UUID]:
+    """Return the ids of the runs that were measured for a job."""
     return {UUID(run) for run in row.runs}
 
 
@@ -123,7 +123,7 @@ def build_question_document(question: Question) -> dict[str, Any]:
 
 
 def find_job(session: Session, job_id: int) -> Job | None:
-    """Return one job."""
+    """Return the row of a job; None if there is no such job."""
     return session.get(Job, job_id)
 
 

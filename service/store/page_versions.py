@@ -19,20 +19,20 @@ def read_global_version(session: Session) -> str:
     # Writers of different subjects commit in any order, so a run can appear after one with a higher number. Therefore
     # the newest runs are counted as well.
     n_newest = session.scalar(select(func.count()).where(Run.number > newest_number - _MAX_OPEN_RUN_NUMBERS)) or 0
-    drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
-    decisions = session.scalar(select(func.max(DecisionRow.id))) or 0
-    return f"{newest_number}.{n_newest}.{drifts}.{decisions}"
+    n_drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
+    newest_decision = session.scalar(select(func.max(DecisionRow.id))) or 0
+    return f"{newest_number}.{n_newest}.{n_drifts}.{newest_decision}"
 
 
 def read_jobs_version(session: Session) -> str:
     """Return a text that changes whenever a job is ordered, changes its state or makes progress."""
-    newest_job = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
+    newest_id_and_change = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
     progress = session.execute(
         select(Job.id, func.length(cast(Job.runs, Text)), Job.runs_left, Job.seconds_left, Job.sentence)
         .where(Job.state.in_(OPEN))
         .order_by(Job.id)
     ).all()
-    return hash_document([str(newest_job), str(progress)])
+    return hash_document([str(newest_id_and_change), str(progress)])
 
 
 def read_series_version(session: Session, series_id: int) -> str:

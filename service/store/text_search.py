@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, cast, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -16,11 +17,17 @@ MAX_RESULTS = 20
 """At most this many results of each kind are returned."""
 _MAX_SHOWN_SETTINGS = 3
 """The result for an environment shows at most this many matching settings."""
-
-Result = tuple[str, str, str, str]
-"""Kind, key, title and details."""
 _SHOWN_DIGITS = 8
 """The number of digits of a definition's hash that are shown."""
+
+
+class Result(NamedTuple):
+    """Something that a search has found."""
+
+    kind: str
+    key: str
+    title: str
+    details: str
 
 
 def search_text(session: Session, text: str) -> Iterator[Result]:
@@ -30,24 +37,24 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
         return
     if len(words) == 1:  # only a single word can be the id of a run
         yield from (
-            ("run", side.key, side.title, side.subject or "")
+            Result("run", side.key, side.title, side.subject or "")
             for side in compared_runs.find_sides(session, f"run:{text}")
         )
     commits = named_commits.find_commits(session, text.strip())
     yield from (
-        ("revision", entry.commit, entry.title, _describe_named_commit(text.strip(), entry)) for entry in commits
+        Result("revision", entry.commit, entry.title, _describe_named_commit(text.strip(), entry)) for entry in commits
     )
     hosts = select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     for name in session.scalars(hosts):
-        yield "host", name, name, ""
+        yield Result("host", name, name, "")
     cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
     for case in session.scalars(cases):
-        yield "case", case.key, case.name, f"definition {case.definition[:_SHOWN_DIGITS]}"
+        yield Result("case", case.key, case.name, f"definition {case.definition[:_SHOWN_DIGITS]}")
     yield from _search_environments(session, words)
     named_hashes = {entry.commit for entry in commits}
-    for kind, commit, title, subject in _search_revisions(session, words):
-        if commit not in named_hashes:  # those were found first, by their name
-            yield kind, commit, title, subject
+    for result in _search_revisions(session, words):
+        if result.key not in named_hashes:  # those were found first, by their name
+            yield result
 
 
 def _describe_named_commit(text: str, commit: named_commits.NamedCommit) -> str:
@@ -69,11 +76,11 @@ def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
         .limit(MAX_RESULTS)
     )
     for commit, title, subject in rows:
-        yield "revision", commit, title, subject
+        yield Result("revision", commit, title, subject)
 
 
 def _search_environments(session: Session, words: list[str]) -> Iterator[Result]:
-    """Search environments by hash, and by the names and values of settings."""
+    """Yield the environments that match every word: by their hash, or by the names and values of their settings."""
     settings = cast(Environment.settings, Text)
     conditions = [
         Environment.hash.startswith(word.lower(), autoescape=True) | settings.icontains(word, autoescape=True)
@@ -87,7 +94,7 @@ def _search_environments(session: Session, words: list[str]) -> Iterator[Result]
             for name, value in sorted(row.settings.items())
             if any(word.lower() in f"{name} {value}".lower() for word in words)
         ]
-        yield "environment", row.hash, row.hash, "; ".join(matching_settings[:_MAX_SHOWN_SETTINGS])
+        yield Result("environment", row.hash, row.hash, "; ".join(matching_settings[:_MAX_SHOWN_SETTINGS]))
 
 
 def _contains_all(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:

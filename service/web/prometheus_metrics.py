@@ -29,7 +29,8 @@ def show() -> Response:
     """Return the current figures, in the Prometheus text format."""
     with get_database().reading() as session:
         current = figures.read_figures(session)
-    text = generate_latest(ServiceMetrics(current, datetime.now(UTC), VERSION, concurrency_limits.count_refused()))
+    metrics = ServiceMetrics(current, datetime.now(UTC), VERSION, refused_requests=concurrency_limits.count_refused())
+    text = generate_latest(metrics)
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

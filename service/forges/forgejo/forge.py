@@ -40,6 +40,6 @@ class ForgejoForge(NoteForge):
             return header(f"X-Forgejo-{name}") or header(f"X-Gitea-{name}")
 
         signature, number, event = find_header("Signature"), find_header("Delivery"), find_header("Event")
-        if not is_signed(self.settings.secret, body, signature, ""):
+        if not is_signed(self.settings.secret, body, signature, prefix=""):
             return None
         return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in self.events)

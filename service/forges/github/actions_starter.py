@@ -52,7 +52,13 @@ class ActionsStarter:
         return False
 
     def start(self, job: Job) -> str:
-        """Start the workflow; return an empty log address, because it is unknown until the runner claims the job."""
+        """Start the workflow; return an empty log address, because it is unknown until the runner claims the job.
+
+        Raises
+        ------
+        RemoteCallFailed
+            If GitHub refuses the workflow, or does not answer.
+        """
         question = job.question
         inputs = {
             "job": str(job.id),
@@ -71,7 +77,13 @@ class ActionsStarter:
         return ""
 
     def post_result(self, job: Job, attempts: int) -> None:
-        """Reply once in the thread where the job was requested."""
+        """Reply once in the thread where the job was requested.
+
+        Raises
+        ------
+        RemoteCallFailed
+            If GitHub refuses the reply, or does not answer.
+        """
         _, _, number = job.thread.partition("#")
         marker = f"<!-- faultwatch job {job.id} -->"
 

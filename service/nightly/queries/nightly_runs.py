@@ -20,7 +20,10 @@ from service.store.models import Case, Host, NightlyRun, Revision, Run, Subject
 
 
 def store_cells(session: Session, name: str, part: NightlyPart, owner: str | None, now: datetime) -> None:
-    """Store planned or completed cells of a nightly run. A new run belongs to the repository ``owner``, if any."""
+    """Store planned or completed cells of a nightly run. A new run belongs to the repository ``owner``, if any.
+
+    Also record which series these cells have measured, and which new drifts the nightly run reports.
+    """
     row = session.get(NightlyRun, name)
     if row is None:
         row = NightlyRun(name=name, started_at=now, repository=owner, document={})

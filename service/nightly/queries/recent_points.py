@@ -48,7 +48,7 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
 
 def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[RecentPoint]:
     """Return the newest points of these cases."""
-    # The names are known, so do not read them once more for each point.
+    # By series: subject, host, case and case key. They are known, so do not read them once more for each point.
     names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in cases}
     return [
         point

@@ -316,7 +316,7 @@ def build_grid(
             )
             for column, key, points in zip(columns, keys, points_of_columns, strict=True)
         ]
-        revision, row_cells = _align_row(row_cells, points_of_columns)
+        revision, row_cells = _mark_other_commits(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
             row_cells = _mark_missed_cases(row_cells, columns, case.case, nightly_run)
@@ -351,7 +351,7 @@ def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequenc
     return points if position is None else [point for point in points if point.position <= position]
 
 
-def _align_row(
+def _mark_other_commits(
     cells: Iterable[GridCell], columns: Iterable[Sequence[RecentPoint]]
 ) -> tuple[str | None, list[GridCell]]:
     """Return the newest commit of a row's cells, and the cells, with those of other commits marked."""
@@ -366,23 +366,24 @@ def _build_columns(
     runs: Iterable[RecentPoint | UnmeasuredRun], machine_of_environment: Mapping[str, Hashable]
 ) -> tuple[GridColumn, ...]:
     """Return the columns: the environments in which each host has recently measured, the newest of a host first."""
-    newest_run: dict[tuple[str, str], datetime] = {}
-    cases_of_column: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    # By host and environment: the start of the newest run, and the cases that were run.
+    last_seen: dict[tuple[str, str], datetime] = {}
+    cases_of_environment: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
         key = run.host, run.environment
-        newest_run[key] = max(run.started_at, newest_run.get(key, run.started_at))
-        cases_of_column.setdefault(key, set()).add((run.subject, run.case_key))
+        last_seen[key] = max(run.started_at, last_seen.get(key, run.started_at))
+        cases_of_environment.setdefault(key, set()).add((run.subject, run.case_key))
     columns: list[GridColumn] = []
-    for host in sorted({host for host, _ in newest_run}):
+    for host in sorted({host for host, _ in last_seen}):
         columns_of_host = [
             GridColumn(host, environment, last_run_at)
-            for (name, environment), last_run_at in newest_run.items()
+            for (name, environment), last_run_at in last_seen.items()
             if name == host
         ]
         columns_of_host.sort(key=lambda column: column.last_seen, reverse=True)
         host_last_seen = columns_of_host[0].last_seen
         current_columns = [column for column in columns_of_host if host_last_seen - column.last_seen <= MAX_COLUMN_AGE]
-        columns += _merge_columns(current_columns, cases_of_column, machine_of_environment)[:MAX_COLUMNS]
+        columns += _merge_columns(current_columns, cases_of_environment, machine_of_environment)[:MAX_COLUMNS]
     return tuple(columns)
 
 

@@ -91,13 +91,15 @@ class Belief:
         ]
         first_group_column = len(moments)
         sums = after @ np.stack([*moments, *(weighted_step * before)]).T
-        mean = (before @ probabilities + self.no_step_probability * self.no_step_levels)[groups] + sums[:, 0]
-        square = (before**2 @ probabilities + self.no_step_probability * self.no_step_levels**2)[groups] + sums[:, 1]
+        step_sums, square_step_sums, variance_sums = sums[:, :first_group_column].T
+        no_step_probability, no_step_levels = self.no_step_probability, self.no_step_levels
+        mean = (before @ probabilities + no_step_probability * no_step_levels)[groups] + step_sums
+        square = (before**2 @ probabilities + no_step_probability * no_step_levels**2)[groups] + square_step_sums
         # Variance of the expected level between the hypotheses, and of a measurement around it. The level after the
         # step is the level before it plus the step, so its square contains their product twice.
         step_products = sums[np.arange(len(groups)), first_group_column + groups]
         level_variance = np.clip(square + 2 * step_products - mean**2, 0, None)
-        relative_variance = 1 + sums[:, 2] + variance_before @ probabilities
+        relative_variance = 1 + variance_sums + variance_before @ probabilities
         measurement_variance = self.noise_variance * relative_variance + _SMALLEST_DIVISOR
         return int(np.argmax(success_probability * np.log1p(level_variance / measurement_variance)))
 

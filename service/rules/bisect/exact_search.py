@@ -414,7 +414,7 @@ class _ExactSearch:
         # agreement of two levels does not clear any commit.
         is_end_innocent = innocent_commits >> self.graph.index_of[new_end] & 1
         if not is_end_innocent:
-            remaining_suspects &= ~innocent_commits | self._failed_commits
+            remaining_suspects &= ~innocent_commits | self._failed_bits
         n_tested_by_commit = self._count_tested_by_commit(new_end, remaining_suspects, references)
         if n_tested_by_commit:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
@@ -482,7 +482,7 @@ class _ExactSearch:
         return failed_bits
 
     @cached_property
-    def _failed_commits(self) -> int:
+    def _failed_bits(self) -> int:
         """The commits that could not be measured, as a bit set."""
         return sum(1 << self.graph.index_of[commit] for commit in self.failed_commits if commit in self.graph.index_of)
 

@@ -158,21 +158,21 @@ _CarriesDifference = Callable[[frozenset[str]], bool | None]
 
 
 def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
-    """Return the result of :func:`_find_minimal` for the first order of the settings whose mixtures are measurable."""
+    """Return the result of :func:`_find_minimal_set` for the first order of settings whose mixtures are measurable."""
     orders = [list(settings), list(reversed(settings))]
     rng = np.random.default_rng(0)
     orders += [[settings[index] for index in rng.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))]
     first_error: _UnmeasurableError | None = None
     for order in orders:
         try:
-            return _find_minimal(order, carries_difference)
+            return _find_minimal_set(order, carries_difference)
         except _UnmeasurableError as error:
             first_error = first_error or error
     assert first_error is not None
     raise first_error
 
 
-def _find_minimal(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
+def _find_minimal_set(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
     """Return a minimal set of settings that carries the difference: without any one of them, it does not.
 
     For each setting of the set, two mixtures were measured: one with it carries the difference, one without it does

@@ -146,7 +146,9 @@ def summarise_drift(
         f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if is_in_doubt else ''}"
     )
     environments = drift["environment_before"], drift["environment_after"]
-    return DriftSummary(position, drift["revision"], *environments, description, is_in_doubt, stand_ins)
+    return DriftSummary(
+        position, drift["revision"], *environments, description, in_doubt=is_in_doubt, stand_ins=stand_ins
+    )
 
 
 def compare_pairs(
@@ -237,10 +239,10 @@ def _pool_readings(readings_of_runs: Sequence[SideReadings]) -> SideReadings:
     samples = tuple(chain.from_iterable(readings.samples for readings in readings_of_runs))
     return SideReadings(
         samples,
-        len(samples),
-        compute_median(samples),
-        all(readings.counted for readings in readings_of_runs),
-        readings_of_runs[0].series,
+        n=len(samples),
+        level=compute_median(samples),
+        counted=all(readings.counted for readings in readings_of_runs),
+        series=readings_of_runs[0].series,
     )
 
 

@@ -221,24 +221,24 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
         # If counts have several modes, the levels may hide a change that the pairs show.
         median_difference = compute_median([head_value - base_value for base_value, head_value in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(median_difference):,}."
-        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, median_difference)
+        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, change=median_difference)
     # An intermittent change is computed only from the pairs that show it.
     all_differences = [head_value - base_value for base_value, head_value in pairs]
     changes = [difference for difference in all_differences if difference * direction >= max(1, min_difference)]
     median_difference = compute_median(changes) or 0
     large_clause = f" ({n_changed_pairs} of these by at least {min_difference})" if min_difference else ""
-    change = f"{'large ' if min_difference else ''}{'increase' if direction > 0 else 'decrease'}"
+    change_words = f"{'large ' if min_difference else ''}{'increase' if direction > 0 else 'decrease'}"
     sentence = (
         f"Intermittent: {_describe_signs(signs, large_clause, direction)}; "
-        f"the median {change} is {abs(median_difference):,}."
+        f"the median {change_words} is {abs(median_difference):,}."
     )
     return MetricDecision(
         Verdict.CHANGED,
         "counts",
         sentence,
         direction,
-        median_difference,
-        n_changed_pairs,
+        change=median_difference,
+        changed_pairs=n_changed_pairs,
         min_difference=min_difference,
     )
 
@@ -259,7 +259,7 @@ def decide_noisy_metric(pairs: Pairs, precision: float, alpha: float) -> MetricD
     # A change that is certain, but smaller than half of the precision, does not matter.
     if (low > 0 or high < 0) and 2 * abs(median_change) >= precision:
         sentence = f"{bounds_sentence}: it is not zero, with an error probability of {format_number(alpha)}."
-        return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
+        return MetricDecision(Verdict.CHANGED, "paired", sentence, direction=1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
         sentence = f"{bounds_sentence}: a change of less than {format_quantity(precision, '%')} does not matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)

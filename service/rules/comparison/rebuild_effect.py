@@ -28,8 +28,8 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     if min(base_levels) <= max(head_levels) and min(head_levels) <= max(base_levels):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but the counts of the two revisions' "
-            f"builds overlap: base's builds have counts of {_list_counts(base_levels)}, head's of "
-            f"{_list_counts(head_levels)}."
+            f"builds overlap: base's builds have counts of {_format_counts(base_levels)}, head's of "
+            f"{_format_counts(head_levels)}."
         )
         changes = {"verdict": Verdict.SAME, "direction": None, "same_because": "other builds", "sentence": sentence}
         return verdict.model_copy(update=changes)
@@ -63,7 +63,7 @@ def _list_levels(level: Number | None, name: str, report: Report) -> list[Number
     return [level or 0, *(build.counted[name] for build in report.other_builds if name in build.counted)]
 
 
-def _list_counts(levels: list[Number]) -> str:
+def _format_counts(levels: list[Number]) -> str:
     return join_words([format_number(level) for level in sorted(set(levels))])
 
 

@@ -130,7 +130,15 @@ def find_newest_change(
 
 def _make_change(index: int, before: float, after: float, *, wants_rerun: bool, n_between: int = 0) -> LevelChange:
     """Return a change among the newest points; the first ``n_between`` of them lie between its levels."""
-    return LevelChange(index, before, after, index, index + n_between, "newest", wants_rerun=wants_rerun)
+    return LevelChange(
+        index=index,
+        before=before,
+        after=after,
+        low=index,
+        high=index + n_between,
+        rule="newest",
+        wants_rerun=wants_rerun,
+    )
 
 
 def _count_points_off_level(

@@ -122,12 +122,12 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
     """
     n = len(x)
     if n < 3:
-        return Noise(0.0, 0.0, n)
+        return Noise(sigma=0.0, rho=0.0, points=n)
     differences = x[1:] - x[:-1]
     if sorted_differences is None:
         sorted_differences = sort_sizes(differences)
     if np.count_nonzero(sorted_differences) <= max(1.0, _MAX_REPEATING_SHARE * len(differences)):
-        return Noise(0.0, 0.0, n)
+        return Noise(sigma=0.0, rho=0.0, points=n)
     # Standard deviation of one point around its level. If many points repeat, the smallest differences are too small,
     # so the estimate from the smallest 90 % counts as well, times 0.9 because these include outliers.
     sigma = max(
@@ -142,7 +142,7 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
     rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= _MIN_POINTS_FOR_RHO else 0.0
     # The smallest third of the differences are mostly between two points of one mode.
     mode_sigma = min(sigma, estimate_trimmed_scale(sorted_differences, 0.35, _TRIM_35))
-    return Noise(sigma / (1 - rho) ** 0.5, rho, n, mode_sigma / (1 - rho) ** 0.5)
+    return Noise(sigma=sigma / (1 - rho) ** 0.5, rho=rho, points=n, mode_sigma=mode_sigma / (1 - rho) ** 0.5)
 
 
 def sort_sizes(differences: Floats) -> Floats:

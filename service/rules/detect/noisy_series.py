@@ -76,7 +76,7 @@ class NoisySeries:
 
     def __init__(self) -> None:
         self.n = 0
-        self.noise = Noise(0.0, 0.0, 0)  # estimated from no points yet
+        self.noise = Noise(sigma=0.0, rho=0.0, points=0)  # estimated from no points yet
         self._values: Floats = np.zeros(64)
         self._discard_results()
 

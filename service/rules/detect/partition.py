@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 MAX_CANDIDATES = 64  # if there are more candidates, the oldest are dropped, except the best
 MAX_UNPRUNED = 6  # pruning so few candidates takes longer than keeping them
 MIN_SEGMENT_POINTS = 4  # the running median removes shorter segments
 
-_Candidate = tuple[float, float, float, int, int]  # cost, cumulative sum, cumulative sum of squares, position, node
+
+class _Candidate(NamedTuple):
+    """A position at which the last segment may begin, with the cost of the best partition up to it."""
+
+    cost: float
+    total: float
+    """The cumulative sum of the values before it."""
+    squares: float
+    """The cumulative sum of their squares."""
+    position: int
+    node: int
 
 
 class Partition:
@@ -25,7 +36,7 @@ class Partition:
         self.position = [0]  # for each node, the position at which its segment begins
         self.previous = [0]  # for each node, the node of the segment before it in the best partition up to its position
         # The first segment begins without a change, so its cost makes up for the penalty.
-        self._candidates: list[_Candidate] = [(-penalty, 0.0, 0.0, 0, 0)]
+        self._candidates: list[_Candidate] = [_Candidate(-penalty, total=0.0, squares=0.0, position=0, node=0)]
 
     def _compute_costs(self, position: int, total: float, squares: float) -> list[float]:
         """Return, for each candidate, the cost of the series up to ``position`` if its last segment begins at it.
@@ -57,8 +68,7 @@ class Partition:
         min_cost = min(costs)
         best_index = costs.index(min_cost)
         cost_with_change = min_cost + self.penalty  # the best partition up to here, with a change here
-        *_, best_node = self._candidates[best_index]
-        self.previous.append(best_node)
+        self.previous.append(self._candidates[best_index].node)
         self.position.append(position)
         # Drop each candidate that can no longer be the best, because a change here is cheaper than a segment that goes
         # on from it. A segment that is still too short has an infinite cost, and says nothing. Of too many candidates,
@@ -70,13 +80,12 @@ class Partition:
                 for index, (candidate, cost) in enumerate(zip(self._candidates, costs, strict=True))
                 if index == best_index or (index >= first_kept and (cost <= cost_with_change or cost == math.inf))
             ]
-        self._candidates.append((cost_with_change, total, squares, position, len(self.position) - 1))
+        self._candidates.append(_Candidate(cost_with_change, total, squares, position, node=len(self.position) - 1))
 
     def find_last(self, position: int, total: float, squares: float) -> int:
         """Return the node at which the last segment of the best partition begins if the series ends at ``position``."""
         costs = self._compute_costs(position, total, squares)
-        *_, node = self._candidates[costs.index(min(costs))]
-        return node
+        return self._candidates[costs.index(min(costs))].node
 
     def save_state(self) -> tuple[list[_Candidate], int]:
         """Return the state, so that :meth:`restore_state` can undo provisional candidates."""

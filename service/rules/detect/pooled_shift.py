@@ -103,7 +103,8 @@ def find_pooled_shift(
     p = _compute_two_sided_p(_compute_yuen_t(scores), degrees_of_freedom)
     if p > max_false_alarm_probability:
         return None
-    return _build_shift(shift, error * _compute_t_quantile(degrees_of_freedom), p, offsets)
+    margin = error * _compute_t_quantile(degrees_of_freedom)
+    return _build_shift(shift, margin=margin, p=p, offsets=offsets)
 
 
 def _compute_offset_and_score(history: list[Number], value: Number) -> tuple[float, float]:
@@ -164,4 +165,12 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
         f"in one run, the trimmed mean of {n} series moved by {shift:+.2f}, and {n_moved} of them moved in that "
         f"direction (p = {format_number(p)})"
     )
-    return PooledShift(shift, shift - margin, shift + margin, p, n, n_moved, evidence)
+    return PooledShift(
+        shift=shift,
+        low=shift - margin,
+        high=shift + margin,
+        p_value=p,
+        benchmarks=n,
+        n_moved=n_moved,
+        evidence=evidence,
+    )

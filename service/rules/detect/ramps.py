@@ -29,7 +29,7 @@ class ChangeGroup(NamedTuple):
     """Successive changes in one direction, with the evidence that they are a ramp.
 
     ``score`` is the log-likelihood ratio, up to a factor, of inner segments that climb steadily against flat ones;
-    ``n_opposed`` counts the small changes in the other direction.
+    ``n_opposed`` counts the small changes in the other direction; ``steps`` holds the first ``MAX_STEPS`` changes.
     """
 
     first_change: MeasuredChange
@@ -109,7 +109,9 @@ def build_ramp_change(group: ChangeGroup) -> LevelChange:
     begin = first_change.position - (group.second_change.position - first_change.position) // 2
     begin = max(begin, first_change.begin + 1)
     end = last_change.position + (last_change.position - group.next_to_last_change.position) // 2
-    return LevelChange(begin, first_change.before, last_change.after, begin, end, "ramp")
+    return LevelChange(
+        index=begin, before=first_change.before, after=last_change.after, low=begin, high=end, rule="ramp"
+    )
 
 
 def list_group_changes(
@@ -128,7 +130,15 @@ def list_group_changes(
             return [ramp]
     confirmed_changes = (
         confirm_change(
-            LevelChange(step.position, step.before, step.after, step.low, step.high, "step", wants_rerun=step.in_doubt),
+            LevelChange(
+                index=step.position,
+                before=step.before,
+                after=step.after,
+                low=step.low,
+                high=step.high,
+                rule="step",
+                wants_rerun=step.in_doubt,
+            ),
             step.begin,
             step.end,
         )
@@ -159,4 +169,4 @@ def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None
     needed_margin = find_needed_margin(abs(after - before), len(runs) // 2, noise)
     if compute_margin_over_wander(runs / noise.sigma, start, Shape(first_index, last_index), noise) < needed_margin:
         return None
-    return LevelChange(first_index, before, after, first_index, last_index, "ramp")
+    return LevelChange(index=first_index, before=before, after=after, low=first_index, high=last_index, rule="ramp")

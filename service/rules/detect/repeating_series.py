@@ -186,7 +186,11 @@ class RepeatingSeries:
             f"{format_change(before, after)}: only one run was measured before the change; more runs of its revision "
             "can show whether it is an outlier"
         )
-        self._suspected_after_first = [LevelChange(1, before, after, 1, 1, "exact", evidence, wants_rerun=True)]
+        self._suspected_after_first = [
+            LevelChange(
+                index=1, before=before, after=after, low=1, high=1, rule="exact", evidence=evidence, wants_rerun=True
+            )
+        ]
 
     def _confirm_change_of_pending(self) -> None:
         """Turn the pending runs, or the newest of them, into a change if they are unlikely to be outliers.
@@ -468,7 +472,18 @@ class RepeatingSeries:
         for index, value in enumerate(runs, start):
             if value != level:
                 evidence = f"{format_change(level, value)}: {reason}"
-                suspicions.append(LevelChange(index, level, value, index, index, "exact", evidence, wants_rerun=True))
+                suspicions.append(
+                    LevelChange(
+                        index=index,
+                        before=level,
+                        after=value,
+                        low=index,
+                        high=index,
+                        rule="exact",
+                        evidence=evidence,
+                        wants_rerun=True,
+                    )
+                )
             level = value
         return suspicions
 

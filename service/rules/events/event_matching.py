@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from service.rules.events.grouping import (
     DriftGroup,
@@ -62,9 +63,22 @@ class CarriedEvents:
     merged: dict[str, str] = field(default_factory=dict)
 
 
-_Score = tuple[int, int, int, int]
-"""Between a group and an event: how many drifts they share, how many have commits with the same patch id, how many may
-be the same, and whether the locations overlap."""
+class _Score(NamedTuple):
+    """What a group of drifts and an event have in common, the most reliable evidence first."""
+
+    n_equal: int
+    """How many drifts they share."""
+    n_same_patch: int
+    """How many drifts have commits with the same patch id."""
+    n_similar: int
+    """How many drifts may be the same."""
+    overlaps: bool
+    """Whether the locations overlap."""
+
+    @property
+    def has_shared_drifts(self) -> bool:
+        """Whether they share any drift, or may share one."""
+        return bool(self.n_equal or self.n_same_patch or self.n_similar)
 
 
 def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]) -> CarriedEvents:
@@ -90,8 +104,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     # For the remaining pairs that share drifts, a new event was split off, or an event is merged into another one. An
     # event that the previous detection did not find takes part in neither: it stays as it is until it is found again.
     for (index, event), score in ranked_pairs:
-        *n_shared_drifts, _location_overlaps = score
-        if not any(n_shared_drifts) or not stored_events[event].alive:
+        if not score.has_shared_drifts or not stored_events[event].alive:
             continue
         if carried_events.events[index] is None:
             carried_events.origins.setdefault(index, []).append(event)
@@ -109,7 +122,7 @@ def _score_pairs(
     n_equal: Counter[tuple[int, str]] = Counter()
     n_same_patch: Counter[tuple[int, str]] = Counter()
     n_similar: Counter[tuple[int, str]] = Counter()
-    overlaps: Counter[tuple[int, str]] = Counter()
+    overlapping_pairs: set[tuple[int, str]] = set()
     event_by_drift, drifts_by_series, ranges_by_key = _build_indexes(stored_events)
     same_patch = _list_same_patches(groups, drifts_by_series)
     # Drifts matched by their patch id are not matched by author and title as well, which is less reliable.
@@ -136,9 +149,12 @@ def _score_pairs(
         low, high = max(start for start, _ in stretches), min(end for _, end in stretches)
         for event, stretch in ranges_by_key[group[0].key]:
             if do_overlap((low, high), stretch):
-                overlaps[group_index, event] = 1
-    pairs = n_equal.keys() | n_same_patch.keys() | n_similar.keys() | overlaps.keys()
-    return {pair: (n_equal[pair], n_same_patch[pair], n_similar[pair], overlaps[pair]) for pair in pairs}
+                overlapping_pairs.add((group_index, event))
+    pairs = n_equal.keys() | n_same_patch.keys() | n_similar.keys() | overlapping_pairs
+    return {
+        pair: _Score(n_equal[pair], n_same_patch[pair], n_similar[pair], overlaps=pair in overlapping_pairs)
+        for pair in pairs
+    }
 
 
 def _list_same_patches(groups: Iterable[DriftGroup], drifts_by_series: _DriftsBySeries) -> set[tuple[str, str]]:
@@ -153,7 +169,9 @@ def _list_same_patches(groups: Iterable[DriftGroup], drifts_by_series: _DriftsBy
 
 
 _DriftsBySeries = dict[int | str, list[tuple[str, LocatedDrift]]]
+"""The drifts of stored events, each with its event, by series."""
 _RangesByKey = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
+"""The stored events, each with the stretch that is common to all its drifts, by their cause and its detail."""
 
 
 def _build_indexes(stored_events: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _DriftsBySeries, _RangesByKey]:

@@ -83,22 +83,24 @@ class Branches:
         measured_living_commits = living_commits.intersection(measured_commits)
         best_parents = self._choose_best_parents(living_commits, measured_living_commits)
 
-        def follow(tip: str, known_commits: Collection[str], n_known: int | None) -> Iterator[str]:
-            """Yield the measured commits that lead to a tip, newest first, at most ``n_known`` of them known ones."""
+        def follow_best_parents(
+            tip: str, known_commits: Collection[str] = (), max_known: int | None = None
+        ) -> Iterator[str]:
+            """Yield the measured commits that lead to a tip, newest first; at most ``max_known`` of them are known."""
+            n_known = 0
             commit: str | None = tip
-            while commit is not None and n_known != 0:
+            while commit is not None and n_known != max_known:
                 if commit in measured_living_commits:
                     yield commit
-                    if n_known is not None and commit in known_commits:
-                        n_known -= 1
+                    n_known += commit in known_commits
                 commit = best_parents.get(commit)
 
-        line = frozenset(commit for tip in main_tips for commit in follow(tip, (), None))
+        line = frozenset(commit for tip in main_tips for commit in follow_best_parents(tip))
         yield line
         commits_in_lines = set(line)
         for tip in [commit for commit in reversed(best_parents) if commit in measured_living_commits]:
             if tip not in commits_in_lines:
-                line = frozenset(follow(tip, commits_in_lines, _COMMITS_BEFORE_FORK))
+                line = frozenset(follow_best_parents(tip, commits_in_lines, _COMMITS_BEFORE_FORK))
                 commits_in_lines |= line
                 yield line
 

@@ -13,13 +13,13 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    excluded_commits = collect_with_ancestors(parents, [before], frozenset())
+    excluded_commits = collect_with_ancestors(parents, [before])
     return collect_with_ancestors(parents, [after], excluded_commits)
 
 
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
-    """Return whether a known commit is an ancestor of another one."""
-    return older != newer and older in collect_with_ancestors(parents, [newer], frozenset())
+    """Return whether ``older`` is known to be an ancestor of ``newer``; a commit is not its own ancestor."""
+    return older != newer and older in collect_with_ancestors(parents, [newer])
 
 
 def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -> bool | None:
@@ -60,9 +60,7 @@ def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str)
 
     Commits that were imported without their repository have no known parents, so nothing connects them.
     """
-    return not collect_with_ancestors(parents, [first], frozenset()).isdisjoint(
-        collect_with_ancestors(parents, [second], frozenset())
-    )
+    return not collect_with_ancestors(parents, [first]).isdisjoint(collect_with_ancestors(parents, [second]))
 
 
 def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:

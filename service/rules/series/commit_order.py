@@ -25,7 +25,7 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
     are ignored. Commits that are their own ancestors, which git cannot create, come last.
     """
     commit_by_hash = {entry.commit: entry for entry in commits}
-    n_missing_parents = {
+    n_unsorted_parents = {
         entry.commit: len(commit_by_hash.keys() & set(entry.parents)) for entry in commit_by_hash.values()
     }
     children = defaultdict(list)
@@ -35,8 +35,8 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
 
     ready_commits = [
         (commit_by_hash[commit].committed_at, commit)
-        for commit, n_missing in n_missing_parents.items()
-        if n_missing == 0
+        for commit, n_unsorted in n_unsorted_parents.items()
+        if n_unsorted == 0
     ]
     heapify(ready_commits)
     sorted_commits: list[str] = []
@@ -44,8 +44,8 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
         _, commit = heappop(ready_commits)
         sorted_commits.append(commit)
         for child in children[commit]:
-            n_missing_parents[child] -= 1
-            if n_missing_parents[child] == 0:
+            n_unsorted_parents[child] -= 1
+            if n_unsorted_parents[child] == 0:
                 heappush(ready_commits, (commit_by_hash[child].committed_at, child))
 
     commits_in_cycles = commit_by_hash.keys() - set(sorted_commits)

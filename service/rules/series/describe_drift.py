@@ -149,7 +149,7 @@ def _describe_drift(
             fault_price.Side(after, _compute_medians(context.levels_after), context.settings_after),
             context.costs,
             # Counts that repeat add no uncertainty to the price.
-            0 if drift.change.rule in REPEATING_RULES else drift.spread,
+            spread=0 if drift.change.rule in REPEATING_RULES else drift.spread,
         ),
         floor=floor,
     )

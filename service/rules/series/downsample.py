@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from service.schemas.history import ConfigChange, Drift, Number, SeriesDetail
 
 
-def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
+def find_extremes(n_columns: int, *measures: Sequence[Number]) -> list[int]:
     """Return the indices of the lowest and the highest value of each measure in each column, in order.
 
     If there are no more than two points for each column, all indices are returned.
 
     Parameters
     ----------
-    columns
+    n_columns
         How many columns the chart has.
     measures
         The values that are drawn for each point, such as its level and the ends of its range; all of the same length.
     """
     n_points = len(measures[0])
-    if n_points <= 2 * columns:
+    if n_points <= 2 * n_columns:
         return list(range(n_points))
     selected_indices: list[int] = []
-    for column in range(columns):
-        indices = range(column * n_points // columns, (column + 1) * n_points // columns)
+    for column in range(n_columns):
+        indices = range(column * n_points // n_columns, (column + 1) * n_points // n_columns)
         extremes = {pick(indices, key=measure.__getitem__) for measure in measures for pick in (min, max)}
         selected_indices += sorted(extremes)
     return selected_indices
@@ -52,8 +52,8 @@ def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     selected_indices = {index for index, point in enumerate(series.points) if point.run_id in runs_around_changes}
     for group in groups.values():
         # The limit is divided among the groups in proportion to their points. A column keeps two points: its extremes.
-        columns = max(1, max_points * len(group) // (2 * len(series.points)))
+        n_columns = max(1, max_points * len(group) // (2 * len(series.points)))
         # Points without a value form their own groups, and it does not matter which of them are kept.
         values = [series.points[index].value or 0 for index in group]
-        selected_indices |= {group[0], group[-1], *(group[index] for index in find_extremes(columns, values))}
+        selected_indices |= {group[0], group[-1], *(group[index] for index in find_extremes(n_columns, values))}
     return series.model_copy(update={"points": [series.points[index] for index in sorted(selected_indices)]})

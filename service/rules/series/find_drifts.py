@@ -119,7 +119,10 @@ def get_direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Dir
 
 
 def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
-    """Yield the level changes of a path as drifts, each with its cause and the range in which it lies."""
+    """Yield the level changes of a path as drifts, each with its cause and the range in which it lies.
+
+    Changes that an outlier, or the page cache of unprepared files, may explain are left out.
+    """
     # Reused counts were not measured, so they are no evidence: neither of a level nor of how well it repeats.
     measured_points = tuple(point for point in path if not point.is_reused)
     changes = list(_find_level_changes(measured_points, is_exact, baselines))
@@ -176,7 +179,9 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         before = _find_level_before_step(sequence[start:end], declared_before, after)
         if before is not None:
             evidence = f"{before} → {after}: expected, so later runs are judged from this level"
-            yield detect.LevelChange(end, before, after, end, end, "expected", evidence)
+            yield detect.LevelChange(
+                index=end, before=before, after=after, low=end, high=end, rule="expected", evidence=evidence
+            )
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:

@@ -51,7 +51,7 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
         The settings of the environments that belong to pools, including environments of no point. Other environments
         stand for themselves.
     """
-    levels = _map_levels(points, settings)
+    counts = _map_counts(points, settings)
     pairs = [
         (first, second)
         for first, second in combinations(sorted(settings), 2)
@@ -60,19 +60,19 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
     evidence: dict[_Difference, _Evidence] = defaultdict(_Evidence)
     differences = {(first, second): _find_difference(settings[first], settings[second]) for first, second in pairs}
     for (first, second), difference in differences.items():
-        _compare_levels(levels.get(first, {}), levels.get(second, {}), evidence[difference])
+        _compare_counts(counts.get(first, {}), counts.get(second, {}), evidence[difference])
     alike_pairs = [pair for pair, difference in differences.items() if evidence[difference].is_proof]
     differing_pairs = [pair for pair, difference in differences.items() if evidence[difference].has_unequal_commit]
     return _choose_stand_ins(alike_pairs, differing_pairs)
 
 
-def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, dict[str, set[Number]]]:
-    """Return, for each environment and each commit, the measured counts."""
-    levels: dict[str, dict[str, set[Number]]] = defaultdict(lambda: defaultdict(set))
+def _map_counts(points: Iterable[PathPoint], settings: Settings) -> dict[str, dict[str, set[Number]]]:
+    """Return the counts of the environments in ``settings``, by environment and commit; reused counts are left out."""
+    counts: dict[str, dict[str, set[Number]]] = defaultdict(lambda: defaultdict(set))
     for point in points:
         if point.environment in settings and not point.is_reused:
-            levels[point.environment][point.revision].update(point.samples or (point.value,))
-    return levels
+            counts[point.environment][point.revision].update(point.samples or (point.value,))
+    return counts
 
 
 def _are_of_one_pool(first: str, second: str, settings: Settings) -> bool:
@@ -87,7 +87,7 @@ def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Di
     return frozenset((name, frozenset((first.get(name), second.get(name)))) for name in names)
 
 
-def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[Number]], evidence: _Evidence) -> None:
+def _compare_counts(first: Mapping[str, set[Number]], second: Mapping[str, set[Number]], evidence: _Evidence) -> None:
     """Add the commits measured in both environments to the evidence; varying counts that overlap are no evidence."""
     for commit in first.keys() & second.keys():
         if first[commit] == second[commit] and len(first[commit]) == 1:

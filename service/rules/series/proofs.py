@@ -222,7 +222,7 @@ def are_changes_excluded(
 
 def _locate_proofs(proofs: Iterable[Proof], sequences: Iterable[Points]) -> list[_ProofRange]:
     """Return the proofs whose commits have points in one sequence, without those that a later proof replaces."""
-    measured_sequences = [_list_measured_commits(points) for points in sequences]
+    measured_sequences = [_build_sequence(points) for points in sequences]
     positions: dict[tuple[str, str], int] = {
         (point.revision, point.environment): point.position
         for sequence in measured_sequences
@@ -269,8 +269,8 @@ def _add_other_environments(proofs: Iterable[Proof], sequences: Iterable[_Sequen
                 yield replace(proof, environment=environment), True
 
 
-def _list_measured_commits(points: Iterable[PathPoint]) -> _Sequence:
-    """Return the measured points of a sequence, with their commits."""
+def _build_sequence(points: Iterable[PathPoint]) -> _Sequence:
+    """Return a sequence of a trend without its reused points, which were not measured."""
     measured_points = tuple(point for point in points if not point.is_reused)
     return _Sequence(measured_points, frozenset((point.revision, point.environment) for point in measured_points))
 
@@ -472,7 +472,13 @@ def _make_drift(proof_range: _ProofRange) -> SeriesDrift | None:
     evidence = _describe_pairs(proof)
     first_new_index = len(old)  # the points before the change come first
     change = LevelChange(
-        first_new_index, proof.before, proof.after, first_new_index, first_new_index, "paired", evidence
+        index=first_new_index,
+        before=proof.before,
+        after=proof.after,
+        low=first_new_index,
+        high=first_new_index,
+        rule="paired",
+        evidence=evidence,
     )
     return SeriesDrift(
         old_points=old,

@@ -49,9 +49,13 @@ def split_change(levels: CrossLevels) -> ChangeParts | None:
     if config_first is not None and commit_first is not None:
         # The mean of what the commits change in the new and in the old environment.
         commit = halve_number((end - config_first) + (commit_first - start))
-        return ChangeParts(commit, (end - start) - commit, end - config_first - (commit_first - start))
+        return ChangeParts(
+            commit=commit,
+            config=(end - start) - commit,
+            interaction=end - config_first - (commit_first - start),
+        )
     if config_first is not None:
-        return ChangeParts(end - config_first, config_first - start, None)
+        return ChangeParts(commit=end - config_first, config=config_first - start, interaction=None)
     if commit_first is not None:
-        return ChangeParts(commit_first - start, end - commit_first, None)
+        return ChangeParts(commit=commit_first - start, config=end - commit_first, interaction=None)
     return None

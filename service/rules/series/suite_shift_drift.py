@@ -43,14 +43,14 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
     ]
 
 
-def choose_representative(paths: Sequence[tuple[Points, int]]) -> Points:
-    """Return the points of a series whose two newest points show everything that can have shifted the suite.
+def choose_representative(paths: Sequence[Points]) -> Points:
+    """Return the points of the series whose two newest points differ by the cause of the largest extent.
 
-    Each series is given as its points, oldest first, and the position of its last change of level. The points of all
-    series end with runs of the same commits in the same environments. But a commit may have changed only some of the
-    programs, and a system upgrade only some of the files that they map.
+    Each series is given as its points, oldest first. The points of all series end with runs of the same commits in the
+    same environments. But a commit may have changed only some of the programs, and a system upgrade only some of the
+    files that they map. Therefore only the largest cause includes everything that can have shifted the suite.
     """
-    return max((path for path, _ in paths), key=lambda path: _CAUSES_BY_EXTENT.index(find_cause(path[-2], path[-1])))
+    return max(paths, key=lambda path: _CAUSES_BY_EXTENT.index(find_cause(path[-2], path[-1])))
 
 
 def select_points_before(path: Points, last_change: int) -> Points:

@@ -122,13 +122,13 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
         return (
-            f"Later runs contradict the drift: {_list_runs(later_points)} after it, at {_format_level(later_points)}. "
-            f"The level before the drift was {format_level(drift.before)}."
+            f"Later runs contradict the drift: {_format_run_count(later_points)} after it, at "
+            f"{_format_level(later_points)}. The level before the drift was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if environment_before == environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Later runs contradict the drift: {_list_runs(runs_between)} between its two sides, at {levels}."
+        return f"Later runs contradict the drift: {_format_run_count(runs_between)} between its two sides, at {levels}."
     return (
         f"With the {len(points):,} runs that are judged now, the change is no longer certain: the runs before it have "
         f"{_format_range(old_points)}, those after it {_format_range(new_points)}."
@@ -192,5 +192,5 @@ def _format_range(points: Sequence[PathPoint]) -> str:
     return format_level(low) if low == high else f"{format_level(low)} … {format_level(high)}"
 
 
-def _list_runs(points: Sequence[PathPoint]) -> str:
+def _format_run_count(points: Sequence[PathPoint]) -> str:
     return "1 run" if len(points) == 1 else f"{len(points):,} runs"

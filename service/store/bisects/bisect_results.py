@@ -93,7 +93,10 @@ def _build_ordered_bisect(row: Job) -> OrderedBisect:
 
 
 def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
-    """Return, for each event of a subject, the result of its newest bisect with a decision, by the event's id."""
+    """Return, for each event of a subject, the result of its newest conclusive bisect, by the event's id.
+
+    A bisect is conclusive if its culprits are proven, or if the two sides differ only as much as further builds do.
+    """
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     results_by_drift: dict[str, BisectResult] = {}
     for job in session.scalars(query):
@@ -104,7 +107,6 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
             result = BisectResult(job.id, search.answer.culprits)
             if result.proven:
                 results_by_drift[job.question["drift"]] = result
-        # Or the bisect has shown that further builds of the same commit differ as much as the two sides do.
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results_by_drift[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     events_query = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)

@@ -98,20 +98,20 @@ def update_rows(
 def insert_missing_rows(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert the rows that violate no unique constraint; other writers may insert the same rows at the same time."""
     if rows:
-        session.execute(_build_insert(session)(table).on_conflict_do_nothing(), list(rows))
+        session.execute(_choose_insert(session)(table).on_conflict_do_nothing(), list(rows))
 
 
 def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
     """Insert rows; if a row with the same key exists, add to one of its columns instead."""
-    session.connection().execute(_build_adding_insert(_build_insert(session), table, column, tuple(key)), list(rows))
+    session.connection().execute(_build_adding_insert(_choose_insert(session), table, column, tuple(key)), list(rows))
 
 
 def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
     """Insert rows; if a row with the same key exists, replace its other columns."""
     if rows:
-        statement = _build_insert(session)(table)
+        statement = _choose_insert(session)(table)
         replaced_values = {name: statement.excluded[name] for name in rows[0] if name not in key}
         session.connection().execute(
             statement.on_conflict_do_update(index_elements=list(key), set_=replaced_values), list(rows)
@@ -119,40 +119,40 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
 
 
 @lru_cache(maxsize=16)
-def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
+def _build_adding_insert(insert_into: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
     """Return the statement that inserts a row, or if it exists, adds to one of its columns."""
-    statement = build_insert(table)
+    statement = insert_into(table)
     total = {column: table.c[column] + statement.excluded[column]}
     return statement.on_conflict_do_update(index_elements=list(key), set_=total)
 
 
-def _build_insert(session: Session) -> Any:
-    """Return the function that builds an INSERT statement of this database with a clause for conflicts."""
+def _choose_insert(session: Session) -> Any:
+    """Return this database's function for an INSERT statement into a table, which may have a clause for conflicts."""
     return postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
 
 
-def reserve_run_numbers(session: Session, count: int) -> list[int]:
+def reserve_run_numbers(session: Session, n_runs: int) -> list[int]:
     """Reserve numbers for new runs, in ascending order."""
     if session.get_bind().dialect.name == "postgresql":
-        reserved = text("SELECT nextval('run_number_seq') FROM generate_series(1, :count)")
-        return sorted(session.scalars(reserved, {"count": count}))
-    return _allocate_numbers(session, Run.number, count)
+        reserved = text("SELECT nextval('run_number_seq') FROM generate_series(1, :n_runs)")
+        return sorted(session.scalars(reserved, {"n_runs": n_runs}))
+    return _allocate_numbers(session, Run.number, n_runs)
 
 
-def reserve_series_ids(session: Session, count: int) -> list[int] | None:
+def reserve_series_ids(session: Session, n_series: int) -> list[int] | None:
     """Return the ids of new series; None if the database chooses them and never reuses one."""
     if session.get_bind().dialect.name == "postgresql":
         return None
-    return _allocate_numbers(session, Series.id, count)
+    return _allocate_numbers(session, Series.id, n_series)
 
 
-def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
+def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], n_numbers: int) -> list[int]:
     """Return numbers above all numbers ever allocated. No lock is needed, because SQLite has only one writer."""
     kind = column.class_.__tablename__
     # `LastNumber` holds the highest number before the last deletion, which may have removed the row with that number.
     last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
     highest_number = max(last_number, session.scalar(select(func.max(column))) or 0)
-    return list(range(highest_number + 1, highest_number + 1 + count))
+    return list(range(highest_number + 1, highest_number + 1 + n_numbers))
 
 
 def remember_last_numbers(session: Session) -> None:

@@ -136,7 +136,7 @@ class Database:
             return task_locks.hold_advisory_lock(self.engine, name)
         if self.file is not None:
             return task_locks.hold_file_lock(_find_file_beside(self.file, f"task-{name}"))
-        return nullcontext(True)  # a database in memory belongs to one process
+        return nullcontext(enter_result=True)  # a database in memory belongs to one process
 
     @contextmanager
     def ingesting(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class Database:
     def defer(self, work: Callable[[Database], None]) -> None:
         """Request work in the background, which starts when no more runs arrive."""
         if work not in self._deferred_work:
-            self._deferred_work[work] = DeferredWork(lambda: work(self), lambda: bool(self._running_ingests))
+            self._deferred_work[work] = DeferredWork(lambda: work(self), is_busy=lambda: bool(self._running_ingests))
         self._deferred_work[work].request()
 
     def close(self) -> None:

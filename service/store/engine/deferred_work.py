@@ -55,7 +55,10 @@ class DeferredWork:
             thread.join()
 
     def _run_requests(self) -> None:
-        """Do the work after each request, once no more requests arrive or the longest delay is over."""
+        """Do the work after each request, once no more requests arrive or the longest delay is over.
+
+        If the work fails, the error is logged, and the work is done again after the next request.
+        """
         while self._is_requested.wait() and not self._is_stopped:
             # Wait for a pause in the requests.
             deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)

@@ -22,7 +22,7 @@ class _Entry:
 
     version: Hashable
     value: Any
-    items: int
+    n_items: int
     computed_at: float
 
 
@@ -62,6 +62,6 @@ class VersionedCache(Generic[Value]):
         with self._lock:
             entries[key] = _Entry(version, value, max(1, self._count_items(value)), time.monotonic())
             entries.move_to_end(key)
-            while len(entries) > 1 and sum(cached.items for cached in entries.values()) > self._max_items:
+            while len(entries) > 1 and sum(cached.n_items for cached in entries.values()) > self._max_items:
                 entries.popitem(last=False)
         return value

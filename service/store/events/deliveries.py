@@ -34,14 +34,14 @@ _MAX_PROBLEM_CHARACTERS = 1000
 
 
 def claim_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
-    """Log a message that is about to be sent; return its key."""
-    key = hash_document([channel_name, *sorted(occasions)])
+    """Log a message that is about to be sent; return its id."""
+    message_id = hash_document([channel_name, *sorted(occasions)])
     session.add_all(
         DeliveryRow(
             channel=channel_name,
             event_id=occasion.event_id,
             occasion=occasion.name,
-            message_id=key,
+            message_id=message_id,
             attempts=1,
             next_at=now + LEASE,
             sent_at=None,
@@ -50,11 +50,11 @@ def claim_message(session: Session, channel_name: str, occasions: Sequence[Occas
         for occasion in occasions
     )
     session.flush()
-    return key
+    return message_id
 
 
 def claim_due_messages(session: Session, channel_name: str, now: datetime) -> list[str]:
-    """Claim the unsent messages that are due for another attempt; return their keys."""
+    """Claim the unsent messages that are due for another attempt; return their ids."""
     is_due = (DeliveryRow.channel == channel_name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
     rows = session.scalars(select(DeliveryRow).where(*is_due).order_by(DeliveryRow.id).with_for_update()).all()
     for row in rows:
@@ -64,10 +64,12 @@ def claim_due_messages(session: Session, channel_name: str, now: datetime) -> li
     return list(dict.fromkeys(row.message_id for row in rows if row.message_id))
 
 
-def list_events_of_message(session: Session, key: str) -> list[str]:
+def list_events_of_message(session: Session, message_id: str) -> list[str]:
     """Return the events of a message."""
     return list(
-        session.scalars(select(DeliveryRow.event_id).where(DeliveryRow.message_id == key).order_by(DeliveryRow.id))
+        session.scalars(
+            select(DeliveryRow.event_id).where(DeliveryRow.message_id == message_id).order_by(DeliveryRow.id)
+        )
     )
 
 
@@ -91,9 +93,12 @@ def list_page(session: Session, event_id: str, limit: int, offset: int) -> triag
     return triage.DeliveryList(items=items, total=total, limit=limit, offset=offset)
 
 
-def record_attempt(session: Session, key: str, problem: str | None, now: datetime) -> None:
-    """Mark a message as sent if there was no problem (None); otherwise log it, and schedule the next attempt."""
-    for row in session.scalars(select(DeliveryRow).where(DeliveryRow.message_id == key)):
+def record_attempt(session: Session, message_id: str, problem: str | None, now: datetime) -> None:
+    """Mark a message as sent if there was no problem (None).
+
+    Otherwise store the problem, and schedule the next attempt.
+    """
+    for row in session.scalars(select(DeliveryRow).where(DeliveryRow.message_id == message_id)):
         if problem is None:
             row.sent_at = now
             row.error = None

@@ -196,7 +196,7 @@ def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCoun
             total += count
             worse += count if direction is Direction.REGRESSION else 0
             unassigned += 0 if is_assigned else count
-    return EventCounts(total, worse, unassigned, n_by_placement["floor"], n_by_placement["snoozed"])
+    return EventCounts(total, worse, unassigned, below_floor=n_by_placement["floor"], snoozed=n_by_placement["snoozed"])
 
 
 def list_assignees(session: Session) -> list[str]:
@@ -243,7 +243,9 @@ def find_subject(session: Session, event_id: str) -> str | None:
 
 
 def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None = None) -> triage.EventDetail | None:
-    """Return one event with its drifts; a merged event names the event into which it was merged.
+    """Return one event with its drifts; None if there is no such event.
+
+    A merged event names the event into which it was merged.
 
     Parameters
     ----------
@@ -346,6 +348,7 @@ def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str
     active_silences = silences.list_active_silences(session, now)
     if not active_silences:
         return set()
+    # By event: subject, host, case and metric of each series.
     locations: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     rows = session.execute(
         select(EventDriftRow.event_id, Subject.name, Host.name, Case.name, Series.metric)

@@ -31,10 +31,10 @@ def get_or_create_channel(session: Session, channel_name: str, now: datetime) ->
 
 
 def list_unsent_events(session: Session, channel_name: str, since: datetime) -> list[Occasion]:
-    """Return the new, reopened and withdrawn events since a time that were not sent through a channel.
+    """Return the new, reopened and withdrawn events since a time that are in no message to a channel yet.
 
     An event is sent once it is confirmed, unless somebody has decided about it before. Its withdrawal is sent only if
-    the event was.
+    the event was sent earlier.
     """
     rows = session.execute(
         select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == channel_name)

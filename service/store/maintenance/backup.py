@@ -31,6 +31,11 @@ def backup_database(
     ----------
     progress
         Called with the numbers of copied pages and of all pages of SQLite's file.
+
+    Raises
+    ------
+    ServiceError
+        If there is no database, the file already exists or cannot be written, or copying fails.
     """
     if file.exists():
         raise ServiceError("The file already exists", str(file), "Choose another name, or move the existing file away.")
@@ -60,7 +65,12 @@ def restore_database(
     replace
         Whether to replace a database with runs that the backup lacks, or a file that is not a database.
     progress
-        Called with the numbers of loaded rows and of all rows of the SQLite backup.
+        If a SQLite backup is loaded into PostgreSQL: called with the numbers of loaded rows and of all its rows.
+
+    Raises
+    ------
+    ServiceError
+        If this version cannot read the backup, the database is in use or must not be replaced, or restoring fails.
     """
     if not file.is_file():
         raise ServiceError("There is no such file", str(file), "Choose a file written by faultwatch-service backup.")
@@ -94,7 +104,7 @@ def _find_sqlite_file(database: Database) -> Path:
 def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], None]) -> None:
     """Copy a SQLite database while others use it, and verify the copy."""
 
-    def flush(_status: int, remaining: int, total: int) -> None:
+    def flush_and_report(_status: int, remaining: int, total: int) -> None:
         # Flush often: one large flush would delay the service's own writes.
         os.fdatasync(part_stream.fileno())
         progress(total - remaining, total)
@@ -110,7 +120,7 @@ def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], Non
             source.execute("SELECT 1 FROM alembic_version").fetchall()
             copy.execute("PRAGMA synchronous = OFF")
             copy.execute("PRAGMA cache_size = -1024")
-            source.backup(copy, pages=_PAGES_PER_STEP, progress=flush)
+            source.backup(copy, pages=_PAGES_PER_STEP, progress=flush_and_report)
             source.execute("COMMIT")
             # Checkpoint the pages written in the meantime, so that the next writer does not have to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")

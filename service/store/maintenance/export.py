@@ -42,7 +42,9 @@ _COLUMNS = (
 def list_samples(
     session: Session, subject: str | None = None, runs: tuple[int, int] | None = None
 ) -> Iterator[SampleRow]:
-    """Return every sample of every point, series by series, in the order in which the runs arrived.
+    """Yield every sample of every point, series by series, in the order in which the runs arrived.
+
+    A point without samples gives one row without a value.
 
     Parameters
     ----------
@@ -58,11 +60,13 @@ def list_samples(
         query = query.where(Subject.name == subject)
     query = query.join(Series.subject).join(Series.host).join(Series.case).order_by(Point.series_id, Point.run_number)
     query = query.execution_options(yield_per=_ROWS_PER_FETCH)
-    for run_id, *columns, name, status, quarantine, started_at, value, n, packed_samples in session.execute(query):
+    for run_id, *columns, metric_name, status, quarantine, started_at, value, n, packed_samples in session.execute(
+        query
+    ):
         values = decode_samples(value, n, packed_samples)
         # The fields before and after the sample's own fields: its number, its value, and the level of the run.
         fields_before = (
-            *(str(run_id), *columns, name, metric(name).unit),
+            *(str(run_id), *columns, metric_name, metric(metric_name).unit),
             *(status.value, quarantine is not None, started_at),
         )
         fields_after = quarantine == REUSED, quarantine or ""

@@ -216,12 +216,14 @@ def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]
     return thin_report(report), {}
 
 
-def _add_step_to_result(result: RetentionResult, step: _ShrinkStep, reports: int, freed_bytes: int) -> RetentionResult:
+def _add_step_to_result(
+    result: RetentionResult, step: _ShrinkStep, n_reports: int, freed_bytes: int
+) -> RetentionResult:
     """Return the result with the number of reports that a step has shrunk, and the bytes that it has freed."""
     freed = result.freed + freed_bytes
     if step.flag is StoredReport.reduced:
-        return replace(result, reduced=result.reduced + reports, freed=freed)
-    return replace(result, thinned=result.thinned + reports, freed=freed)
+        return replace(result, reduced=result.reduced + n_reports, freed=freed)
+    return replace(result, thinned=result.thinned + n_reports, freed=freed)
 
 
 def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:

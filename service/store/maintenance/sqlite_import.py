@@ -58,6 +58,11 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
         The database, which nobody else may be using.
     file
         An undamaged backup, from this version or an older one.
+
+    Raises
+    ------
+    ServiceError
+        If the backup cannot be loaded.
     """
     try:
         with _open_in_this_version(file) as source, Session(database.engine) as session, session.begin():

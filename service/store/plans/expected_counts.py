@@ -29,16 +29,16 @@ def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, pos
         _find_run_before(measured_runs[shared_rows.make_case_key(run.case)], positions[run.revision])
         for run in plan.runs
     ]
-    levels = _read_exact_counts(session, {run_id for run_id in previous_runs if run_id is not None})
+    counts_by_run = _read_exact_counts(session, {run_id for run_id in previous_runs if run_id is not None})
     planned_runs: list[PlannedRun] = []
     for run, run_id in zip(plan.runs, previous_runs, strict=True):
-        expected_counts = {} if run_id is None else levels[run_id]
+        expected_counts = {} if run_id is None else counts_by_run[run_id]
         planned_runs.append(run.model_copy(update={"expected": expected_counts}) if expected_counts else run)
     return plan.model_copy(update={"runs": tuple(planned_runs)})
 
 
 def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
-    """Return the runs of each case in the request's environment, in the order of the history."""
+    """Return the position and the id of each run in the request's environment, by case, in the order of the history."""
     rows = session.execute(
         select_joined(Case.key, Revision.position, Run.id)
         .where(

@@ -75,7 +75,7 @@ def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) ->
 
 
 def _find_commits_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
-    """Return the last commit of each subject before the end of a day."""
+    """Return the last commit of each subject before a time or the end of a day; empty if the text is neither."""
     moment = commit_name_syntax.parse_time_or_day(text)
     if moment is None:
         return []

@@ -129,7 +129,7 @@ def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[st
 
 
 def is_descendant(session: Session, subject: str, older: str, newer: str) -> bool:
-    """Return whether a commit of a subject is known to descend from another one."""
+    """Return whether ``newer`` is known to descend from ``older``."""
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return False
@@ -251,7 +251,11 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 
 
 def _update_positions(session: Session, subject_id: int) -> None:
-    """Set the position of each commit; if a stored commit moves, mark the series to be judged again."""
+    """Set the position of each commit.
+
+    If a stored commit moves, mark the series to be judged again; if stored commits change their order, also recompute
+    the newest levels.
+    """
     stored_rows = _map_stored_commits(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
     rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]

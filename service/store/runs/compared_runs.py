@@ -95,7 +95,10 @@ def list_runs(session: Session, side: Side, host: str | None = None, workload: s
     )
     rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS)).all()
     runs = [ComparableRun._make(columns) for _, *columns in rows]
-    return SideRuns(runs, {run.number: row[0] for run, row in zip(runs, rows, strict=True) if row[0] is not None})
+    levels = {run.number: packed_levels for run, (packed_levels, *_) in zip(runs, rows, strict=True)}
+    return SideRuns(
+        runs, {number: packed_levels for number, packed_levels in levels.items() if packed_levels is not None}
+    )
 
 
 def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
@@ -199,8 +202,10 @@ def list_drifts_between(
     )
     base_runs = (run.number for pair in pairs for run in pair.base)
     compared_series = {side.series for number in base_runs for side in readings_by_run.get(number, {}).values()}
-    among = bulk.is_among(session, DriftRow.series_id, (series for series in compared_series if series is not None))
-    rows = session.connection().execute(query.where(among)).all()
+    is_compared = bulk.is_among(
+        session, DriftRow.series_id, (series for series in compared_series if series is not None)
+    )
+    rows = session.connection().execute(query.where(is_compared)).all()
     stand_ins = _map_stand_ins(session, pairs, {series for series, _, _ in rows})
     drifts_by_series: dict[int, list[DriftSummary]] = {}
     for series, position, document in rows:
@@ -227,7 +232,7 @@ def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozense
 
 
 def _map_stand_ins(session: Session, pairs: Iterable[Pair], series: Collection[int]) -> dict[int, dict[str, str]]:
-    """Return the environments that stand for equivalent ones, by the id of the series.
+    """Return, by series id, the environment that stands for each environment of a pool.
 
     Only environments of a pool, whose machines are interchangeable, can be equivalent; empty if no run is of a pool.
     """

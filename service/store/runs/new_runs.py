@@ -126,7 +126,7 @@ class _SeriesUpdate:
 
 
 def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
-    """Insert reports that are not stored yet."""
+    """Insert reports that are not stored yet, with their runs and points; update their series and the stored counts."""
     if not reports:
         return
     runs = _number_runs(session, reports)
@@ -257,10 +257,11 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
 def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _SeriesByMetric]:
     """Return the stored series of the given groups, by group and metric."""
     series: dict[_SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
-    cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
+    # By the ids of subject and host: the series of each case, by its id.
+    series_of_cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
     for group, series_by_metric in series.items():
-        cases.setdefault(group[:2], {})[group.case_id] = series_by_metric
-    for (subject_id, host_id), series_by_case in cases.items():
+        series_of_cases.setdefault((group.subject_id, group.host_id), {})[group.case_id] = series_by_metric
+    for (subject_id, host_id), series_by_case in series_of_cases.items():
         for chunk in bulk.split_into_chunks(series_by_case, _CASES_PER_QUERY):
             rows = session.connection().execute(  # twice as fast as through the session
                 select(

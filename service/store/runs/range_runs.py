@@ -23,7 +23,10 @@ _MAX_RUNS = 5
 
 
 class CaseOnHost(NamedTuple):
-    """A case of a subject on one host, or on any host if the host's name is empty."""
+    """A case of a subject on one host.
+
+    Where only the newest reports are read, the host's name may be empty: then any host counts.
+    """
 
     subject: str
     case: str

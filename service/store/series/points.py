@@ -177,7 +177,7 @@ def find_history_window(session: Session, subject_id: int, host_id: int, n_revis
 def find_newest_window(session: Session, series_id: int, max_points: int) -> HistoryWindow | None:
     """Return the newest part of the history in which a series has at most ``max_points`` points.
 
-    None if the series has no more points than that.
+    None if the series has no more points than that, or if the newest revision alone has more.
     """
     newest_points = select(Revision.position, Run.number).join(Run, Run.revision_id == Revision.id)
     newest_points = newest_points.join(Point, Point.run_number == Run.number).where(Point.series_id == series_id)
@@ -240,19 +240,19 @@ def read_points_on_trend(
     points_by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
-            run_id, revision, position, environment, measured_at, program_bytes, is_reused = runs[number]
-            if window is not None and position < window.position:
+            run = runs[number]
+            if window is not None and run.position < window.position:
                 continue
             point = point_order.PathPoint(
-                run_id,
-                revision,
-                position,
-                environment,
-                measured_at,
-                value,
-                decode_samples(value, n, samples),
-                program_bytes,
-                is_reused,
+                run_id=run.run_id,
+                revision=run.revision,
+                position=run.position,
+                environment=run.environment,
+                measured_at=run.measured_at,
+                value=value,
+                samples=decode_samples(value, n, samples),
+                program_bytes=run.program_bytes,
+                is_reused=run.is_reused,
             )
             points_by_series[series_id].append(point)
     return points_by_series
@@ -285,15 +285,21 @@ def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, i
     return dict(rows.all())
 
 
-_RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
-"""The fields of a point that come from its run."""
+class _RunOnTrend(NamedTuple):
+    """The fields of a point that come from its run."""
+
+    run_id: UUID
+    revision: str
+    position: int
+    environment: str
+    measured_at: datetime
+    program_bytes: ProgramBytes
+    is_reused: bool
+    """Whether its counts are reused: no other quarantined runs have a place in the trend."""
 
 
 def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[int, _RunOnTrend]:
-    """Return those of the given runs that have a place in the trend, by run number.
-
-    The last field says whether the run's counts are reused: no other quarantined runs have a place in the trend.
-    """
+    """Return those of the given runs that have a place in the trend, by run number."""
     rows = session.connection().execute(
         select(Run.number, Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at, Run.quarantine)
         .add_columns(*BYTES_COLUMNS)
@@ -302,14 +308,14 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
         .where(bulk.is_among(session, Run.number, numbers), IS_ON_TREND)
     )
     return {
-        number: (
+        number: _RunOnTrend(
             run_id,
             revision,
             position,
             environment,
             measured_at,
             build_program_bytes(*values),
-            quarantine is not None,
+            is_reused=quarantine is not None,
         )
         for number, run_id, revision, position, environment, measured_at, quarantine, *values in rows
     }

@@ -17,7 +17,10 @@ from service.store.models import Environment, Series
 
 
 def map_stand_ins(session: Session, points_by_series: Mapping[int, Collection[PathPoint]]) -> dict[int, dict[str, str]]:
-    """Return the environments that stand for equivalent ones, by the id of the series; only exact counts prove them."""
+    """Return, by series id, the environment that stands for each environment of a pool.
+
+    Only series of exact counts have any.
+    """
     environments = {point.environment for points in points_by_series.values() for point in points}
     settings = read_pool_settings(session, environments) if len(environments) > 1 else {}
     if len(settings) < 2:

@@ -143,7 +143,7 @@ def read_head(row: Series) -> history.SeriesHead:
 
 
 def read_series(session: Session, series_id: int) -> history.SeriesDetail | None:
-    """Return one series with its points, configuration changes, drifts and failures."""
+    """Return one series with its points, configuration changes, drifts and failures; None if there is none."""
     row = find_series(session, series_id)
     if row is None:
         return None

@@ -37,8 +37,12 @@ def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[i
 
 def draw_path(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
     """Return the sparkline of a path with its drifts; None if there are no points."""
-    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
-    flagged_points = [(index, worse[point.run_id]) for index, point in enumerate(trend.path) if point.run_id in worse]
+    is_regression_at = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
+    flagged_points = [
+        (index, is_regression_at[point.run_id])
+        for index, point in enumerate(trend.path)
+        if point.run_id in is_regression_at
+    ]
     return draw_sparkline([point.value for point in trend.path], flagged_points)
 
 

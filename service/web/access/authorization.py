@@ -101,7 +101,11 @@ def _identify_caller() -> Caller:
         return Caller("", frozenset())
     scopes = frozenset(Scope(scope) for scope in stored_token.scopes)
     return Caller(
-        stored_token.name, scopes, stored_token.repository, stored_token.id, tokens.build_limits(stored_token)
+        stored_token.name,
+        scopes,
+        repository=stored_token.repository,
+        token_id=stored_token.id,
+        limits=tokens.build_limits(stored_token),
     )
 
 

@@ -28,6 +28,9 @@ _MAX_REASON_CHARACTERS = 300
 def verify_token(text: str, method: str) -> Token | None:
     """Return the stored token that belongs to a presented text; None if there is none, or it is no longer valid.
 
+    A wrong token is counted and recorded as a failed sign-in; one that has expired or was revoked is not, as it is no
+    guess.
+
     Parameters
     ----------
     method
@@ -50,7 +53,6 @@ def verify_token(text: str, method: str) -> Token | None:
     if not is_proven(presented_token, stored_token.digest if stored_token else None):
         count_failure(method, "no such token")
         return None
-    # A token that has expired or was revoked is no guess: it is not counted as a failure.
     return stored_token if stored_token is not None and stored_token.is_valid(now) else None
 
 

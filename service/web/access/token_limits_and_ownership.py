@@ -100,6 +100,11 @@ def require_own_nightly_run(name: str) -> str | None:
 
     The caller stores the returned repository as the owner of a nightly run that is not known yet. It is None for a
     caller that is not a GitHub Actions job.
+
+    Raises
+    ------
+    ProblemError
+        403, if the nightly run belongs to another repository.
     """
     repository = find_caller().repository
     if repository is not None:

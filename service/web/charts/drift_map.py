@@ -456,6 +456,6 @@ def _list_dates(columns: Columns) -> list[str]:
     return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted(indices)]
 
 
-def _shorten_text(text: str, letters: int) -> str:
+def _shorten_text(text: str, max_characters: int) -> str:
     # A text that was shortened before already ends with an ellipsis.
-    return text if len(text) <= letters else f"{text[: letters - 1].rstrip(' …')}…"
+    return text if len(text) <= max_characters else f"{text[: max_characters - 1].rstrip(' …')}…"

@@ -90,8 +90,8 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
 
     dots = tuple((x(start + index), y(value)) for index, value in enumerate(_list_values(points)))
     middle = (index_before + index_after) / 2
-    level_start = _find_end_of_level(series.drifts, index_of, index_before, start, -1) - _LEVEL_OVERHANG
-    level_end = _find_end_of_level(series.drifts, index_of, index_after, end - 1, 1) + _LEVEL_OVERHANG
+    level_start = _find_end_of_level(series.drifts, index_of, index_before, end=start, direction=-1) - _LEVEL_OVERHANG
+    level_end = _find_end_of_level(series.drifts, index_of, index_after, end=end - 1, direction=1) + _LEVEL_OVERHANG
     return DriftPicture(
         path="M" + " ".join(f"{left:g},{top:g}" for left, top in dots),
         dots=dots,

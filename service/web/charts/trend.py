@@ -248,9 +248,9 @@ def _describe_overlaid_series(
     }
 
 
-def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
+def _thin_gaps(gaps: list[Gap], n_slots: int) -> list[Gap]:
     """Return at most one gap for each half of a column, so that gaps do not cover each other."""
-    slots_per_gap = max(1.0, slots / (2 * MAX_COLUMNS))
+    slots_per_gap = max(1.0, n_slots / (2 * MAX_COLUMNS))
     return list({int(gap["x"] / slots_per_gap): gap for gap in gaps}.values())
 
 

@@ -133,7 +133,7 @@ def show(job_id: int) -> Page:
             abort(404, "There is no such bisect.")
         job = jobs.build_view(row)
         progress = bisect_progress.read_progress(session, job)
-        measured_run_ids = jobs.list_measured(row)
+        measured_run_ids = jobs.list_measured_runs(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
         drift = drifts.find_drift(session, question.drift) if question.drift else None
@@ -169,7 +169,7 @@ def show(job_id: int) -> Page:
 
 
 @bp.post("/bisects/<int:job_id>/profiles")
-def profile_both(job_id: int) -> ResponseReturnValue:
+def order_profiles(job_id: int) -> ResponseReturnValue:
     """Order profiles of the first culprit and its parent."""
     form = forms.read_form()
     question = None

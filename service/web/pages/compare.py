@@ -76,7 +76,13 @@ class Comparison(NamedTuple):
     """How many of all cases changed, also of those that are not shown."""
 
 
-_NO_COMPARISON = Comparison((), (), Matched((), (), ()), (), ChangeCounts(0, 0, 0))
+_NO_COMPARISON = Comparison(
+    rows=(),
+    settings=(),
+    matched=Matched(pairs=(), only_base=(), only_head=()),
+    cases=(),
+    counts=ChangeCounts(worse=0, better=0, same=0),
+)
 _comparisons: VersionedCache[Comparison] = VersionedCache(
     _MAX_CACHED_METRICS, lambda comparison: len(comparison.rows), _MAX_CACHED_SECONDS
 )

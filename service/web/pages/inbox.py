@@ -336,11 +336,11 @@ def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEven
         drift = drift_of_event.get(event.id)
         rows.append(
             ListedEvent(
-                event,
-                drift,
-                sparkline_of_series.get(drift.series_id) if drift else None,
-                describe_assignees(event),
-                describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
+                event=event,
+                drift=drift,
+                trend=sparkline_of_series.get(drift.series_id) if drift else None,
+                assignees=describe_assignees(event),
+                next_step=describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
             )
         )
     return rows

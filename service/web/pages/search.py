@@ -28,8 +28,13 @@ def show() -> Page:
     text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
     with get_database().reading() as session:
         results = [
-            Hit(kind=kind, title=title, detail=detail, url=_BUILD_ADDRESS_OF_KIND[kind](key))
-            for kind, key, title, detail in text_search.search_text(session, text)
+            Hit(
+                kind=result.kind,
+                title=result.title,
+                detail=result.details,
+                url=_BUILD_ADDRESS_OF_KIND[result.kind](result.key),
+            )
+            for result in text_search.search_text(session, text)
         ]
     return Page(
         "search.html",

@@ -49,13 +49,17 @@ def read_window() -> Window | None:
     start, end = request.args.get("from", type=float), request.args.get("to", type=float)
     if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or start >= end:
         return None
-    return Window(start, end, is_axis_by_time())
+    return Window(start, end, by_time=is_axis_by_time())
 
 
 def draw_chart(series: SeriesDetail, overlaid_series: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
-    """Lay out the chart of a series."""
+    """Lay out the chart of a series.
+
+    In a published site, the whole chart is laid out, without links to runs, and with all drifts open.
+    """
     if is_published():  # A published site has no pages of runs, and no server that returns the points for a zoom.
-        return {**build_chart(series, lambda _: "", None, overlaid_series, PLOTS.get_plot), "thinned": False}
+        chart = build_chart(series, lambda _: "", overlaid_series=overlaid_series, get_plot=PLOTS.get_plot)
+        return {**chart, "thinned": False}
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # url_for is slow: called only once
     with get_database().reading() as session:
@@ -66,7 +70,12 @@ def draw_chart(series: SeriesDetail, overlaid_series: Sequence[SeriesDetail], wi
         if state in lifecycle.CLOSED
     }
     return build_chart(
-        series, lambda run_id: f"{before}{run_id}{after}", window, overlaid_series, PLOTS.get_plot, standings
+        series,
+        lambda run_id: f"{before}{run_id}{after}",
+        window=window,
+        overlaid_series=overlaid_series,
+        get_plot=PLOTS.get_plot,
+        standings=standings,
     )
 
 

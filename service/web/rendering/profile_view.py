@@ -107,17 +107,17 @@ class ProfileView:
 
 def build_single_view(summary: ProfileWithoutStacks) -> ProfileView:
     """Return the view of a single profile."""
-    return ProfileView(summary, None, summary.diagnosis)
+    return ProfileView(after=summary, before=None, diagnosis=summary.diagnosis)
 
 
 def build_compared_view(before: Profile, after: Profile) -> ProfileView:
     """Return the view of two profiles."""
     return ProfileView(
-        summarise_profile(after),
-        summarise_profile(before),
-        diagnose_profile(DiagnosisRequest(profile=after, before=before)),
-        compare_by_line(before, after)[:_MAX_PLACES],
-        [
+        after=summarise_profile(after),
+        before=summarise_profile(before),
+        diagnosis=diagnose_profile(DiagnosisRequest(profile=after, before=before)),
+        places=compare_by_line(before, after)[:_MAX_PLACES],
+        stacks=[
             _build_row(stack)
             for stack in sorted(compare_by_stack(before, after), key=_get_change_sort_key)[:_MAX_STACKS]
         ],
@@ -163,11 +163,11 @@ def _build_row(stack: StackChange) -> StackRow:
     """Return the row of a stack: its change, and the link to it in the flame graph."""
     functions = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
-        functions[:_MAX_FRAMES],
-        max(0, len(functions) - _MAX_FRAMES),
-        find_own_frame(stack.frames),
-        stack.change,
-        build_stack_link(StackKind.FAULTS, stack.frames),
+        frames=functions[:_MAX_FRAMES],
+        n_left_out=max(0, len(functions) - _MAX_FRAMES),
+        place=find_own_frame(stack.frames),
+        change=stack.change,
+        link=build_stack_link(StackKind.FAULTS, stack.frames),
     )
 
 

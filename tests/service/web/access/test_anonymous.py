@@ -65,7 +65,7 @@ WITH_TOKEN = {
     *("event.triage", "api.events.triage", "judged_series.index"),
     *("releases.index", "releases.choose", "releases.show"),
     *("event.decide", "api.events.decide", "silences.add", "silences.end", "api.silences.add", "api.silences.end"),
-    *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
+    *("jobs.order", "jobs.change", "bisect.order", "bisect.order_profiles", "evidence.order_profiles"),
     "unmeasured.order",
     *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),
     *("api.jobs.claim", "api.jobs.progress", "api.jobs.finish"),
