@@ -6,9 +6,9 @@ from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference
-from runner.contract.explanation_text import INDIRECT_CHANGE
+from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place
 from runner.contract.function_names import shorten_name
-from runner.contract.number_text import format_quantity
+from runner.contract.number_text import format_quantity, format_signed
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import FunctionLine, WeightChange, compare_by_line, compare_by_stack
@@ -23,22 +23,21 @@ def show_causes(difference: Difference) -> None:
     console = make_console()
     growth = difference.after - difference.before
     console.print(
-        f"[bold]{growth:+,} faults[/] ({difference.before:,} → {difference.after:,})" + (":" if growth else "."),
+        f"[bold]{format_signed(growth)} faults[/] ({difference.before:,} → {difference.after:,})"
+        + (":" if growth else "."),
         highlight=False,
     )
     for part in difference.parts[:_MAX_CAUSES]:
         subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
         is_only_a_part = part.place_faults not in {0, part.faults}
-        share = f", {part.place_faults:+,} of them there" if is_only_a_part else ""
+        share = f", {format_signed(part.place_faults)} of them there" if is_only_a_part else ""
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
-        line = f"  {part.faults:+,}  {subject} {part.sentence} ({part.cause}{share}{price})"
+        line = f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
     changed_place = difference.changed_place
     if changed_place:
-        subject = f"{changed_place.place} gained the most faults"
-        calls = ", in what it calls" if changed_place.is_caller else ""
-        line = f"  Of the changed lines, {subject}{calls}: +{changed_place.faults:,}."
-        console.print(escape_text(line), highlight=False)
+        line = describe_changed_place(changed_place, changed_place.place)
+        console.print(escape_text(f"  {line}"), highlight=False)
     elif difference.is_indirect:
         console.print(f"  {INDIRECT_CHANGE}", highlight=False)
 
@@ -51,7 +50,7 @@ def show_difference(before: Profile, after: Profile) -> None:
     console.print()
     console.print(
         f"[bold]{before.revision.commit[:10]} → {after.revision.commit[:10]}[/]: "
-        f"{faults_before:,} → {faults_after:,} faults ({faults_after - faults_before:+,})",
+        f"{faults_before:,} → {faults_after:,} faults ({format_signed(faults_after - faults_before)})",
         highlight=False,
     )
     table = Table(box=None, padding=(0, 2, 0, 2))
@@ -60,7 +59,10 @@ def show_difference(before: Profile, after: Profile) -> None:
     changed_lines = compare_by_line(before, after)
     for function_line, change in changed_lines[:_MAX_LINES]:
         table.add_row(
-            f"{change.growth:+,}", f"{change.before:,}", f"{change.after:,}", _format_function_line(function_line)
+            format_signed(change.growth),
+            f"{change.before:,}",
+            f"{change.after:,}",
+            _format_function_line(function_line),
         )
     if changed_lines:
         console.print(table)
@@ -89,4 +91,4 @@ def _format_function_line(function_line: FunctionLine) -> str:
 
 
 def _format_change(change: WeightChange) -> str:
-    return f"{change.growth:+,} ({change.before:,} → {change.after:,})"
+    return f"{format_signed(change.growth)} ({change.before:,} → {change.after:,})"

@@ -95,7 +95,7 @@ class DifferencePart(Strict):
 
 
 class ChangedPlace(Strict):
-    """A line that the change added or rewrote, and the growth of its faults."""
+    """A line that the change added or rewrote, and its part in the difference of the faults."""
 
     place: Line
     """The line with its function."""
@@ -103,10 +103,12 @@ class ChangedPlace(Strict):
     """The source file."""
     source_line: int = Field(ge=1, le=2**31)
     """The number of the line."""
-    faults: Count
-    """How many more faults it has than the code that it replaces."""
+    faults: int
+    """How many more faults it has than the code that it replaces; negative if it has fewer."""
     is_caller: bool = False
     """Whether these are the faults of what the line calls."""
+    gives_back: bool = False
+    """Whether the line calls what gives back the memory that then faults. It has no more faults itself."""
 
 
 class Difference(Strict):
@@ -117,9 +119,10 @@ class Difference(Strict):
     parts: tuple[DifferencePart, ...] = Field(max_length=100)
     """The largest first, without the faults that only moved from one cause to another."""
     changed_place: ChangedPlace | None = None
-    """The line with the largest growth of faults, among those that the change added or rewrote; if none of them faults
-    more itself, the one that calls what faults more. None if no growth reaches a hundredth of the difference, or if
-    those lines are unknown."""
+    """The line with the largest growth of faults, among those that the change added or rewrote; if the difference is
+    negative, with the largest decline. If none of them faults more itself, the one that calls what faults more, or else
+    what gives back the memory that faults. None if no growth reaches a hundredth of the difference, or if those lines
+    are unknown."""
     is_indirect: bool = False
     """Whether no line that the change added or rewrote faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from runner.contract.diagnosis import ChangedPlace
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import format_share, format_signed
@@ -36,11 +37,7 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)
             if changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
-                calls = ", in what it calls" if changed_place.is_caller else ""
-                sentences.append(
-                    f"Of the changed lines, {escape_text(changed_place.place)} gained the most faults{calls}: "
-                    f"+{changed_place.faults:,}."
-                )
+                sentences.append(describe_changed_place(changed_place, escape_text(changed_place.place)))
         elif difference.is_indirect:
             sentences.append(INDIRECT_CHANGE)
     if explanation.finding is not None:
@@ -48,6 +45,21 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
     if explanation.remedy is not None:
         sentences.append(_describe_remedy(explanation.remedy, escape_text))
     return " ".join(sentences)
+
+
+def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
+    """Return what a changed line has to do with the difference, as a sentence.
+
+    Parameters
+    ----------
+    place_text
+        The line with its function, as it is shown.
+    """
+    if changed_place.gives_back:
+        return f"Of the changed lines, {place_text} calls what gives this memory back."
+    gained = "gained" if changed_place.faults > 0 else "lost"
+    calls = ", in what it calls" if changed_place.is_caller else ""
+    return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {format_signed(changed_place.faults)}."
 
 
 def _escape_names(sentence: str, escape_text: EscapeText) -> str:

@@ -18,6 +18,7 @@ from runner.contract.profile_difference import (
     pair_function_lines,
 )
 from service.rules.diagnose.place_text import format_place
+from service.rules.diagnose.profile_facts import Facts
 
 _ALLOCATOR = re.compile(
     r"(?:alloc|allocate|strdup|memdup|new_?obj(?:ect)?[a-z]{0,2})[_\d]*(?:\([^()]*\))?(?: const)?(?:\.[\w.]++)?\Z",
@@ -58,7 +59,8 @@ def find_changed_place(
 ) -> ChangedPlace | None:
     """Return the changed line whose own faults grew most, or else the changed line that calls what faults more.
 
-    None if no changed line has a large enough share of the difference to be named.
+    If the program has fewer faults than before, the line whose own faults declined most, or that calls what faults
+    less. None if no changed line has a large enough share of the difference to be named.
 
     Parameters
     ----------
@@ -72,6 +74,7 @@ def find_changed_place(
         The whole difference in faults.
     """
     least = max(1, _MIN_CHANGED_SHARE * abs(growth))
+    sign = -1 if growth < 0 else 1  # The growths below count as positive if they are in the direction of the whole.
 
     def is_named(place: FunctionLine) -> bool:
         return bool(place.line_after) and is_changed(place.function_key.file, place.line_after)
@@ -79,16 +82,16 @@ def find_changed_place(
     growths: Counter[FunctionLine] = Counter()
     for place, change in changes:
         if is_named(place):
-            growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
+            growths[FunctionLine(place.function_key, 0, place.line_after)] += sign * change.growth
     largest_place = max(growths, key=lambda place: (growths[place], place), default=None)
     if largest_place is not None and growths[largest_place] >= least:
-        return _build_changed_place(largest_place, growths[largest_place], is_caller=False)
-    # None faults more itself. Compare the lines by the faults of what they call.
+        return _build_changed_place(largest_place, sign * growths[largest_place], is_caller=False)
+    # None faults more, or less, itself. Compare the lines by the faults of what they call.
     before, after = (_sum_calling_lines(profile) for profile in profiles)
     growths_of_callers = {
-        place: change.growth
+        place: sign * change.growth
         for place, change in pair_function_lines(before.weights, after.weights)
-        if is_named(place) and change.growth >= max(least, 1 + _compute_resolution(profiles))
+        if is_named(place) and sign * change.growth >= max(least, 1 + _compute_resolution(profiles))
     }
     if not growths_of_callers:
         return None
@@ -97,7 +100,29 @@ def find_changed_place(
         place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * largest_growth
     ]
     innermost = max(large_places, key=lambda place: (after.get_depth(place), place))
-    return _build_changed_place(innermost, growths_of_callers[innermost], is_caller=True)
+    return _build_changed_place(innermost, sign * growths_of_callers[innermost], is_caller=True)
+
+
+def find_changed_returning_place(
+    facts: Facts, calls: Collection[str], is_changed: Callable[[str, int], bool]
+) -> ChangedPlace | None:
+    """Return the changed line that calls what gives memory back with given system calls.
+
+    None if the samples of the CPU time do not show one for most of these calls. Of the changed lines that call one
+    another, it is the innermost.
+    """
+
+    def find_changed_frame(frames: Sequence[Frame]) -> Frame | None:
+        changed_frames = (
+            frame for frame in reversed(frames) if is_own_frame(frame) and is_changed(frame.file, frame.line)
+        )
+        return next(changed_frames, None)
+
+    frame = facts.find_returning_place(find_changed_frame, *calls)
+    if frame is None:
+        return None
+    place = FunctionLine(identify_function(frame), 0, frame.line)
+    return _build_changed_place(place, 0, is_caller=True, gives_back=True)
 
 
 def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
@@ -148,7 +173,9 @@ def _knows_callers(profile: Profile) -> bool:
     return n_known >= (1 - _MAX_UNKNOWN_SHARE) * total > 0
 
 
-def _build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:
+def _build_changed_place(
+    place: FunctionLine, faults: int, *, is_caller: bool, gives_back: bool = False
+) -> ChangedPlace:
     """Return a line of the program as a part of a diagnosis, with the faults by which it has more or fewer."""
     return ChangedPlace(
         place=format_place(place),
@@ -156,6 +183,7 @@ def _build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -
         source_line=place.line_after,
         faults=faults,
         is_caller=is_caller,
+        gives_back=gives_back,
     )
 
 

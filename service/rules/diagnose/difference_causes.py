@@ -49,7 +49,12 @@ from runner.contract.profile_difference import (
     identify_function,
     pair_function_lines,
 )
-from service.rules.diagnose.calling_lines import find_allocator_caller, find_changed_place, is_growth_indirect
+from service.rules.diagnose.calling_lines import (
+    find_allocator_caller,
+    find_changed_place,
+    find_changed_returning_place,
+    is_growth_indirect,
+)
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.place_text import format_place, replace_numbers
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
@@ -172,6 +177,9 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         sides, (before.profile, after.profile), changed_lines, after.faults - before.faults
     )
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
+    if changed_place is None and ranked_parts and ranked_parts[0].faults > 0:
+        returning_calls = _RETURNING_CALLS.get(ranked_parts[0].cause, ())
+        changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
     # Pages of the program itself, and pages that the kernel took away, may be touched more often without any change.
     is_indirect = (
         changed_place is None
@@ -240,7 +248,11 @@ def _is_changed(changed_lines: ChangedLines, file: str, line: int) -> bool:
 def _find_changed_place(
     sides: list[_Side], profiles: tuple[Profile, Profile], changed_lines: ChangedLines, growth: int
 ) -> ChangedPlace | None:
-    """Return the changed line whose faults of all causes grew most, or that calls what faults more; None if neither."""
+    """Return the changed line whose faults of all causes grew most, or that calls what faults more; None if neither.
+
+    If the program has fewer faults than before, it is the line whose faults declined most, or that calls what faults
+    less.
+    """
     groups = sides[0].lines.keys() | sides[1].lines.keys()
     changes = chain.from_iterable(_pair_lines(group, sides) for group in groups)
     return find_changed_place(changes, profiles, partial(_is_changed, changed_lines), growth) if changed_lines else None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import find_own_line
@@ -14,6 +15,7 @@ from runner.contract.profile import (
     Anatomy,
     Area,
     FaultKind,
+    Frame,
     Memory,
     Profile,
     Site,
@@ -45,6 +47,7 @@ _MALLOC_FUNCTION = re.compile(
 )
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?(?: \(deleted\))?$")
+_Place = TypeVar("_Place", bound=Hashable)
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
 OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
@@ -273,22 +276,34 @@ class Facts:
     def find_returning_line(self, *calls: str) -> str:
         """Return the program's line, with its function, from which the given system calls give memory back.
 
-        It is the line with most of the CPU-time samples of these calls, whose time grows with the memory given back.
-        Empty if there are too few samples, or if no line has half of them. Stacks recorded with frame pointers are not
+        Empty if it is unknown; see :meth:`find_returning_place`.
+        """
+        return self.find_returning_place(find_own_line, *calls) or ""
+
+    def find_returning_place(self, find_place: Callable[[Sequence[Frame]], _Place], *calls: str) -> _Place | None:
+        """Return the place from which the given system calls give memory back.
+
+        It is the place with most of the CPU-time samples of these calls, whose time grows with the memory given back.
+        None if there are too few samples, or if no place has half of them. Stacks recorded with frame pointers are not
         enough, because the C library, which makes the calls, has none.
+
+        Parameters
+        ----------
+        find_place
+            Returns the place of a stack, given its frames, outermost first.
         """
         on_cpu = self.profile.on_cpu
         if on_cpu is None or on_cpu.call_graph == "fp" or not on_cpu.total:
-            return ""
+            return None
         call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
-        weights: Counter[str] = Counter()
+        weights: Counter[_Place] = Counter()
         for stack in _list_stacks(on_cpu, call_frames):
-            weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
+            weights[find_place([self.profile.frames[index] for index in stack.frames])] += stack.weight
         n_samples = on_cpu.samples * weights.total() / on_cpu.total  # weights are times
         if n_samples < _MIN_CALLING_SAMPLES:
-            return ""
-        ((line, weight),) = weights.most_common(1)
-        return line if 2 * weight >= weights.total() else ""
+            return None
+        ((place, weight),) = weights.most_common(1)
+        return place if 2 * weight >= weights.total() else None
 
     def describe_top_major_site(self) -> tuple[str, ...]:
         """Return the function with the most major faults, as a sentence; empty if unknown."""

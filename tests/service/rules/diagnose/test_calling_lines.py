@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.diagnosis import MAX_CHANGED_FILES, DiagnosisRequest, Difference
+from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference
+from runner.contract.explanation_text import describe_changed_place
 from runner.contract.profile import COMPILED_MODULE, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import profiled
@@ -18,8 +19,6 @@ UNWOUND = Frame(function="parse", module="libx.so.1")
 XMALLOC = Frame(function="xmalloc", module="prog", file="src/memory.c", line=5)
 POOL = Frame(function="Pool::Alloc(unsigned long)", module="prog", file="src/pool.cpp", line=31)
 INIT = Frame(function="alloc_decoder", module="prog", file="src/memory.c", line=8)
-STRIPPED = Frame(function="[unknown]", module="prog")
-UNWOUND = Frame(function="parse", module="libx.so.1")
 MALLOC = Frame(function="_int_malloc", module="/usr/lib/libc.so.6", file="malloc.c", line=4000)
 
 
@@ -101,6 +100,58 @@ def test_a_changed_line_is_named_by_what_it_calls_if_no_changed_line_faults_more
     assert itself is not None
     assert (itself.place, itself.faults, itself.is_caller) == ("read_all at src/file.c:40", 30, False)
     assert explain(before, after, file=(1, 99)).changed_place is None
+
+
+def test_of_the_changed_lines_the_one_that_lost_most_is_named_if_the_program_faults_less() -> None:
+    before = {(MAIN, PLAN, GROW): 900, (MAIN, READ): 50}
+    after = {(MAIN, PLAN, GROW): 100, (MAIN, READ): 80}
+    difference = explain(before, after, plan=(6, 8), file=(1, 99))
+    place = difference.changed_place
+    assert place is not None
+    assert (place.place, place.faults, place.is_caller) == ("plan at src/plan.c:7", -800, True)
+    assert describe_changed_place(place, place.place).endswith("plan.c:7 lost the most faults, in what it calls: −800.")
+    rewritten = explain(before | {(MAIN, PLAN): 400}, after, plan=(6, 8)).changed_place
+    assert rewritten is not None
+    # It has no faults of its own any more, so it is named by those of what it calls.
+    assert (rewritten.faults, rewritten.is_caller) == (-1200, True)
+
+
+@pytest.mark.parametrize(("samples", "is_named"), [(200, True), (5, False)])
+def test_a_changed_line_that_calls_what_gives_memory_back_is_named(samples: int, *, is_named: bool) -> None:
+    purge = Frame(function="purge", module="prog", file="src/arena.c", line=20)
+    give_back = Frame(function="give_back", module="prog", file="src/os.c", line=5)
+    advise = Frame(function="__x64_sys_madvise", module="[kernel.kallsyms]")
+    frames = (MAIN, GROW, purge, give_back, advise)
+
+    def returned(n_again: int) -> Profile:
+        rows = [(Memory.HEAP, Touch.FIRST, "", GROW, 100), (Memory.HEAP, Touch.AFTER_MADVISE, "", GROW, n_again)]
+        on_cpu = StackProfile(
+            kind=StackKind.ON_CPU,
+            samples=samples,
+            period=1,
+            total=100,
+            call_graph="dwarf",
+            stacks=(Stack(frames=(0, 1), weight=40), Stack(frames=(0, 2, 3, 4), weight=60)),
+        )
+        known = profiled(*(row for row in rows if row[4]), stacks={(0, 1): 100 + n_again})
+        return known.model_copy(update={"frames": frames, "on_cpu": on_cpu})
+
+    def find_place(**changed_lines: tuple[int, int]) -> ChangedPlace | None:
+        ranges = {f"src/{name}.c": (lines,) for name, lines in changed_lines.items()}
+        request = DiagnosisRequest(profile=returned(5000), before=returned(0), changed_lines=ranges)
+        difference = diagnose_profile(request).difference
+        assert difference is not None
+        assert difference.is_indirect is (difference.changed_place is None)
+        return difference.changed_place
+
+    place = find_place(arena=(18, 22), main=(1, 2))
+    assert (place is not None) is is_named
+    if place:
+        assert (place.place, place.gives_back) == ("purge at src/arena.c:20", True)
+        assert describe_changed_place(place, place.place) == (
+            "Of the changed lines, purge at src/arena.c:20 calls what gives this memory back."
+        )
+    assert find_place(main=(1, 2)) is None, "no line that was changed is on the stacks"
 
 
 def test_a_recursive_line_counts_each_fault_once() -> None:
