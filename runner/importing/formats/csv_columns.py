@@ -30,7 +30,7 @@ def parse_column_map(text: str) -> dict[str, str]:
     Raises
     ------
     FaultwatchError
-        A part does not have this form, or its NAME is none of these.
+        A part does not have this form, its NAME is none of these, or it gives a unit to a metric that is not a time.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -41,6 +41,11 @@ def parse_column_map(text: str) -> dict[str, str]:
             raise FaultwatchError(
                 f"--columns: {name!r} is neither a metric nor a setting (a setting has a dot in its name)",
                 f"names: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
+            )
+        if name in CATALOGUE and metric(name).kind is not Kind.TIME and _parse_column(column).unit:
+            raise FaultwatchError(
+                f"--columns: {part.strip()!r} gives a unit of time to {name}, which is not a time",
+                f"omit the unit, as in {name}={_parse_column(column).header}",
             )
         columns[name] = column
     return columns
@@ -132,7 +137,7 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     Raises
     ------
     FaultwatchError
-        The text is not a finite number or, in a column without a unit, not a valid count.
+        The text is not a finite number, or the metric is a count and the number is not a valid one.
     """
     try:
         value = int(text) if text.isdecimal() else float(text)

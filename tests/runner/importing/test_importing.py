@@ -106,6 +106,14 @@ def test_a_map_that_means_nothing_is_refused(text: str) -> None:
         parse_column_map(text)
 
 
+@pytest.mark.parametrize("text", ["minor-faults=faults:ms", "max-rss=rss:us"])
+def test_only_a_time_may_have_a_unit(text: str) -> None:
+    with pytest.raises(FaultwatchError, match=f"--columns: '{text}' gives a unit of time to ") as caught:
+        parse_column_map(text)
+    assert "\n" not in caught.value.what
+    assert parse_column_map("elapsed=took:ms") == {"elapsed": "took:ms"}
+
+
 PERF_CSV = "# started on Fri Aug  1 10:00:00 2025\n\n1234{0}{0}minor-faults{0}5000000{0}100.00{0}{0}\n"
 
 
