@@ -1,6 +1,7 @@
 """``faultwatch import``: store measurements of other tools."""
 
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,6 +179,7 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
 
     repository = open_repository(location, settings.clones)
 
+    @cache  # Many rows of a file may name the same revision.
     def find_revision(name: str) -> Revision | None:
         try:
             return repository.get_revision(name)
