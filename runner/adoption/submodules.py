@@ -8,7 +8,9 @@ from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 
 _TIMEOUT_SECONDS = 1800.0
-UPDATE_COMMAND = ("git", "submodule", "update", "--init", "--recursive")
+_UPDATE_ARGUMENTS = ("submodule", "update", "--init", "--recursive")
+UPDATE_COMMAND = f"git {' '.join(_UPDATE_ARGUMENTS)}"
+"""The command that fetches missing submodules, as a user would write it."""
 
 
 def find_missing_submodules(top: Path) -> tuple[str, ...]:
@@ -19,7 +21,7 @@ def find_missing_submodules(top: Path) -> tuple[str, ...]:
     FaultwatchError
         git fails.
     """
-    lines = _run_git(top, "git", "submodule", "status", "--recursive").split("\n")
+    lines = _run_git(top, "submodule", "status", "--recursive").split("\n")
     # git prints "-HASH PATH" for a submodule that was never fetched.
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
 
@@ -32,11 +34,12 @@ def fetch_submodules(top: Path) -> None:
     FaultwatchError
         git fails; the message contains its first error, because later errors are consequences.
     """
-    _run_git(top, *UPDATE_COMMAND)
+    _run_git(top, *_UPDATE_ARGUMENTS)
 
 
-def _run_git(top: Path, *command: str) -> str:
+def _run_git(top: Path, *arguments: str) -> str:
     """Run git in the top folder and return its output; raise with its first error if it fails."""
+    command = ("git", *arguments)
     try:
         result = subprocess.run(
             command,

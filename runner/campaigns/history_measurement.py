@@ -158,7 +158,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 if self.store_report:
                     self.store_report(report)
                 outbox.post(report)
-                observer.on_report(report, executions_per_run - n_executions)
+                observer.on_report(report, skipped_executions=executions_per_run - n_executions)
                 finished_runs.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     if report.reused is None:
@@ -214,9 +214,9 @@ class HistoryMeasurement(Struct, frozen=True):
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
         observer.on_plan(planned_runs, n_stored=0, n_executions=len(planned_runs) * executions_per_run)
-        for report, n_executions in self._measure_runs(planned_runs, (revision,), {}, observer):
+        for report, n_executions in self._measure_runs(planned_runs, (revision,), levels_by_case={}, observer=observer):
             outbox.post(report)
-            observer.on_report(report, executions_per_run - n_executions)
+            observer.on_report(report, skipped_executions=executions_per_run - n_executions)
         return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
     def _measure_runs(

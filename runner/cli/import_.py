@@ -1,6 +1,7 @@
 """``faultwatch import``: store measurements of other tools."""
 
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,14 @@ def command(
     each run is stored once. A file or a folder is imported completely or not at all.
     See the guide “Importing the results of other tools”.
     """
-    from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
+    from runner.importing import (
+        ImportDefaults,
+        ImportedRun,
+        make_reports,
+        read_file,
+        read_folder,
+        refuse_too_many_runs,
+    )
     from runner.importing.direction import parse_directions
     from runner.importing.formats.csv_columns import parse_column_map
     from runner.importing.imported_run import parse_time
@@ -116,6 +124,7 @@ def command(
                 omission_reasons += folder_runs.left_out
             else:
                 imported_runs += read_file(file, defaults)
+            refuse_too_many_runs(len(imported_runs), str(file))
             activity.advance()
     # Send the reports.
     reports = make_reports(imported_runs, defaults)
@@ -178,6 +187,7 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
 
     repository = open_repository(location, settings.clones)
 
+    @cache  # Many rows of a file may name the same revision.
     def find_revision(name: str) -> Revision | None:
         try:
             return repository.get_revision(name)

@@ -342,13 +342,12 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
     missing_submodules = find_missing_submodules(top)
     if not missing_submodules:
         return ()
-    command = " ".join(UPDATE_COMMAND)
     noun = "submodule" if len(missing_submodules) == 1 else "submodules"
     print_message(f"this clone lacks the {noun} {join_words(missing_submodules)}")
-    if not questions.confirm(f"Run `{command}`?", default=True):
+    if not questions.confirm(f"Run `{UPDATE_COMMAND}`?", default=True):
         return missing_submodules
     try:
-        with show_activity(command):
+        with show_activity(UPDATE_COMMAND):
             fetch_submodules(top)
     except FaultwatchError as failure:
         if kept_workload:

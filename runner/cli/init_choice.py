@@ -284,7 +284,7 @@ def _try_larger_input(
         build, run = larger_proposal
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            tried_command = _find_program_that_works_more(
+            tried_command = _find_command_with_more_work(
                 first_measurement, build, run, small_result, larger_tree, show_progress, runtime_faults
             )
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
@@ -338,7 +338,7 @@ def _takes_long_to_build(first_measurement: "FirstMeasurement", proposal: "Build
     return cached_build.seconds > _MAX_REBUILD_SECONDS
 
 
-def _find_program_that_works_more(
+def _find_command_with_more_work(
     first_measurement: "FirstMeasurement",
     build: "BuildProposal",
     run: "RunProposal",
@@ -375,6 +375,9 @@ def _find_program_that_works_more(
         if not other_small.did_work:
             continue
         other = try_run(larger_run)
+        # It has to do more with the larger input than with the small one, or else only its start is larger than that of
+        # the first program; and more than the first program with the small input, or else that one may as well be
+        # measured. The faults of the runtime are those of the first program, so they do not count as its start.
         if does_more_work(other, other_small) and does_more_work(other, small_result):
             return other
     return None

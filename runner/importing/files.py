@@ -40,13 +40,15 @@ def read_file(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     Raises
     ------
     FaultwatchError
-        The file cannot be read completely. Nothing of it is imported then.
+        The file cannot be read completely, or contains too many runs. Nothing of it is imported then.
     """
     source = _make_source(file, _decode_text(file), file.name)
     file_format = find_format(source, defaults)
     if file_format is None:
         raise make_unknown_format_error(source)
-    return read_source(file_format, source, defaults)
+    runs = read_source(file_format, source, defaults)
+    refuse_too_many_runs(len(runs), str(file))
+    return runs
 
 
 def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
@@ -75,8 +77,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
             continue
         has_known_format = True
         runs += read_source(file_format, source, defaults)
-        if len(runs) > MAX_RUNS:
-            raise FaultwatchError(f"{folder} contains more than {MAX_RUNS:,} runs", "import its parts one by one")
+        refuse_too_many_runs(len(runs), str(folder))
     if not has_known_format:
         if defaults.format:
             raise FaultwatchError(f"{folder}: no file in the folder has the format {defaults.format}", "omit --format")
@@ -85,6 +86,18 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
             "`faultwatch import -h` names the formats",
         )
     return FolderRuns(runs, omitted_names)
+
+
+def refuse_too_many_runs(n_runs: int, location: str) -> None:
+    """Check the number of runs of one import.
+
+    Raises
+    ------
+    FaultwatchError
+        There are too many; the message begins with the location.
+    """
+    if n_runs > MAX_RUNS:
+        raise FaultwatchError(f"{location}: more than {MAX_RUNS:,} runs in one import", "import fewer runs at a time")
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:

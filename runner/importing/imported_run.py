@@ -46,7 +46,8 @@ class ImportDefaults(Struct, frozen=True):
     subject, host
         These replace the values in the file.
     revision, case, started_at
-        These are for what the file does not contain; the readers of pyperf and perf let them replace what it contains.
+        These are for what the file does not contain. They never replace its values, because one option can be for a
+        folder with many files.
     columns
         The meaning of each column of a CSV file.
     this_host

@@ -26,6 +26,7 @@ from runner.measuring.trial import Trial
 from runner.perf.perf_stat import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.subject.build import BuildFailure
+from runner.subject.build_record import DamagedBuild
 from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload
 
@@ -332,7 +333,7 @@ def compare_other_builds(
                     _measure_other_build(trial, report.environment, progress)
                     for trial, report in zip(trials, (result.base, result.head), strict=True)
                 ]
-        except (ExecutionFailure, SpoiledSession):
+        except (ExecutionFailure, SpoiledSession, DamagedBuild):
             break
         base, head = (
             report.model_copy(update={"other_builds": (*report.other_builds, other_build)})
@@ -352,6 +353,8 @@ def _measure_other_build(trial: Trial, environment: Environment, progress: Calla
         The environment is another one than that of the first build, ``environment``: it could move the counts too.
     ExecutionFailure
         The program fails.
+    DamagedBuild
+        The build cannot be used.
     """
     require_unchanged(environment, trial.environment)
     restore_tree(trial.tree)

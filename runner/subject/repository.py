@@ -228,7 +228,7 @@ class Repository(Struct, frozen=True):
 
     def get_common_directory(self) -> Path:
         """Return the git directory, which all work trees of the repository share."""
-        return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+        return self._get_git_path("--git-common-dir")
 
     def get_work_tree(self) -> Path:
         """Return the top folder of the work tree.
@@ -238,7 +238,12 @@ class Repository(Struct, frozen=True):
         FaultwatchError
             The repository has no work tree.
         """
-        return Path(self.git("rev-parse", "--show-toplevel", decode_paths=True).removesuffix("\n"))
+        return self._get_git_path("--show-toplevel")
+
+    def _get_git_path(self, *options: str) -> Path:
+        """Return the path that ``git rev-parse`` prints; it may contain any bytes, and end in white space."""
+        output = self.git("rev-parse", "--path-format=absolute", *options, decode_paths=True)
+        return Path(output.removesuffix("\n"))
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks a part of its history."""
@@ -309,10 +314,11 @@ class Repository(Struct, frozen=True):
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return []
         # Without an index, as after a clone with --no-checkout, missing files do not count as removed.
-        if not Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index").strip()).exists():
+        if not self._get_git_path("--git-path", "index").exists():
             return []
         # Without -z, git quotes paths that are not ASCII.
-        entries = self.git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no").split("\0")
+        query = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
+        entries = self.git(*query, decode_paths=True).split("\0")
         return [entry[3:] for entry in entries if entry]  # The path follows two letters for the state, and a space.
 
 
@@ -390,7 +396,8 @@ def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
     try:
         location_options = () if is_bare else ("-C", str(path))
         query = ("rev-parse", "--path-format=absolute", "--git-common-dir")
-        top = run_git(*location_options, *query, git_dir=str(path.resolve()) if is_bare else None).strip()
+        git_dir = str(path.resolve()) if is_bare else None
+        top = run_git(*location_options, *query, git_dir=git_dir, decode_paths=True).removesuffix("\n")
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(

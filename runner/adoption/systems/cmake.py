@@ -40,7 +40,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     benchmarks = [f"-D{name}=ON" for name in names if _BENCHMARKS.search(name.upper())]
     extras = [f"-D{name}=OFF" for name in names if _EXTRAS.search(name.upper())]
     programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
-    untested_programs = [option for option in programs if not _TESTS.search(option)]
+    untested_programs = [option for option in programs if not _TESTS.search(option.upper())]
     tests = [f"-D{name}=OFF" for name in names if _TESTS.search(name.upper())]
     options_without_extras = ["-DBUILD_TESTING=OFF", *extras]
     options_without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]

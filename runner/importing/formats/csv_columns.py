@@ -10,7 +10,8 @@ from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require_value
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time
+from runner.importing.provenance import locate_result
 from runner.importing.source import Source
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
@@ -30,7 +31,7 @@ def parse_column_map(text: str) -> dict[str, str]:
     Raises
     ------
     FaultwatchError
-        A part does not have this form, or its NAME is none of these.
+        A part does not have this form, its NAME is none of these, or it gives a unit to a metric that is not a time.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -41,6 +42,11 @@ def parse_column_map(text: str) -> dict[str, str]:
             raise FaultwatchError(
                 f"--columns: {name!r} is neither a metric nor a setting (a setting has a dot in its name)",
                 f"names: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
+            )
+        if name in CATALOGUE and metric(name).kind is not Kind.TIME and _parse_column(column).unit:
+            raise FaultwatchError(
+                f"--columns: {part.strip()!r} gives a unit of time to {name}, which is not a time",
+                f"omit the unit, as in {name}={_parse_column(column).header}",
             )
         columns[name] = column
     return columns
@@ -66,7 +72,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         hint = f"use the columns of the first line: {', '.join(names)}"[:_MAX_HINT_CHARACTERS]
         absence = "there is no column" if len(missing_columns) == 1 else "there are no columns"
         raise FaultwatchError(f"{name}: {absence} {join_words(missing_columns)}", hint)
-    return [_make_run(row, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
+    return [_make_run(row, source, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 
 def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -82,8 +88,8 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
         raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
 
 
-def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -> ImportedRun:
-    """Return one row as a run; options of the command line replace missing columns."""
+def _make_run(row: Mapping[str, str], source: Source, location: str, defaults: ImportDefaults) -> ImportedRun:
+    """Return one row as a run. What the row lacks is taken from options of the command line or the name of the file."""
     columns = {name: _parse_column(text) for name, text in defaults.columns.items()}
     cells = {name: row[column.header].strip() for name, column in columns.items()}
     readings = {
@@ -95,21 +101,20 @@ def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -
     settings = {name: cell for name, cell in cells.items() if "." in name and cell}
     if not readings:
         raise FaultwatchError(f"{location}: no metric has a value")
-    started_at = defaults.started_at
-    if cells.get("started_at") or started_at is None:
-        time_text = require_value(cells.get("started_at", ""), "started-at", location)
-        started_at = parse_time(time_text, location)
+    time = parse_time(cells["started_at"], location) if cells.get("started_at") else None
+    placement = locate_result(source, defaults, location, cells.get("revision", ""), time)
     elapsed = readings["elapsed"].value if "elapsed" in readings else None
     return ImportedRun(
         location=location,
-        revision=require_value(cells.get("revision") or defaults.revision, "revision", location),
+        revision=placement.revision,
         case=cells.get("case") or defaults.case,
-        started_at=started_at,
+        started_at=placement.time,
         samples=(Sample(readings=readings),),
         settings={IMPORT_FORMAT: "csv"} | settings,
         subject=cells.get("subject", ""),
         host=cells.get("host", ""),
         seconds=max(float(elapsed or 0), 0.0),
+        time_is_known=placement.time_is_known,
     )
 
 
@@ -132,7 +137,7 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     Raises
     ------
     FaultwatchError
-        The text is not a finite number or, in a column without a unit, not a valid count.
+        The text is not a finite number, or the metric is a count and the number is not a valid one.
     """
     try:
         value = int(text) if text.isdecimal() else float(text)

@@ -35,8 +35,8 @@ def recognises(source: Source) -> bool:
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read the output of one ``perf stat``: plain text, or that of ``-j``, or of ``-x`` with any usual separator.
 
-    The output contains no revision and no case. The time is that of the command line, else that of the first line,
-    which is a local time if perf itself wrote the file, else as :func:`locate_result` finds it.
+    The output contains no revision and no case. The time is that of the first line, which is a local time if perf
+    itself wrote the file, else as :func:`locate_result` finds it.
 
     Raises
     ------
@@ -45,8 +45,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """
     format_option, result = _parse_perf_output(source.text, source.name)
     elapsed = result.readings.get("elapsed")
-    started_at = defaults.started_at or _find_start(source.text, source.name)
-    placement = locate_result(source, defaults, source.name, time=started_at)
+    placement = locate_result(source, defaults, source.name, time=_find_start(source.text, source.name))
     return [
         ImportedRun(
             location=source.name,

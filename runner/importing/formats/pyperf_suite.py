@@ -4,13 +4,13 @@ import io
 import json
 import uuid
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from typing import Any
 
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require_value
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time
+from runner.importing.provenance import locate_result
 from runner.importing.source import Source
 
 FORMAT_NAME = "pyperf"
@@ -35,7 +35,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         The file is not a suite, or lacks data that a run needs.
     """
     try:
-        return _read_runs(source.text, source.name, defaults)
+        return _read_runs(source, defaults)
     except _LOADING_ERRORS as error:
         problem = f"{type(error).__name__}: {error!s:.200}".splitlines()[0]
         raise FaultwatchError(
@@ -43,15 +43,15 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         ) from None
 
 
-def _read_runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+def _read_runs(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Return the runs of a pyperf suite: one that Faultwatch exported, or one for each benchmark."""
     import pyperf  # noqa: PLC0415 - only needed for suites
 
-    suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
+    suite = pyperf.BenchmarkSuite.load(io.StringIO(source.text))
     benchmarks = suite.get_benchmarks()
     if "faultwatch_run" in benchmarks[0].get_metadata():
-        return [_reassemble_run(benchmarks, name)]
-    return [_read_foreign_run(benchmark, f"{name}: {benchmark.get_name():.100}", defaults) for benchmark in benchmarks]
+        return [_reassemble_run(benchmarks, source.name)]
+    return [_read_foreign_run(benchmark, source, defaults) for benchmark in benchmarks]
 
 
 def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
@@ -93,38 +93,33 @@ def _convert_count(name: str, value: float) -> int | float:
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
-def _read_foreign_run(benchmark: Any, location: str, defaults: ImportDefaults) -> ImportedRun:
-    """Return a benchmark that Faultwatch did not measure as a run."""
+def _read_foreign_run(benchmark: Any, source: Source, defaults: ImportDefaults) -> ImportedRun:
+    """Return a benchmark that Faultwatch did not measure as a run.
+
+    It begins and ends when its first and its last worker ended, by the metadata of pyperf. Without these, it begins as
+    :func:`locate_result` finds, and takes the total duration of the workers.
+    """
+    location = f"{source.name}: {benchmark.get_name():.100}"
     metadata = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
         raise FaultwatchError(f"{location}: its values are in {benchmark.get_unit()}, but only times can be imported")
     runs = [run for run in benchmark.get_runs() if run.values]
-    start, end = _read_dates(benchmark, location, defaults)
+    date_texts = [run.get_metadata().get("date") for run in benchmark.get_runs()]
+    dates = [parse_time(str(text), location) for text in date_texts if text]
+    commit = str(metadata.get("commit_id", ""))
+    placement = locate_result(source, defaults, location, commit, min(dates, default=None))
     return ImportedRun(
         location=location,
-        revision=require_value(defaults.revision or str(metadata.get("commit_id", "")), "revision", location),
-        case=defaults.case or benchmark.get_name(),
-        started_at=start,
+        revision=placement.revision,
+        case=benchmark.get_name(),
+        started_at=placement.time,
         samples=tuple(Sample(readings=_compute_readings(run)) for run in runs),
         settings={IMPORT_FORMAT: "pyperf"}
         | {f"pyperf.{key}": str(metadata[key]) for key in _SETTINGS if key in metadata},
         host=str(metadata.get("hostname", "")),
-        seconds=(end - start).total_seconds(),
+        seconds=(max(dates) - min(dates)).total_seconds() if dates else benchmark.get_total_duration(),
+        time_is_known=placement.time_is_known,
     )
-
-
-def _read_dates(benchmark: Any, location: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
-    """Return when a run began and ended: when the first and the last worker ended, by the metadata of pyperf.
-
-    If the user passed the time of the run, it begins then, and ends after the total duration of the workers.
-    """
-    date_texts = [run.get_metadata().get("date") for run in benchmark.get_runs()]
-    dates = [parse_time(str(text), location) for text in date_texts if text]
-    if defaults.started_at:
-        return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
-    if not dates:
-        require_value("", "started-at", location)  # raises
-    return min(dates), max(dates)
 
 
 def _compute_readings(run: Any) -> dict[str, Reading]:

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from runner.cli import import_
 from runner.errors import FaultwatchError
+from runner.importing import files
 from runner.reporting.embedded_service import connect_to_service
 from runner.settings import load_settings
 
@@ -67,4 +68,12 @@ def test_what_cannot_be_imported_is_told_before_a_service_is_needed(history: Pat
         done = run(*arguments)
         assert isinstance(done.exception, FaultwatchError)
         assert said in str(done.exception)
+    assert not load_settings().home.exists()
+
+
+def test_several_files_with_too_many_runs_together_are_refused(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_RUNS", 20)
+    done = run(history, history, "--subject", "s", "--columns", MAP)
+    assert isinstance(done.exception, FaultwatchError)
+    assert "more than 20 runs" in str(done.exception)
     assert not load_settings().home.exists()

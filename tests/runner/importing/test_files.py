@@ -89,3 +89,12 @@ def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyte
         (tmp_path / str(number)).write_text(_BENCH.format(number))
     with pytest.raises(FaultwatchError, match="more than 2 files"):
         read_folder(tmp_path, GIVEN)
+
+
+def test_a_file_or_folder_with_too_many_runs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_RUNS", 2)
+    (tmp_path / "history.txt").write_text("".join(f"Benchmark{name} 10 5 ns/op\n" for name in "ABC"))
+    with pytest.raises(FaultwatchError, match=r"history\.txt: more than 2 runs"):
+        read_file(tmp_path / "history.txt", GIVEN)
+    with pytest.raises(FaultwatchError, match="more than 2 runs"):
+        read_folder(tmp_path, GIVEN)

@@ -106,6 +106,14 @@ def test_a_map_that_means_nothing_is_refused(text: str) -> None:
         parse_column_map(text)
 
 
+@pytest.mark.parametrize("text", ["minor-faults=faults:ms", "max-rss=rss:us"])
+def test_only_a_time_may_have_a_unit(text: str) -> None:
+    with pytest.raises(FaultwatchError, match=f"--columns: '{text}' gives a unit of time to ") as caught:
+        parse_column_map(text)
+    assert "\n" not in caught.value.what
+    assert parse_column_map("elapsed=took:ms") == {"elapsed": "took:ms"}
+
+
 PERF_CSV = "# started on Fri Aug  1 10:00:00 2025\n\n1234{0}{0}minor-faults{0}5000000{0}100.00{0}{0}\n"
 
 
@@ -204,11 +212,50 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
     runs = [pyperf.Run([0.5, 0.5, 0.5], metadata=told | hooked, collect_metadata=False) for hooked in (counted, {})]
     pyperf.BenchmarkSuite([pyperf.Benchmark(runs)]).dump(str(tmp_path / "suite.json"))
     (run,) = make_reports(read_file(tmp_path / "suite.json", SAID), SAID)
-    assert run.case.name == "copy[arguments=4]"
+    assert run.case.name == "touch"
     assert run.values("throughput") == (2.0, 2.0)
     assert run.values("faults-per-operation") == (100.0,)
     assert run.values("sys-percent") == (25.0,)
     assert run.environment.settings["pyperf.python_version"] == "3.11"
+
+
+def write_suite(path: Path, **metadata: str) -> None:
+    """Write a suite of pyperf with two benchmarks, whose runs have this metadata."""
+    benchmarks = []
+    for name in ("first", "second"):
+        told = {"name": name, "loops": 1, "unit": "second", **metadata}
+        benchmarks.append(pyperf.Benchmark([pyperf.Run([0.5], metadata=told, collect_metadata=False)]))
+    pyperf.BenchmarkSuite(benchmarks).dump(str(path))
+
+
+def test_what_a_suite_says_wins_over_the_options(tmp_path: Path) -> None:
+    write_suite(tmp_path / "suite.json", date="2025-02-03 10:00:00", commit_id="abc1234")
+    runs = read_file(tmp_path / "suite.json", SAID)
+    assert {run.revision for run in runs} == {"abc1234"}
+    assert {run.started_at for run in runs} == {datetime(2025, 2, 3, 10, tzinfo=UTC)}
+    assert [run.case for run in runs] == ["first", "second"]
+
+
+def test_what_perf_says_wins_over_the_options(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(PERF_CSV.format(","))
+    (run,) = read_file(tmp_path / "x", SAID)
+    assert run.started_at.astimezone() == datetime(2025, 8, 1, 10).astimezone()
+
+
+@pytest.mark.parametrize("kind", ["pyperf", "csv"])
+def test_the_options_win_over_the_name_of_a_file_which_wins_over_its_time(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "2025-03-04-abc1234"
+    columns = {} if kind == "pyperf" else {"minor-faults": "faults"}
+    if kind == "pyperf":
+        write_suite(file)
+    else:
+        file.write_text("faults\n7\n")
+    said = read_file(file, replace(SAID, columns=columns))
+    assert {(run.revision, run.started_at) for run in said} == {("v1", SAID.started_at)}
+    named = read_file(file, ImportDefaults(columns=columns))
+    assert {(run.revision, run.started_at) for run in named} == {("abc1234", datetime(2025, 3, 4, tzinfo=UTC))}
+    untimed = read_file(file.rename(tmp_path / "suite"), replace(SAID, columns=columns, started_at=None))
+    assert not any(run.time_is_known for run in untimed)
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

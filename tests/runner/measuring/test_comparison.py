@@ -11,6 +11,7 @@ from runner.contract.report import Case, Environment, Host, Outcome, Revision
 from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
 from runner.measuring.stored_base import compare_with_stored_base
 from runner.measuring.trial import Bench, Subject, Trial
+from runner.subject.build_record import RECORD_FILE
 from runner.workload import Workload
 
 pytestmark = pytest.mark.perf
@@ -172,3 +173,16 @@ def test_further_builds_and_other_places_count_only_in_the_environment_of_the_co
     assert (compare().base.other_place is not None) is is_same
     if not is_same:
         assert not compare().base.other_builds
+
+
+def test_the_last_decision_stands_if_a_further_build_is_damaged(tmp_path: Path) -> None:
+    base, head = (trial("true", tmp_path) for _ in range(2))
+    (tmp_path / "build" / "tree").mkdir(parents=True)
+    (tmp_path / "build" / RECORD_FILE).touch()  # A power cut can leave it empty.
+    damaged = trial("true", tmp_path / "build" / "tree")
+    decision = Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=(), settings=(), needs_other_builds=True)
+    done = compare_interleaved(
+        base, head, lambda _: decision, pairs=Pairs(2, 2), build_further_trials=lambda _: (damaged, damaged)
+    )
+    assert done.comparison == decision
+    assert not done.base.other_builds

@@ -1,3 +1,4 @@
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -196,6 +197,22 @@ def test_a_changed_file_with_a_name_of_any_letters_is_named_as_it_is(
     (tmp_path / "subject" / "größe ü").write_text("new")
     git("-C", str(tmp_path / "subject"), "add", "größe ü")
     assert open_repository(str(tmp_path / "subject"), tmp_path).list_changed_files() == ["größe ü"]
+
+
+@pytest.mark.parametrize("folder", [b"caf\xe9", b"ends in a space ", b"ends in a line\n"])
+def test_a_clone_may_be_in_a_folder_of_any_name(folder: bytes, history: list[str], git: Run, tmp_path: Path) -> None:
+    clone = tmp_path / os.fsdecode(folder)
+    address = f"file://{tmp_path}/subject"
+    subprocess.run(["git", "clone", "--quiet", "--depth=2", "--", address, clone], check=True)
+    repository = open_repository(str(clone), tmp_path)
+    assert repository.name == "subject", "it is named after its remote"
+    assert repository.get_common_directory() == clone / ".git"
+    assert not repository.may_lack_fork_point("HEAD", "HEAD")
+    assert repository.list_changed_files() == []
+    changed_file = os.fsdecode(b"na\xefve ")
+    (clone / changed_file).write_text("new")
+    subprocess.run(["git", "-C", clone, "add", "--", changed_file], check=True)
+    assert repository.list_changed_files() == [changed_file]
 
 
 def test_a_clone_without_a_checkout_is_not_dirty(history: list[str], git: Run, tmp_path: Path) -> None:

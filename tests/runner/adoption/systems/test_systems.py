@@ -36,6 +36,13 @@ def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
     assert programs.builds_tests
 
 
+def test_cmake_leaves_out_tests_whose_option_has_a_lower_case_name() -> None:
+    text = "project(s)\noption(build_tests)\noption(build_tools)\n"
+    commands = [proposal.command for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    assert any("-Dbuild_tests=OFF -Dbuild_tools=ON &&" in command for command in commands)
+    assert not any("-Dbuild_tests=OFF" in command and "-Dbuild_tests=ON" in command for command in commands)
+
+
 def test_cmake_switches_off_the_part_that_needs_a_missing_library() -> None:
     sources = listing({"CMakeLists.txt": 'project(s C)\noption(S_WITH_OGG "o" ON)\noption(WITH_OGGETTE "x" ON)\n'})
     (proposal, *_) = cmake.propose(sources)
