@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
@@ -277,14 +277,15 @@ class _Cells:
             return None, self.refusal
         if cell.default:
             return None, "The default is measured together with every other cell."
-        defaults = self.default.settings
-        changed_settings = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
+        changed_settings = self._find_changed_settings(cell)
         for name, value in changed_settings.items():
             objection = job_settings.explain_objection(name, value)
             if objection:
                 return None, f"{capitalize_first(objection)}."
         variables = {
-            name.removeprefix(VARIABLE): value for name, value in defaults.items() if name.startswith(VARIABLE)
+            name.removeprefix(VARIABLE): value
+            for name, value in self.default.settings.items()
+            if name.startswith(VARIABLE)
         }
         try:
             return (
@@ -303,6 +304,10 @@ class _Cells:
         except ValidationError:
             return None, "This cell does not fit into a job: a name is too long, or too many settings differ."
 
+    def _find_changed_settings(self, cell: GridCell) -> dict[str, Value]:
+        """Return the settings in which a cell differs from the default, with the cell's values."""
+        return {name: value for name, value in cell.values.items() if value != self.default.settings.get(name)}
+
     def _list_metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
         """Return the metrics of a cell's run, each compared with the default."""
         if cell.run is None or cell.run.number not in self.reports:
@@ -312,7 +317,7 @@ class _Cells:
         default_readings: Mapping[str, Readings] = (
             self.reports[default_run.number].readings if default_run is not None else {}
         )
-        objection = _explain_objection(default_run, cell.run, cell.values)
+        objection = _explain_objection(default_run, cell.run, self._find_changed_settings(cell))
         is_interleaved = cell.interleaved_default is not None
         n_compared = max(1, len(self.grid.all_cells) - 1)  # All cells except the default.
         return tuple(
@@ -332,12 +337,12 @@ class _Cells:
         return next((cell.run for cell in self.grid.all_cells if cell.default and cell.run is not None), None)
 
 
-def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
+def _explain_objection(default: LabRun | None, run: LabRun, changed_settings: Collection[str]) -> str:
     """Return why a run is not comparable with the default although its other settings are the same; empty if it is.
 
-    A different build is no objection if a parameter, or a setting of the build, is among the settings of the cells.
+    A different build is no objection if the run differs from the default in a parameter, or in a setting of the build.
     """
-    if default is None or any(name.startswith((job_settings.PARAMETER, "build.")) for name in values):
+    if default is None or any(name.startswith((job_settings.PARAMETER, "build.")) for name in changed_settings):
         return ""
     if default.own_bytes and run.own_bytes and default.own_bytes != run.own_bytes:
         return "The build differs from the default's build."

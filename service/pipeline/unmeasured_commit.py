@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Select, select
@@ -20,6 +21,8 @@ from service.store.revisions.named_commits import NamedCommit
 from service.store.runs import range_runs
 from service.store.runs.range_runs import CaseOnHost
 from service.text import commands_to_copy
+
+_RunQuery = TypeVar("_RunQuery", bound=Select[Any])
 
 _MAX_NEAREST_COMMITS = 20
 """An ancestor or a descendant is looked for among so many measured commits on each side."""
@@ -46,9 +49,9 @@ class UnmeasuredCommit:
     Attributes
     ----------
     scope_clause
-        A clause on the host and the workload to which this is restricted; empty for any.
+        A clause on the host and the workload whose runs count; empty for any.
     failed_run_id
-        Its newest run, which failed; None if it has no run.
+        Its newest such run, which failed; None if it has none.
     reason
         Why this run failed.
     before, after
@@ -106,10 +109,9 @@ def find_unmeasured_commit(
     if not nearest_commits:
         return None
     # Find out why it has no measured run, and how it can be measured.
-    failed_runs_query = (
-        select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
-    )
-    failed_runs_query = failed_runs_query.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
+    failed_runs_query = _restrict_runs(select(Run).where(Run.outcome != Outcome.MEASURED), host, workload)
+    failed_runs_query = failed_runs_query.join(Run.revision).order_by(Run.started_at.desc())
+    failed_runs_query = failed_runs_query.where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     failed_run = session.scalars(failed_runs_query.limit(1)).first()
     cases = _list_measurable_cases(session, subject_id, nearest_commits, host, workload)
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
@@ -137,12 +139,17 @@ def find_measure_question(session: Session, commit: NamedCommit, case: str) -> M
 def _select_measured_commits(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
     """Return the query for the commits of a subject that have a measured run."""
     runs = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED)
+    query = select(Revision.id, Revision.commit, Revision.title).where(Revision.subject_id == subject_id)
+    return query.where(_restrict_runs(runs, host, workload).exists())
+
+
+def _restrict_runs(runs: _RunQuery, host: str, workload: str) -> _RunQuery:
+    """Return a query for runs, restricted to a host and a workload; empty for any."""
     if host:
         runs = runs.join(Run.host).where(Host.name == host)
     if workload:
         runs = runs.join(Run.case).where(Case.workload == workload)
-    query = select(Revision.id, Revision.commit, Revision.title).where(Revision.subject_id == subject_id)
-    return query.where(runs.exists())
+    return runs
 
 
 def _find_nearest_candidate(

@@ -16,8 +16,9 @@ _MAX_AUTHOR_CHARACTERS = 100
 
 def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
     """Accept the change of a head, and schedule the publication of this decision; the same decision is not repeated."""
+    author = author[:_MAX_AUTHOR_CHARACTERS]
     if (gate.accepted_by, gate.accepted_reason) != (author, reason):
-        gate.accepted_by = author[:_MAX_AUTHOR_CHARACTERS]
+        gate.accepted_by = author
         gate.accepted_reason = reason
         schedule_publication(gate, now)
 

@@ -7,21 +7,23 @@ from sqlalchemy.orm import Session
 
 from runner.contract.report import hash_document
 from service.store.jobs import OPEN
-from service.store.models import DecisionRow, DriftRow, Job, Run, Series
+from service.store.models import DecisionRow, Job, Run, Series, Subject
 
 _MAX_OPEN_RUN_NUMBERS = 10_000
 """At most this many of the newest run numbers can belong to open transactions."""
 
 
 def read_global_version(session: Session) -> str:
-    """Return a text that changes whenever anything is measured, judged or decided."""
+    """Return a text that changes whenever anything is measured or decided, or judging changes drifts or events."""
     newest_number = session.scalar(select(func.max(Run.number))) or 0
     # Writers of different subjects commit in any order, so a run can appear after one with a higher number. Therefore
     # the newest runs are counted as well.
     n_newest = session.scalar(select(func.count()).where(Run.number > newest_number - _MAX_OPEN_RUN_NUMBERS)) or 0
-    n_drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
+    # Events are updated after drifts, in other transactions, so their versions count as well.
+    versions_query = select(func.sum(Subject.drifts_version), func.sum(Subject.events_version))
+    drifts_version, events_version = session.execute(versions_query).one()
     newest_decision = session.scalar(select(func.max(DecisionRow.id))) or 0
-    return f"{newest_number}.{n_newest}.{n_drifts}.{newest_decision}"
+    return f"{newest_number}.{n_newest}.{drifts_version or 0}.{events_version or 0}.{newest_decision}"
 
 
 def read_jobs_version(session: Session) -> str:

@@ -325,7 +325,7 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> po
     """Return the trend of a series: its points with a level whose runs are not in quarantine.
 
     Runs with reused counts are included. Environments of a pool of machines that are proven to be equivalent are
-    replaced by one of them.
+    replaced by one of them. The bytes of the programs are unknown in these points, because only judging compares them.
     """
     points_on_trend = [
         point_order.PathPoint(
@@ -336,6 +336,7 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> po
             measured_at=row.measured_at,
             value=row.value,
             samples=row.samples,
+            is_reused=row.quarantine == REUSED,
         )
         for row in rows
         # The same condition as IS_ON_TREND: reused counts are no evidence, but have a place.

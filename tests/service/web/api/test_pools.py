@@ -9,6 +9,7 @@ import pytest
 
 from runner.contract import ComparisonRequest, Environment, PlanRequest, Report
 from runner.contract.report import POOL_SETTING
+from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import commit, plan_request
@@ -72,6 +73,17 @@ def test_a_drift_between_two_machines_is_of_the_commit(api: Api) -> None:
     series = api.series()
     assert series["changes"] == [], "a chart has no line where only the machine changes"
     assert all(point["on_path"] for point in series["points"])
+
+
+def test_counts_that_were_reused_prove_nothing_on_a_chart_either(api: Api) -> None:
+    api.send(*measured(X, [(1, 100), (2, 100), (3, 100)]))
+    first, second, third = measured(Y, [(1, 100), (2, 100), (3, 100)])
+    origin = ReusedCounts(run_id=second.run_id, commit=second.revision.commit)
+    api.send(first, second, third.model_copy(update={"reused": origin}))
+    api.send(*measured(Y, [(4, 130)], times=6))
+    assert "both" in {drift["cause"] for drift in api.drifts()}, "judging keeps the machines apart"
+    (change,) = api.series()["changes"]
+    assert [setting["name"] for setting in change["settings"]] == ["cpu.model"]
 
 
 def test_a_pool_that_nothing_has_proven_is_judged_as_any_host(api: Api) -> None:

@@ -1,9 +1,13 @@
 import re
+from pathlib import Path
 
 from flask.testing import FlaskClient
 
 from service.web.pages import page_polling
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
+from tests.service.web.application import application
 from tests.service.web.text import page
 
 
@@ -53,3 +57,15 @@ def test_a_page_that_always_finds_something_new_asks_less_often_until_it_finds_n
     calm = client.get(question(answer.text))
     assert "HX-Trigger" not in calm.headers
     assert "load delay:1500ms" in calm.text
+
+
+def test_a_drift_that_judging_replaces_by_another_is_an_event(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        api = Api(app.test_client())
+        api.send(*(reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (4, 150), (5, 150))))
+        (former_drift,) = api.drifts()
+        asked = question(page(api.client, "/"))
+        api.put_revisions(3)  # which may have caused the drift too
+        (drift,) = api.drifts()
+        assert len(drift["candidates"]) > len(former_drift["candidates"])
+        assert api.client.get(asked).headers.get("HX-Trigger") == "faultwatch:changed"

@@ -105,3 +105,19 @@ def test_cases_that_no_host_can_measure_are_not_offered(client: FlaskClient) -> 
     source = page(client, "/runs?revision=v1.0")
     assert f"faultwatch measure copy_service --repo . --revision {history.commit(5)[:12]}" in source
     assert "a_case_of_another_tool" not in source
+
+
+def test_of_one_host_or_workload_only_its_failure_is_named(client: FlaskClient) -> None:
+    ends = f"base={history.commit(8)}&head={history.commit(history.BROKEN)}"
+    case = Case(workload="sort", definition="0123456789abcdef", parameters={})
+    elsewhere = [{"host": Host(name="lab-2")}, {"case": case}]
+    others = [
+        history.report(8, history.OLD).model_copy(update={"run_id": history.run_id(number), **changes})
+        for number, changes in enumerate(elsewhere, 98)
+    ]
+    history.send(client, [history.report(history.BROKEN, history.OLD), *others])
+    failure = f"{history.TITLES[history.BROKEN]} could not be measured: make ended with status 2"
+    assert failure in read(client, f"/compare?{ends}&host=lab-1&workload={history.CASE.workload}")
+    for query, clause in (("host=lab-2", "on lab-2"), ("workload=sort", "of sort")):
+        text = read(client, f"/compare?{ends}&{query}")
+        assert f"{history.TITLES[history.BROKEN]} has no measurement {clause}." in text
