@@ -17,7 +17,7 @@ INDIRECT_CHANGE = (
     "No changed line contributes notably to this or calls code that does: the change acts indirectly, for example by "
     "changing the size of data or how often other code runs, or through what it removed."
 )
-"""The sentence about a change that moves the count although none of its lines faults more."""
+"""The sentence about a change that moves the count although none of its lines faults more, or less."""
 EscapeText = Callable[[str], str]
 """Escapes text from a repository for the medium in which it is shown."""
 

@@ -125,8 +125,8 @@ def find_changed_returning_place(
     return _build_changed_place(place, 0, is_caller=True, gives_back=True)
 
 
-def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
-    """Return whether a growth for which no changed line was found comes from none, because a line would be found.
+def is_change_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
+    """Return whether a difference for which no changed line was found comes from none, because a line would be found.
 
     This requires that the profiles know nearly all lines and callers, count precisely, and show code of a changed file.
     Lines of Python and Java do not stand on the stacks, and of code that a JIT compiled, only the beginning of the
@@ -139,17 +139,18 @@ def is_growth_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
     changed_files
         The files in which lines were added, rewritten or removed.
     growth
-        By how many faults the program has more than before.
+        By how many faults the program has more than before; negative if it has fewer.
     """
     before, after = profiles
-    if growth <= 0 or any(profile.faults is None or profile.python_lines or profile.java_lines for profile in profiles):
+    if not growth or any(profile.faults is None or profile.python_lines or profile.java_lines for profile in profiles):
         return False
     if any(frame.module == COMPILED_MODULE for profile in profiles for frame in profile.frames):
         return False
-    is_precise = _compute_resolution(profiles) <= _MAX_UNKNOWN_SHARE * growth
+    is_precise = _compute_resolution(profiles) <= _MAX_UNKNOWN_SHARE * abs(growth)
     unknown_growth = _count_unknown_faults(after) - _count_unknown_faults(before)
     knows_growth = (
-        all(_knows_callers(profile) for profile in profiles) and unknown_growth <= _MAX_UNKNOWN_SHARE * growth
+        all(_knows_callers(profile) for profile in profiles)
+        and unknown_growth * growth <= _MAX_UNKNOWN_SHARE * growth * growth
     )
     executes_changed_file = any(is_own_frame(frame) and frame.file in changed_files for frame in after.frames)
     return is_precise and knows_growth and executes_changed_file

@@ -53,7 +53,7 @@ from service.rules.diagnose.calling_lines import (
     find_allocator_caller,
     find_changed_place,
     find_changed_returning_place,
-    is_growth_indirect,
+    is_change_indirect,
 )
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.place_text import format_place, replace_numbers
@@ -186,7 +186,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         and bool(ranked_parts)
         and ranked_parts[0].cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
         and _contains_all_changes(changed_lines)
-        and is_growth_indirect((before.profile, after.profile), changed_lines, after.faults - before.faults)
+        and is_change_indirect((before.profile, after.profile), changed_lines, after.faults - before.faults)
     )
     return Difference(
         before=before.faults,
@@ -273,7 +273,9 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
         return FaultCause.FILE_PAGES
     if touch in _TOUCHED_BEFORE:
         return _TOUCHED_BEFORE[touch]
-    return FaultCause.NEW_MEMORY if touch is Touch.FIRST else FaultCause.UNKNOWN_TOUCH
+    if touch is not Touch.FIRST:
+        return FaultCause.UNKNOWN_TOUCH
+    return FaultCause.STACK if memory is Memory.STACK else FaultCause.NEW_MEMORY
 
 
 def _find_group(entry: FaultKind | Site, facts: Facts) -> _Group:
@@ -542,6 +544,8 @@ def _build_part(
         if is_exchange:
             place, change = None, None
         sentence = _describe_cause(cause, file, after - before, facts, is_exchange=is_exchange)
+        if place and cause is FaultCause.AFTER_READ and _is_first_touch_exchanged(place, sides, changed_lines):
+            sentence = f"{sentence}, because {_describe_exchanged_touches(after - before)}"
     caller = None
     if place and change and facts.before:
         caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
@@ -591,6 +595,7 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
         FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
+        FaultCause.STACK: f"touches {amount} {'more' if growth > 0 else 'less'} of its stack for the first time",
         FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages that madvise had given back",
         FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages that had been unmapped",
         FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages that the shrinking heap had given back",
@@ -621,6 +626,20 @@ def _is_exchange(
     return n_exchanged >= max(_MIN_EXCHANGED_FAULTS, _MIN_EXCHANGED_SHARE * abs(growth))
 
 
+def _is_first_touch_exchanged(place: FunctionLine, sides: list[_Side], changed_lines: ChangedLines) -> bool:
+    """Return whether an unchanged line's first touches of new memory came from, or went to, other unchanged lines."""
+    changes = _pair_lines((FaultCause.NEW_MEMORY, ""), sides)
+    new_place = next((line for line, _ in changes if line.function_key == place.function_key), None)
+    return bool(changed_lines) and new_place is not None and _is_exchange(new_place, changes, changed_lines)
+
+
+def _describe_exchanged_touches(growth: int) -> str:
+    """Return why a line that reads before it writes has more, or fewer, second faults on about as many pages."""
+    if growth > 0:
+        return "it now is the first to touch pages that other lines touched first"
+    return "other lines now are the first to touch such pages"
+
+
 def _may_be_changed(changed_lines: ChangedLines, line: FunctionLine) -> bool:
     """Return whether a line was changed, or may have been removed: one without faults after the change may be gone."""
     file = line.function_key.file
@@ -640,7 +659,7 @@ def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: Ch
     be moved as well, but only more pages than the program has segments show that there is more of it.
     """
     module, file, line = place.function_key.module, place.function_key.file, place.line_after
-    if not line or _is_changed(changed_lines, file, line):
+    if line and _is_changed(changed_lines, file, line):
         return False
 
     def count_growth(pages: Callable[[_Side], Counter[str]]) -> int:
@@ -652,6 +671,8 @@ def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: Ch
 
     growth = sides[1].image_files.total() - sides[0].image_files.total()
     own_growth = count_growth(attrgetter("image_files"))
+    if not line and abs(own_growth) > _MAX_MOVED_PAGES:
+        return False  # The line has no more such faults: it may have been removed.
     # Most of the change must be on code of this module, or on few pages of it.
     layout_growth = own_growth if abs(own_growth) <= _MAX_MOVED_PAGES else count_growth(attrgetter("image_texts"))
     return 2 * layout_growth * growth > growth * growth

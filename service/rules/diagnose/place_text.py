@@ -19,8 +19,11 @@ def replace_numbers(file: str) -> str:
 
 
 def format_place(place: FunctionLine) -> str:
-    """Return a function with its line, or with its module if this is a shared library; without symbols, the module."""
-    line = place.line_after or place.line_before
+    """Return a function with its line, or with its module if this is a shared library; without symbols, the module.
+
+    A line that has faults only before the change is marked, because the number can be that of other code now.
+    """
+    line = f"{place.line_after}" if place.line_after else f"{place.line_before} (before)" if place.line_before else ""
     function = shorten_name(place.function_key.function)
     if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
         return COMPILED_MODULE

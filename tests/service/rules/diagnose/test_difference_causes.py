@@ -137,7 +137,7 @@ def test_faults_of_the_c_library_that_have_another_cause_than_before_belong_to_a
     after = profiled((Memory.HEAP, Touch.AFTER_BRK, "", MEMSET, 400), stacks={(0, 2): 300, (1, 2): 100})
     assert [(part.faults, part.place, part.place_faults) for part in explain(before, after).parts] == [
         (400, "grow at src/table.c:12", 300),
-        (-400, "grow at src/table.c:12", -300),
+        (-400, "grow at src/table.c:12 (before)", -300),
     ]
 
 
@@ -232,6 +232,47 @@ def test_an_unchanged_line_that_reaches_another_page_of_its_program_does_not_lea
     assert ("laid out differently" in part.sentence) == (not place)
 
 
+@pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12 (before)")])
+def test_a_line_that_no_longer_reaches_a_page_of_its_program_does_not_lead(pages: int, place: str) -> None:
+    text = (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", READ, 30)
+    before = profiled(new(50), text, (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", GROW, pages))
+    request = DiagnosisRequest(
+        profile=profiled(new(50), text), before=before, changed_lines={"src/table.c": ((99, 99),)}
+    )
+    difference = diagnose_profile(request).difference
+    assert difference is not None
+    (part,) = difference.parts
+    assert part.place == place
+    assert part.sentence.startswith("touches fewer pages of prog")
+    assert ("laid out differently" in part.sentence) == (not place)
+
+
+def test_of_pages_that_another_line_now_touches_first_it_is_said_that_no_code_runs_more_often() -> None:
+    """A line that reads before it writes makes two faults of a page that others only write."""
+
+    def side(moved: int) -> Profile:
+        read_first = (Memory.HEAP, Touch.AFTER_READ, "", GROW, 100 + moved)
+        return profiled(new(100 + moved, GROW), new(300 - moved, READ), read_first)
+
+    changed_lines = {"src/plan.c": ((1, 9),)}
+    for before, after, reason in (
+        (side(0), side(130), "because it now is the first to touch pages that other lines touched first"),
+        (side(130), side(0), "because other lines now are the first to touch such pages"),
+    ):
+        difference = diagnose_profile(
+            DiagnosisRequest(profile=after, before=before, changed_lines=changed_lines)
+        ).difference
+        assert difference is not None
+        assert difference.parts[0].cause is FaultCause.AFTER_READ
+        assert difference.parts[0].sentence.endswith(reason)
+    more = profiled(new(230, GROW), new(300, READ), (Memory.HEAP, Touch.AFTER_READ, "", GROW, 230))
+    difference = diagnose_profile(
+        DiagnosisRequest(profile=more, before=side(0), changed_lines=changed_lines)
+    ).difference
+    assert difference is not None
+    assert not any("because" in part.sentence for part in difference.parts), "it touches more pages itself"
+
+
 def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
     def side(data: int, process: str) -> Profile:
         return profiled(
@@ -253,7 +294,8 @@ def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
         (Memory.FILE_DATA, Touch.FIRST, True, FaultCause.IMAGE),
         (Memory.FILE_DATA, Touch.AFTER_MUNMAP, False, FaultCause.FILE_PAGES),
         (Memory.HEAP, Touch.AFTER_BRK, False, FaultCause.AFTER_BRK),
-        (Memory.STACK, Touch.FIRST, False, FaultCause.NEW_MEMORY),
+        (Memory.STACK, Touch.FIRST, False, FaultCause.STACK),
+        (Memory.STACK, Touch.AFTER_FORK, False, FaultCause.COPIED),
         (Memory.ARENA, Touch.FIRST, False, FaultCause.NEW_MEMORY),
         (Memory.ANONYMOUS, Touch.AFTER_READ, False, FaultCause.AFTER_READ),
         (Memory.SHARED, Touch.AGAIN, False, FaultCause.AGAIN),
