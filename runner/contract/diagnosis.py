@@ -122,7 +122,7 @@ class Difference(Strict):
     changed_place: ChangedPlace | None = None
     """The line with the largest growth of faults, among those that the change added or rewrote; if the difference is
     negative, with the largest decline. If none of them faults more itself, the one that calls what faults more, or else
-    what gives back the memory that faults. None if no growth reaches a hundredth of the difference, or if those lines
+    what gives back the memory that faults. None if no growth reaches a twentieth of the difference, or if those lines
     are unknown."""
     is_indirect: bool = False
     """Whether no line that the change added or rewrote faults more or calls what does, although the lines are known.

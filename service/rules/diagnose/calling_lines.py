@@ -28,7 +28,7 @@ _ALLOCATOR = re.compile(
 ``newobject``. They may have parameters, or a suffix of the compiler."""
 _MIN_CALLER_SHARE = 0.5
 """A caller is named only if it has at least this share of the growth of an allocator."""
-_MIN_CHANGED_SHARE = 0.01
+_MIN_CHANGED_SHARE = 0.05
 """A changed line is named only if it has at least this share of the difference."""
 _MIN_INNER_SHARE = 0.5
 """Of the changed lines that call one another, the innermost is named that has at least this share of the growth."""
