@@ -215,7 +215,7 @@ class LiveRecording:
         """
         self._deadline = deadline = time.monotonic() + self._seconds
         for n_plans_left in reversed(range(_MAX_PLANS)):
-            budget = self._plan(deadline)
+            budget = self._plan_recordings(deadline)
             if budget is None:
                 return
             self._discard_recordings()
@@ -229,10 +229,10 @@ class LiveRecording:
             # What was recorded until now is the result if the observation ends before the next plan.
             self._stop_calls()
 
-    def _plan(self, deadline: float) -> RecordingBudget | None:
+    def _plan_recordings(self, deadline: float) -> RecordingBudget | None:
         """Count for a while, and plan the recordings; return None if the observation ends first.
 
-        A program may work in phases, so this while may show only one of them. Therefore the rates are those since the
+        A program may work in phases, so this period may show only one of them. Therefore the rates are those since the
         start if these are higher.
         """
         figures, started_at = self._read_figures(), time.monotonic()

@@ -126,7 +126,16 @@ class ProgressBar:
         self._activity.advance()
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
-        """Print the count of a run, or the reason why there is no count."""
+        """Advance the progress, and print the count of a run, or the reason why there is no count.
+
+        A log also shows the remaining time. Counts of reruns are collected and printed together; of equal failures,
+        only the first is printed.
+
+        Parameters
+        ----------
+        skipped_executions
+            How many of the planned executions the run did not need; negative if it needed more than planned.
+        """
         if skipped_executions >= 0:
             self._progress.advance(self._task, skipped_executions)
             self._activity.advance(skipped_executions)
@@ -152,8 +161,8 @@ class ProgressBar:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # A log shows the remaining time after two runs, when a first estimate is possible, and after half of the runs,
         # when the estimate is better.
-        is_halfway = self._finished_runs in {2, self._planned_runs // 2}
-        if is_halfway and not self._console.is_terminal and not self._is_rerunning:
+        is_estimate_due = self._finished_runs in {2, self._planned_runs // 2}
+        if is_estimate_due and not self._console.is_terminal and not self._is_rerunning:
             time_left = self._format_time_left()
             if time_left:
                 self._console.print(

@@ -57,7 +57,7 @@ class Holder(Struct, frozen=True):
             f", running since {started_at.astimezone():%Y-%m-%d %H:%M:%S}" if started_at else ""
         )
         hint = f" (stopped; `kill -CONT {self.pid}` resumes it)" if is_stopped(self.pid) else ""
-        return f"process {self.pid} ({owner}): {_get_command(self.pid)}{hint}"
+        return f"process {self.pid} ({owner}): {_describe_command(self.pid)}{hint}"
 
 
 class HostTurn:
@@ -128,7 +128,7 @@ class HostTurn:
         waiting_processes = set(waiting_list)
         if not waiting_processes:
             return
-        log_step("letting %d other commands measure first", len(waiting_processes))
+        log_step("letting other commands measure first: %d", len(waiting_processes))
         self.end()
         # Locks are not handed over in a fixed order, and this process could overtake the waiting ones. So wait until
         # each of them has had the lock, or nobody wants it any more.
@@ -274,8 +274,11 @@ def _may_signal(pid: int) -> bool:
     return True
 
 
-def _get_command(pid: int) -> str:
-    """Return the command line of a process, shortened, and without passwords or control characters."""
+def _describe_command(pid: int) -> str:
+    """Return the command line of a process, shortened, and without passwords or control characters.
+
+    If it is a job that this user may control, the commands that show and pause it follow.
+    """
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:

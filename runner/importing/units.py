@@ -8,11 +8,12 @@ def standardize_unit(unit: str) -> tuple[str, float]:
     """Return a standard unit, in nanoseconds or per second, and the factor that converts values to it.
 
     For example, ``us/op`` gives ``ns/op`` and 1,000, and ``ops/ms`` gives ``ops/s`` and 1,000. Units that are neither
-    times nor rates are returned with the factor 1.
+    times nor rates are returned with the factor 1, and so are rates per ``m``.
     """
     numerator, slash, denominator = unit.partition("/")
     if numerator in NANOSECONDS:
         return f"ns{slash}{denominator}", NANOSECONDS[numerator]
+    # After a slash, m may stand for metres or millions as well as for minutes.
     if slash and denominator in NANOSECONDS and denominator != "m":
         return f"{numerator}/s", 1e9 / NANOSECONDS[denominator]
     return unit, 1.0

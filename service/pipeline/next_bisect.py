@@ -112,7 +112,10 @@ def choose_drift_to_order(
 
 
 def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
-    """Return why a drift no longer needs a bisect (empty if it does), and whether its runs no longer show it."""
+    """Return why a drift needs no bisect any more, and whether its event is open but no longer detected.
+
+    The reason is empty if the drift needs a bisect.
+    """
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     return bisect_exclusions.explain_why_settled(event)

@@ -17,7 +17,7 @@ from service.store.runs.stored_reports import unpack_report
 
 
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
-    """Return all hosts that have reported, by name, or only the host with the given name."""
+    """Return all hosts that have reported, in the order of their names, or only the host with the given name."""
     is_listed = true() if name is None else Host.name == name
     # Runs of bisects, proofs and labs, and reused counts, do not say whether the host counts correctly.
     concerns_host = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)

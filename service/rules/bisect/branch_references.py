@@ -99,21 +99,28 @@ class BranchReferences:
     def choose_most_useful_commit(self, suspects: int, is_usable: Callable[[str], bool]) -> str | None:
         """Return the commit to measure so that the most suspects can be compared; None if no commit helps.
 
-        A branch that was merged criss-cross many times has many parts that can only be searched one by one, which would
-        take too many measurements. None is also returned once a few parts are opened; the limit grows with the
-        logarithm of the number of suspects.
+        The suspects that contain the same older commits are a part. A branch that was merged criss-cross many times has
+        many parts that can only be searched one by one, which would take too many measurements. None is also returned
+        once a few parts are opened; the limit grows with the logarithm of the number of suspects.
+
+        Parameters
+        ----------
+        suspects
+            The suspects that are left, as a bit set.
+        is_usable
+            Returns whether a commit can be measured: it has no level yet, and did not fail.
         """
         # A part is opened if one of its commits is measured, although this commit cannot be compared with any yet.
         n_opened_parts = sum(
-            self.find_reference(commit) is None for group in self._measured_by_base.values() for commit in group
+            self.find_reference(commit) is None for part in self._measured_by_base.values() for commit in part
         )
         if n_opened_parts >= max(_MIN_OPENED_PARTS, log2(len(self._ancestry_of)) / 4):
             return None
         # For each commit, how many usable suspects its measurement would make comparable.
         n_comparable: dict[str, int] = {}
-        for base, group in self._suspects_by_base.items():
+        for base, part in self._suspects_by_base.items():
             usable_suspects = [
-                commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and is_usable(commit)
+                commit for commit in part if suspects >> self._graph.index_of[commit] & 1 and is_usable(commit)
             ]
             branch_start = self._start_of_base[base]
             if branch_start is not None and is_usable(branch_start):

@@ -18,12 +18,17 @@ _MAX_DIFFERENCE = 1e100  # replaces a difference that is too large for a float
 
 
 def check_numbers(values: Sequence[Number], first_index: int, name: str) -> list[Number]:
-    """Return the values as Python numbers.
+    """Return the values as Python numbers, converting those of other libraries.
+
+    Parameters
+    ----------
+    name
+        The name of the argument, for the message.
 
     Raises
     ------
     ValueError
-        If a value is not a number, NaN or infinite; the message gives its index, counted from ``first_index``.
+        If a value is not a number, or is NaN or infinite; the message gives its index, counted from ``first_index``.
     """
     types = set(map(type, values))
     if types <= {int} or (types == {float} and all(map(math.isfinite, values))):

@@ -569,7 +569,17 @@ def _find_leading_line(
 ) -> tuple[FunctionLine, WeightChange] | None:
     """Return the line of the program whose faults of a cause changed most in the direction of the cause's change.
 
-    Faults that moved to the cause from another one count only if no line has others.
+    Faults that only moved between causes within a function are left out of the ranking, unless all lines have only such
+    faults.
+
+    Parameters
+    ----------
+    changes
+        The lines with faults of the cause, with their changes.
+    net_growth
+        By how much the faults of all causes of each function together grew.
+    growth
+        By how much the faults of the cause grew; negative if they declined.
     """
 
     def rank(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:

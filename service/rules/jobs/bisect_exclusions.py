@@ -85,7 +85,10 @@ def needs_culprit(event: EventSummary) -> bool:
 
 
 def explain_why_settled(event: EventSummary | None) -> tuple[str, bool]:
-    """Return why the event of a drift needs no bisect any more (empty if it does), and whether no run shows it now."""
+    """Return why the event of a drift needs no bisect any more, and whether it is open but no longer detected.
+
+    The reason is empty if the event needs a bisect.
+    """
     if event is None:
         return "The drift no longer exists.", False
     if event.merged_into is not None:
