@@ -112,6 +112,8 @@ def find_debug_package(path: str) -> str:
     for candidate in (path, path.removeprefix("/usr")):
         package = _run_query("dpkg-query", "-S", candidate).partition(":")[0]
         if package and " " not in package:  # With a space, it is a message, or a list of several packages.
+            if package == "libc6":  # Its debug symbols have a package in the ordinary archive.
+                return "`apt install libc6-dbg`"
             return f"`apt install {package}-dbgsym`, from Debian's or Ubuntu's archive of debug symbols"
     package = _run_query("rpm", "-qf", "--queryformat", "%{NAME}", path)
     return f"`dnf debuginfo-install {package}`" if package and " " not in package else ""

@@ -19,9 +19,9 @@ from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
 _REASON_LABELS = {
-    Reason.ANCHOR: "measured again because the environment changed",
-    Reason.CROSS_MEASUREMENT: "measured in the other environment to separate the effects of commit and environment",
-    Reason.RERUN: "measured again to confirm a level change",
+    Reason.ANCHOR: "to measure again because the environment changed",
+    Reason.CROSS_MEASUREMENT: "to measure in the other environment to separate the effects of commit and environment",
+    Reason.RERUN: "to measure again to confirm a level change",
 }
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _NO_WRAP: dict[str, Any] = {"soft_wrap": True}
@@ -191,7 +191,7 @@ class ProgressBar:
         for label, counts in self._reruns.items():
             occurrences = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
-            text = f"  {label}  {values}  [dim]{occurrences} {_REASON_LABELS[Reason.RERUN]}[/]"
+            text = f"  {label}  {values}  [dim]measured again {occurrences} to confirm a level change[/]"
             self._console.print(text, highlight=False, soft_wrap=not self._console.is_terminal)
         self._reruns.clear()
 

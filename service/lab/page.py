@@ -83,7 +83,7 @@ def order() -> ResponseReturnValue:
         if cell.question is not None and _is_chosen(cell, form.get("cell", ""))
     ]
     if not questions:
-        return _show_problem(address, "There is nothing to order: all cells have already been measured or ordered.")
+        return _show_problem(address, "There is nothing left to order: no unmeasured cell matches this order.")
     orders = [forms.build_order(question, form["author"]) for question in questions]
     requester = Requester(find_author(form["author"] or None), Where.DASHBOARD)
     for job_order in orders:

@@ -45,13 +45,21 @@ def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str,
     try:
         with _connect_to_server(channel) as server:
             if channel.user is not None and channel.password_variable is not None:
-                server.login(channel.user, _find_password(channel.password_variable, environment))
+                _sign_in(server, channel, _find_password(channel.password_variable, environment))
             server.send_message(compose_mail(message, channel, now))
     except (OSError, smtplib.SMTPException) as error:
         raise NotSentError(f"{channel.host} port {channel.port}: {error or type(error).__name__}") from error
+    except UnicodeError as error:
+        raise NotSentError(f"{channel.host!r} is not a valid host name") from error
+
+
+def _sign_in(server: smtplib.SMTP, channel: EmailChannel, password: str) -> None:
+    """Sign in at a mail server; raise NotSentError if the user name or the password cannot be sent."""
+    try:
+        server.login(channel.user or "", password)
     except UnicodeError:
         # smtplib sends user and password only in ASCII. Its own error would quote a part of the password.
-        raise NotSentError(f"{channel.host}: the user or the password contains non-ASCII characters") from None
+        raise NotSentError(f"{channel.host}: the user name or the password contains non-ASCII characters") from None
 
 
 def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:

@@ -151,7 +151,7 @@ class DecisionRequest(BaseModel):
         if needs_reason(self.action) and not self.reason:
             raise ValueError(f"reason is required to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
-            raise ValueError("commit is required to fix: specify the commit that fixes the event")
+            raise ValueError("commit is required with fix: specify the commit that fixes the event")
         if self.commit is not None and self.action is not Action.FIX:
             raise ValueError(f"commit is allowed only with fix, not with {self.action}")
         return self

@@ -70,7 +70,7 @@ def parse(source: Source) -> list[Result]:
         raise FaultwatchError(
             f"{source.name} has version {str(version)[:_MAX_QUOTED_CHARACTERS]} of asv's result format; "
             f"only version {_VERSION} can be imported",
-            "convert the results with `asv update`",
+            "convert older results with `asv update`; for newer ones, update Faultwatch",
         )
     file = check_document(_File, source.json, source.name, "an asv file")
     document = parse_json(source.read_neighbour("../benchmarks.json") or "{}")

@@ -179,7 +179,9 @@ class _GroupedNumber(Struct, frozen=True):
             fraction = "." + fraction
         separators = set(text) - set("0123456789")
         groups = tuple(re.split(f"[{_GROUPING}]", text))
-        if len(separators) > 1 or decimal_point in separators:
+        if decimal_point in separators:
+            raise event.line.make_error(f"{event.count!r} has more than one decimal point")
+        if len(separators) > 1:
             raise event.line.make_error(f"{event.count!r} has more than one kind of character between its digits")
         number = cls(event.line, groups, "".join(separators), fraction, may_be_grouped=not event.match["old_unit"])
         if separators and not (number.is_western or number.is_indian):

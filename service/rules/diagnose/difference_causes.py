@@ -619,8 +619,8 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     # The side with more of these faults shows which line gave the memory back.
     side = facts if growth > 0 else facts.before
     line = side.find_returning_line(*_RETURNING_CALLS[cause]) if side and cause in _RETURNING_CALLS else ""
-    sentence = f"{sentences[cause]}, and the rest at different lines than before" if is_exchange else sentences[cause]
-    return f"{sentence} (from {line})" if line else sentence
+    sentence = f"{sentences[cause]} (from {line})" if line else sentences[cause]
+    return f"{sentence}, and the rest at different lines than before" if is_exchange else sentence
 
 
 def _is_exchange(

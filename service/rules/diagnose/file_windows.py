@@ -132,7 +132,7 @@ FILE_WINDOWS = Rule(
         Remedy(text="map the whole file once and keep the mapping; the address space is large enough"),
         Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into one buffer"),
     ),
-    report="linkers and databases that map a file in pieces: each piece faults again, page by page",
+    report="linkers and databases that map a file in pieces; each piece faults again, page by page",
     count=_count_minor_remapped_faults,
 )
 

@@ -19,8 +19,8 @@ _REMEDIES = {
         "The database is locked",
         "Stop the program that is using the database, or wait until it has finished and try again.",
     ),
-    "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
-    "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
+    "readonly": ("The database is read-only", "Make the file and its folder writable by this user."),
+    "read-only": ("The database is read-only", "Make the file and its folder writable by this user."),
     "unable to open": (
         "The database cannot be opened",
         "Check that it is a file, that its folder exists, and that this user may write to the folder.",

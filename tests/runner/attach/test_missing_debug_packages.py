@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from runner.attach import missing_debug_packages
 from runner.attach.live_program import LiveProgram
-from runner.attach.missing_debug_packages import describe_missing_names
+from runner.attach.missing_debug_packages import describe_missing_names, find_debug_package
 from runner.attach.process_table import LiveProcess
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
 from tests.runner.sample_reports import profile
@@ -44,3 +45,16 @@ def test_a_library_that_was_replaced_is_not_called_stripped() -> None:
         "100 % of the stacks pass through functions without names, because /usr/lib/libx.so.1 was replaced or "
         "removed since the process started: restart the process"
     )
+
+
+@pytest.mark.parametrize(
+    ("owner", "package"),
+    [("libx1:amd64: /usr/lib/libx.so.1", "libx1-dbgsym"), ("libc6:amd64: /lib/libc.so.6", "libc6-dbg")],
+)
+def test_the_c_library_has_a_package_of_debug_symbols_of_another_name(
+    monkeypatch: pytest.MonkeyPatch, owner: str, package: str
+) -> None:
+    monkeypatch.setattr(
+        missing_debug_packages, "_run_query", lambda program, *_: owner if program == "dpkg-query" else ""
+    )
+    assert f"`apt install {package}`" in find_debug_package("/usr/lib/any.so")

@@ -53,7 +53,7 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
     assert lines[1].split()[2:5] == ["1,000", "minor", "faults"]
     assert lines[2].strip() == (
         f"{commit(2)[:10]} copy[mib=8]  1,001 minor faults, 1,002 minor faults  "
-        "3 times measured again to confirm a level change"
+        "measured again 3 times to confirm a level change"
     )
 
 

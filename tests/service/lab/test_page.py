@@ -66,7 +66,7 @@ def test_what_is_not_measured_can_be_ordered_with_a_preview(lab: FlaskClient) ->
     cell = cells(lab)["libjemalloc.so.2", "never"]
     assert (cell["state"], cell["job_id"]) == ("ordered", job["id"])
     assert "Job 1" in read(lab, LAB)
-    assert "nothing to order" in visible(lab.post("/lab/orders?subject=demo").text)
+    assert "nothing left to order" in visible(lab.post("/lab/orders?subject=demo").text)
     made_lab.finish(lab, job, "failed", "the library is not there")
     cell = cells(lab)["libjemalloc.so.2", "never"]
     assert (cell["state"], cell["sentence"]) == ("failed", "Failed: the library is not there")

@@ -247,6 +247,17 @@ def test_mail_that_is_refused_is_tried_again(api: Api, database: Database, mailb
     assert go(database, settings, timedelta(minutes=2)).n_sent == 1
 
 
+def test_a_mail_server_whose_name_is_no_host_name_is_not_blamed_on_the_password(
+    api: Api, database: Database, receiver: Receiver
+) -> None:
+    (channel,) = by_mail(25).channel
+    settings = NotificationSettings(channel=(channel.model_copy(update={"host": "mail..example"}),))
+    go(database, settings)
+    regress(api)
+    (reason,) = go(database, settings).failures
+    assert "'mail..example' is not a valid host name" in reason
+
+
 def test_a_password_that_cannot_be_sent_stops_no_other_channel(
     api: Api, database: Database, receiver: Receiver
 ) -> None:

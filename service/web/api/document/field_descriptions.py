@@ -173,7 +173,7 @@ FIELD_DESCRIPTIONS = {
     "schema_version": "The version of the document's format.",
     "scopes": "The permissions of the token.",
     "seconds": "The time in seconds.",
-    "seconds_left": "The expected remaining time in seconds; null if the time is unknown.",
+    "seconds_left": "The expected remaining time in seconds; null if it is unknown or the job is not running.",
     "sentence": "A sentence that says the same as the other fields.",
     "series_id": "The id of the series.",
     "silenced_until": "The time until which the series is silenced; null if it is not silenced.",
