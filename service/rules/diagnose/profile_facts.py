@@ -51,9 +51,8 @@ _Place = TypeVar("_Place", bound=Hashable)
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
 OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
-_MIN_STACKS = 10
-"""Shares of recorded stacks count as a measurement if there are at least this many stacks: a busy host leaves a program
-that it starves no more of them in some seconds."""
+_MIN_STACKS = 30
+"""Shares of recorded stacks count as a measurement if there are at least this many stacks."""
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
 """It is known who maps memory if at least this many stacks were recorded in calls that map or unmap. It is the program
 itself if malloc has at most this share of them."""

@@ -75,12 +75,13 @@ def _is_worthwhile(saving: float, facts: Facts) -> bool:
     """Return whether a saving is at least :data:`MIN_SAVING`; false if it is NaN.
 
     A state is judged by this saving alone, so it must not be due to the few samples of CPU time that chance adds. A
-    change has been counted, so its saving is only an estimate of its weight.
+    change has been counted, so its saving is only an estimate of its weight. With too few samples for costs, the saving
+    comes from other measurements, such as the system time.
     """
     if not saving >= MIN_SAVING:
         return False
     on_cpu = facts.profile.on_cpu
-    if on_cpu is None or facts.before is not None:
+    if on_cpu is None or facts.before is not None or not facts.timed:
         return True
     return _bound_chance(min(1.0, saving), on_cpu.samples) <= _MAX_CHANCE
 

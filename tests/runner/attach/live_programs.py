@@ -63,6 +63,8 @@ int main(int count, char **words)
     }
 }
 """
+MIN_SAMPLES = 30
+"""So many samples of the CPU time the diagnosis needs to know the cost of faults."""
 LINE = 1 + SOURCE.split("\n").index("        memory[page << 12] = 1; /* the line of the faults */")
 
 
@@ -99,6 +101,18 @@ def observe(home: Path, *words: str) -> tuple[dict[str, Any], str]:
     done = subprocess.run(command, env=variables(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr
+
+
+def observe_until_sampled(home: Path, *words: str) -> tuple[dict[str, Any], str]:
+    """Observe a process until its CPU time was sampled often enough for a diagnosis, for at most half a minute.
+
+    A busy host can leave a program so little time that a few seconds are not enough.
+    """
+    for seconds in (5, 10, 20):
+        result, shown = observe(home, *words, "--for", f"{seconds}s")
+        if (result["profile"]["on_cpu"] or {"samples": 0})["samples"] >= MIN_SAMPLES:
+            break
+    return result, shown
 
 
 def list_temporary_files(home: Path) -> list[str]:

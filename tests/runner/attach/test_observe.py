@@ -23,6 +23,7 @@ from tests.runner.attach.live_programs import (
     find_child,
     list_temporary_files,
     observe,
+    observe_until_sampled,
     run_program,
 )
 from tests.runner.commands import command_line, variables
@@ -55,7 +56,7 @@ def test_a_planted_trouble_is_named_with_its_line(
     program: Path, tmp_path: Path, mode: str, rule: str, touch: str
 ) -> None:
     with run_program([program, mode]) as process:
-        result, shown = observe(tmp_path, str(find_child(process)), "--for", "5s")
+        result, shown = observe_until_sampled(tmp_path, str(find_child(process)))
     assert [finding["rule"] for finding in result["diagnosis"]["findings"]] == [rule]
     profile = result["profile"]
     assert profile["anatomy"]["by_touch"][touch] > 0.8 * profile["anatomy"]["counted"]
@@ -122,7 +123,7 @@ def test_a_healthy_program_has_no_diagnosis(program: Path, tmp_path: Path) -> No
 @pytest.mark.usefixtures("tracepoints")
 def test_pages_that_are_copied_after_a_fork_are_named(program: Path, tmp_path: Path) -> None:
     with run_program([program, "forking"]) as process:
-        result, _ = observe(tmp_path, str(find_child(process)), "--for", "5s")
+        result, _ = observe_until_sampled(tmp_path, str(find_child(process)))
     touches = result["profile"]["anatomy"]["by_touch"]
     assert touches["after fork"] > 0.5 * sum(touches.values())
     assert result["diagnosis"]["findings"][0]["rule"] == "copies-after-fork"
