@@ -18,6 +18,10 @@ MIN_WINDOWS_PER_FILE = 8
 """If munmap is called less often for each of the files, they are small files that are read whole a few times, such as
 the objects of git, and no window could be larger."""
 
+MIN_FAULTS_PER_CALL = 0.5
+"""Smallest number of faults on pages that had been unmapped, per call of munmap. A window nearly always takes the place
+of an earlier one; files that are mapped once each rarely do."""
+
 
 def _list_kinds(facts: Facts, touch: Touch) -> list[FaultKind | Site]:
     """Return the faults with a given touch on pages of mapped files, except the program's image, by file."""
@@ -57,10 +61,11 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
 
     If threads wait for the mmap lock, this lock is the finding instead.
     """
-    n_files = _estimate_files(facts)
+    n_files, n_calls = _estimate_files(facts), facts.count_calls("munmap")
     return (
-        facts.count_calls("munmap") >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
+        n_calls >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
         and _count_minor_remapped_faults(facts) > 0
+        and _count_remapped_faults(facts) >= MIN_FAULTS_PER_CALL * n_calls
         and LOCK_CONTENTION.evaluate(facts) is None
     )
 

@@ -181,6 +181,20 @@ def test_many_small_files_that_are_each_read_a_few_times_are_no_windows() -> Non
     assert rules(mapped_again(400, files=20)) == ["file-windows"]
 
 
+@pytest.mark.parametrize(("again", "expected"), [(20, []), (200, ["file-windows"])])
+def test_files_that_are_mapped_once_each_are_no_windows_although_some_take_the_place_of_others(
+    again: int, expected: list[str]
+) -> None:
+    """As git does with its objects: of the files that are only touched for the first time, nothing was unmapped."""
+    touches = {Touch.FIRST: 500, Touch.AFTER_MUNMAP: again}
+    kinds = tuple(
+        FaultKind(memory=Memory.FILE_DATA, touch=touch, file="/srv/one", faults=number)
+        for touch, number in touches.items()
+    )
+    made = anatomy(touches, Memory.FILE_DATA, kinds=kinds)
+    assert rules(profile(made, cost=0.8, calls={"mmap": 300, "munmap": 300})) == expected
+
+
 @pytest.mark.parametrize(("unnamed", "expected"), [(5_000, []), (100, ["file-windows"])])
 def test_small_files_without_names_are_counted_by_their_faults(unnamed: int, expected: list[str]) -> None:
     """A profile names only the files with the most faults: here three, the last with ten faults."""
