@@ -15,7 +15,7 @@ from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, compute_median, is_repeating
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import decide_count, decide_noisy_metric
+from service.rules.comparison.metric_decision import SideNames, decide_count, decide_noisy_metric
 from service.rules.relative_change import compute_percent_change, convert_to_percent_of_base
 from service.rules.series import noise_floor
 
@@ -24,15 +24,7 @@ METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
 """The metrics of a cell; elapsed time replaces the throughput if the program does not report it."""
 _MIN_SAMPLES = 2
 """The number of samples in which a count has to repeat to be certain."""
-_NAMES_IN_LAB = {
-    "base samples": "samples of the default",
-    "head samples": "samples of the cell",
-    "head's count": "the cell's count",
-    "Base and head have": "The default and the cell have",
-    "a percentage of base": "a percentage of the default",
-    "(base is": "(the default is",
-}
-"""What the sentences about comparisons call the two sides, and what the lab calls them."""
+_DEFAULT_AND_CELL = SideNames("the default", "the cell", "samples of the default", "samples of the cell")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +97,11 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     if not pairs:
         return entry.model_copy(update={"sentence": "No pair of samples has a value on both sides."})
     is_exact = metric(entry.metric).exact and default.counted and cell.counted
-    decision = decide_count(pairs, alpha) if is_exact else decide_noisy_metric(pairs, DEFAULT_PRECISION_PERCENT, alpha)
+    decision = (
+        decide_count(pairs, alpha, names=_DEFAULT_AND_CELL)
+        if is_exact
+        else decide_noisy_metric(pairs, DEFAULT_PRECISION_PERCENT, alpha, names=_DEFAULT_AND_CELL)
+    )
     certainty = LabCertainty.EXACT if is_exact else LabCertainty.INTERVAL
     effect = Effect.OPEN
     if decision.verdict is Verdict.SAME:
@@ -116,15 +112,8 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
         # There are too few pairs, or a count changes only in some of them (`changed_pairs`).
         certainty = LabCertainty.OPEN
     bounds = None if is_exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
-    updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": _name_sides(decision.sentence)}
+    updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
     return entry.model_copy(update=updates)
-
-
-def _name_sides(sentence: str) -> str:
-    """Return the sentence about base and head as a sentence about the default and the cell."""
-    for text, name in _NAMES_IN_LAB.items():
-        sentence = sentence.replace(text, name)
-    return sentence
 
 
 def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readings) -> LabMetric:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
 from runner.contract.level import Number, compute_median, compute_median_bounds, count_agreeing, is_repeating
+from runner.contract.number_text import capitalize_first
 from service.rules.comparison.sign_test import (
     Signs,
     are_balanced,
@@ -47,6 +48,18 @@ _MAX_EXTRAPOLATED_PAIRS = 100
 """The largest number of further equal pairs for which it is computed whether they would settle a count."""
 
 Pairs = Sequence[tuple[Number, Number]]
+
+
+class SideNames(NamedTuple):
+    """What the sentence of a decision calls the two sides and their samples."""
+
+    base: str = "base"
+    head: str = "head"
+    base_samples: str = "base samples"
+    head_samples: str = "head samples"
+
+
+_BASE_AND_HEAD = SideNames()
 
 
 class MetricDecision(NamedTuple):
@@ -83,7 +96,11 @@ class MetricDecision(NamedTuple):
 
 
 def decide_count(
-    pairs: Pairs, alpha: float, max_pairs: int | None = None, worth_proving: float | None = None
+    pairs: Pairs,
+    alpha: float,
+    max_pairs: int | None = None,
+    worth_proving: float | None = None,
+    names: SideNames = _BASE_AND_HEAD,
 ) -> MetricDecision:
     """Decide whether a count differs.
 
@@ -98,27 +115,31 @@ def decide_count(
         repeat and are equal are called the same, and the sentence says what so few pairs can miss.
     worth_proving
         The smallest change that matters, in percent of base; None for the smallest one that pairs can show.
+    names
+        What the sentence calls the two sides.
     """
     base = [base_value for base_value, _ in pairs]
     head = [head_value for _, head_value in pairs]
     signs, n = count_signs(pairs), len(pairs)
     is_repeating_count = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if is_repeating_count else "counts"
-    agreement_clause = f"in {count_agreeing(base)} of {n} base samples and {count_agreeing(head)} of {n} head samples"
+    agreement_clause = (
+        f"in {count_agreeing(base)} of {n} {names.base_samples} and {count_agreeing(head)} of {n} {names.head_samples}"
+    )
     direction, min_difference = _find_direction(pairs, alpha)
     if direction:
-        return _decide_changed(pairs, direction, rule, alpha, min_difference)
+        return _decide_changed(pairs, direction, rule, alpha, min_difference, names=names)
     has_equal_levels = is_repeating_count and compute_median(base) == compute_median(head)
     if are_balanced(signs):
         if has_equal_levels:
             return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement_clause}.")
-        sentence = f"The count varies; {_describe_signs(signs)}, so neither side is favoured."
+        sentence = f"The count varies; {_describe_signs(signs, names)}, so neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
     excluded_change = None if has_equal_levels or worth_proving is None else _exclude_change(pairs, worth_proving)
     if excluded_change is not None:
         sentence = (
-            f"The count varies; {_describe_signs(signs)}. A change of {format_number(excluded_change)} or more is "
-            "ruled out."
+            f"The count varies; {_describe_signs(signs, names)}. A change of {format_number(excluded_change)} or more "
+            "is ruled out."
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
     # A single pair does not show whether the counts repeat.
@@ -137,11 +158,11 @@ def decide_count(
         )
     elif is_repeating_count:
         sentence = (
-            f"Base and head have different counts, which mostly repeat (in {count_agreeing(base)} of {n} base samples "
-            f"and {count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
+            f"{capitalize_first(names.base)} and {names.head} have different counts, which mostly repeat "
+            f"({agreement_clause}), but there are too few samples to be sure."
         )
     else:
-        sentence = f"The count varies; {_describe_signs(signs)}."
+        sentence = f"The count varies; {_describe_signs(signs, names)}."
     return MetricDecision(
         Verdict.NEEDS_MORE_RUNS, rule, sentence, remaining_pairs=_estimate_pairs_to_settle(signs, alpha)
     )
@@ -199,7 +220,9 @@ def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
     return [(base, head if abs(head - base) >= min_difference else base) for base, head in pairs]
 
 
-def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_difference: int) -> MetricDecision:
+def _decide_changed(
+    pairs: Pairs, direction: int, rule: Rule, alpha: float, min_difference: int, *, names: SideNames
+) -> MetricDecision:
     """Return the decision that a count changed: in most pairs, or intermittently in fewer of them."""
     base = [base_value for base_value, _ in pairs]
     head = [head_value for _, head_value in pairs]
@@ -210,11 +233,11 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     if is_significant_majority(n_changed_pairs, n, alpha):
         if rule == "exact":
             sentence = (
-                f"The count repeats on each side, in {count_agreeing(base)} of {n} base samples and "
-                f"{count_agreeing(head)} of {n} head samples: the difference is certain."
+                f"The count repeats on each side, in {count_agreeing(base)} of {n} {names.base_samples} and "
+                f"{count_agreeing(head)} of {n} {names.head_samples}: the difference is certain."
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
-        sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."
+        sentence = f"The count varies, and its level moved: {_describe_signs(signs, names)}."
         level_change = (compute_median(head) or 0) - (compute_median(base) or 0)
         if level_change * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
@@ -229,7 +252,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     large_clause = f" ({n_changed_pairs} of these by at least {min_difference})" if min_difference else ""
     change_words = f"{'large ' if min_difference else ''}{'increase' if direction > 0 else 'decrease'}"
     sentence = (
-        f"Intermittent: {_describe_signs(signs, large_clause, direction)}; "
+        f"Intermittent: {_describe_signs(signs, names, large_clause, direction)}; "
         f"the median {change_words} is {abs(median_difference):,}."
     )
     return MetricDecision(
@@ -243,7 +266,9 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
     )
 
 
-def decide_noisy_metric(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
+def decide_noisy_metric(
+    pairs: Pairs, precision: float, alpha: float, names: SideNames = _BASE_AND_HEAD
+) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
     # Changes are in percent of the mean of both sides.
     differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]
@@ -255,7 +280,7 @@ def decide_noisy_metric(pairs: Pairs, precision: float, alpha: float) -> MetricD
         sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, remaining_pairs=remaining_pairs)
     low, high = interval
-    bounds_sentence = f"The change lies {describe_bounds(interval)} according to {len(pairs)} pairs"
+    bounds_sentence = f"The change lies {describe_bounds(interval, names)} according to {len(pairs)} pairs"
     # A change that is certain, but smaller than half of the precision, does not matter.
     if (low > 0 or high < 0) and 2 * abs(median_change) >= precision:
         sentence = f"{bounds_sentence}: it is not zero, with an error probability of {format_number(alpha)}."
@@ -271,24 +296,24 @@ def decide_noisy_metric(pairs: Pairs, precision: float, alpha: float) -> MetricD
     )
 
 
-def describe_bounds(interval: tuple[float, float]) -> str:
+def describe_bounds(interval: tuple[float, float], names: SideNames = _BASE_AND_HEAD) -> str:
     """Return the bounds of a change in words, converted from percent of the mean of both sides to percent of base."""
     low, high = (convert_to_percent_of_base(bound) for bound in interval)
     if low is None:
-        return "beyond what a percentage of base can express (base is close to zero)"
+        return f"beyond what a percentage of {names.base} can express ({names.base} is close to zero)"
     if high is None:
         return f"above {format_percent(low)}"
     return f"between {format_percent(low)} and {format_percent(high)}"
 
 
-def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) -> str:
+def _describe_signs(signs: Signs, names: SideNames, large_clause: str = "", direction: int = 0) -> str:
     """Return in words in how many pairs head counts more or less.
 
     ``large_clause`` is inserted after the number of pairs with the sign ``direction``, 1 or -1.
     """
     above_clause, below_clause = (large_clause if direction == sign else "" for sign in (1, -1))
     return (
-        f"head's count is higher in {signs.above} of {signs.n} pairs{above_clause} and lower in "
+        f"{names.head}'s count is higher in {signs.above} of {signs.n} pairs{above_clause} and lower in "
         f"{signs.below}{below_clause}"
     )
 
