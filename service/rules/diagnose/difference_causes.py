@@ -601,11 +601,11 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     huge_page_sign = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
     if huge_page_sign * growth < 0:
         return f"touches new memory {'page by page' if growth > 0 else 'by the huge page'}"
-    more_or_fewer = "more" if growth > 0 else "fewer"
+    more_or_fewer, more_or_less = ("more", "more") if growth > 0 else ("fewer", "less")
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
-        FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
-        FaultCause.STACK: f"touches {amount} {'more' if growth > 0 else 'less'} of its stack for the first time",
+        FaultCause.NEW_MEMORY: f"touches {amount} {more_or_less} memory for the first time",
+        FaultCause.STACK: f"touches {amount} {more_or_less} of its stack for the first time",
         FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages that madvise had given back",
         FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages that had been unmapped",
         FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages that the shrinking heap had given back",

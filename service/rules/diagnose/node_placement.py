@@ -24,6 +24,10 @@ def _compute_balancing_share(facts: Facts) -> float:
     return compute_cpu_share(facts.profile, _BALANCING_FUNCTION)
 
 
+def _compute_move_share(facts: Facts) -> float:
+    return compute_cpu_share(facts.profile, _MOVE_FUNCTION)
+
+
 def _is_balanced(facts: Facts) -> bool:
     """Return whether the kernel balances the process's memory between several NUMA nodes."""
     settings = facts.profile.environment.settings
@@ -34,7 +38,7 @@ def _is_balanced(facts: Facts) -> bool:
 
 def _describe_balancing(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the cost of balancing, the part that moves pages, the nodes, and who touches pages first."""
-    move_share = compute_cpu_share(facts.profile, _MOVE_FUNCTION)
+    move_share = _compute_move_share(facts)
     return (
         f"{format_share(_compute_balancing_share(facts))} of the CPU time goes into NUMA balancing: the kernel makes "
         "pages inaccessible, and the next fault on each shows which node uses it",
@@ -62,8 +66,7 @@ def _suggest_placement(facts: Facts) -> tuple[Remedy, ...]:
     without_search = Remedy(
         text="switch NUMA balancing off if the memory is placed well (sysctl kernel.numa_balancing=0)"
     )
-    has_moves = compute_cpu_share(facts.profile, _MOVE_FUNCTION) > 0
-    return (*own_placement, without_search) if has_moves else (without_search,)
+    return (*own_placement, without_search) if _compute_move_share(facts) else (without_search,)
 
 
 NUMA_BALANCING = Rule(

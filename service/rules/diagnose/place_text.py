@@ -23,7 +23,8 @@ def format_place(place: FunctionLine) -> str:
 
     A line that has faults only before the change is marked, because the number can be that of other code now.
     """
-    line = f"{place.line_after}" if place.line_after else f"{place.line_before} (before)" if place.line_before else ""
+    line = place.line_after or place.line_before
+    suffix = "" if place.line_after else " (before)"
     function = shorten_name(place.function_key.function)
     if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
         return COMPILED_MODULE
@@ -31,5 +32,5 @@ def format_place(place: FunctionLine) -> str:
         return replace_numbers(place.function_key.module.strip("[]")) or "code without names"
     file = shorten_source_path(place.function_key.file)
     module = f" in {place.function_key.module}" if ".so" in place.function_key.module else ""
-    text = f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}"
+    text = f"{function} at {file}:{line}{suffix}" if file and line and not module else f"{function}{module}"
     return text[:_MAX_CHARACTERS]
