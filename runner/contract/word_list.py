@@ -8,3 +8,9 @@ def join_words(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def join_first_words(words: Sequence[str], max_words: int) -> str:
+    """Return at most so many words as a list within a sentence, and the number of the others: ``a, b and 2 more``."""
+    n_more = len(words) - max_words
+    return join_words([*words[:max_words], *([f"{n_more:,} more"] if n_more > 0 else [])])

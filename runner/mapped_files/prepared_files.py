@@ -5,7 +5,7 @@ is opened only if the sandbox shows the same file to the program.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
-from runner.contract.word_list import join_words
+from runner.contract.word_list import join_first_words
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
 from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
@@ -233,7 +233,7 @@ class TrialFiles:
             if preparation.cache is CacheState.UNPREPARED:
                 paths_by_reason.setdefault(preparation.reason, []).append(path)
         lines = [
-            f"the page-cache state of {_list_files(paths)} could not be prepared: {reason}"
+            f"the page-cache state of {join_first_words(paths, _MAX_NAMED_FILES)} could not be prepared: {reason}"
             for reason, paths in paths_by_reason.items()
         ]
         mapped_paths = self.paths
@@ -348,12 +348,6 @@ def _is_file(path: str | Path) -> bool:
 def _make_valid_text(text: str) -> str:
     r"""Return a text with file names as text that a report can contain: ``\udce9`` for the byte E9 that is no UTF-8."""
     return text.encode(errors="backslashreplace").decode()
-
-
-def _list_files(paths: Sequence[str]) -> str:
-    """Return the first paths, and how many more there are, as text."""
-    n_more = len(paths) - _MAX_NAMED_FILES
-    return join_words([*paths[:_MAX_NAMED_FILES], *([f"{n_more} more"] if n_more > 0 else [])])
 
 
 def _is_same_file(status: os.stat_result, file: FileFaults) -> bool:

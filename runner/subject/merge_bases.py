@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.contract.word_list import join_words
+from runner.contract.word_list import join_first_words
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, build_hardened_environment, execute_git
 from runner.subject.repository import FULL_HISTORY_HINT, Repository
@@ -165,9 +165,8 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
     tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
     if result.returncode == _CONFLICT_STATUS:
         file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]  # Printable, without quotes.
-        n_more = len(file_names) - _MAX_NAMED_FILES
-        named_files = [*file_names[:_MAX_NAMED_FILES], *([f"{n_more} more"] if n_more > 0 else [])]
-        raise FaultwatchError(f"{problem}, but they conflict in {join_words(named_files)}", manual_remedy)
+        named_files = join_first_words(file_names, _MAX_NAMED_FILES)
+        raise FaultwatchError(f"{problem}, but they conflict in {named_files}", manual_remedy)
     if result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         raise FaultwatchError(f"{problem}, but git merge-tree failed: {error_lines[-1]}", manual_remedy)

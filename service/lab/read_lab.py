@@ -12,7 +12,7 @@ from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import compute_median
 from runner.contract.number_text import capitalize_first
 from runner.contract.report import hash_document
-from runner.contract.word_list import join_words
+from runner.contract.word_list import join_first_words, join_words
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
@@ -353,9 +353,7 @@ def _describe_other_differences(names: Sequence[str]) -> str:
     """Return why a cell does not show the runs that have its values: these differ in other settings as well."""
     if not names:
         return ""
-    listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
-    n_more = len(names) - _MAX_LISTED_NAMES
-    names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else join_words(names)
+    names_clause = join_first_words(names, _MAX_LISTED_NAMES)
     return f"Measured only with other values of {names_clause}, so the runs are not comparable with the default."
 
 

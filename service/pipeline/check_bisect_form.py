@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from sqlalchemy import select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from runner.contract.word_list import join_words
+from runner.contract.word_list import join_first_words
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.imported_runs import is_imported
 from service.rules.series import candidate_commits
@@ -176,6 +176,4 @@ def _describe_unknown_name(kind: str, text: str, names: Sequence[str], owner_phr
     similar_names = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=_MIN_SIMILARITY)
     if similar_names:
         return f"{sentence}. Did you mean {' or '.join(similar_names)}?"
-    n_more = len(names) - _MAX_LISTED_NAMES
-    listed_names = [*names[:_MAX_LISTED_NAMES], *([f"{n_more:,} more"] if n_more > 0 else [])]
-    return f"{sentence}. The service knows {join_words(listed_names)}."
+    return f"{sentence}. The service knows {join_first_words(names, _MAX_LISTED_NAMES)}."
