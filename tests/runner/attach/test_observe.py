@@ -64,7 +64,7 @@ def test_a_planted_trouble_is_named_with_its_line(
     assert (site["function"], site["line"], site["module"]) == ("touch_pages", LINE, "live")
     assert shown.count("faults/s") >= 3
     assert any(
-        re.fullmatch(r"system calls were recorded for \d\.\d of \d\.\d s", line)
+        re.fullmatch(r"system calls were recorded for \d+\.\d of \d+\.\d s", line)
         for line in result["profile"]["remarks"]
     )
 
