@@ -52,6 +52,7 @@ class FaultCause(StrEnum):
     """Why a page faulted, as one part of the difference of two profiles."""
 
     NEW_MEMORY = "new memory"
+    STATIC_DATA = "static data"
     STACK = "stack"
     AFTER_MADVISE = "returned by madvise"
     AFTER_MUNMAP = "unmapped"

@@ -88,6 +88,8 @@ class Memory(StrEnum):
     ARENA = "malloc arena"
     """The heap of a thread other than the first one: glibc's malloc uses one for each thread."""
     ANONYMOUS = "anonymous mmap"
+    STATIC = "static data"
+    """Variables of the program and its libraries for which their files contain no values (``.bss``)."""
     STACK = "stack"
     """The stack of the first thread, or of another one."""
     FILE_TEXT = "file text"

@@ -38,7 +38,9 @@ _ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
 _DONT_UNMAP = 4
 """The flag MREMAP_DONTUNMAP, with which mremap leaves the old range mapped, without its pages."""
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
-_PRIVATE_KINDS = frozenset({Memory.HEAP.value, Memory.ARENA.value, Memory.ANONYMOUS.value, Memory.STACK.value})
+_PRIVATE_KINDS = frozenset(
+    memory.value for memory in (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STATIC, Memory.STACK)
+)
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 _AFTER_MUNMAP = Touch.AFTER_MUNMAP.value
 _FAULT_AROUND_BYTES = 1 << 16
@@ -172,7 +174,7 @@ class AnatomyBuilder(Struct):
                 case Mapped():
                     image = self._get_image(event.pid)
                     mappings = self._get_mappings(image)
-                    mapping = mappings.identify_thread_memory(MemoryMapping.from_event(event))
+                    mapping = mappings.identify_use(MemoryMapping.from_event(event))
                     # The kernel names the heap only after it has grown.
                     if mapping.end == self._heap_ends.get(image) and mapping.memory is Memory.ANONYMOUS:
                         mapping = mapping.with_memory(Memory.HEAP)

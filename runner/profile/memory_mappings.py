@@ -75,6 +75,8 @@ class ProcessMappings(Struct):
 
     _starts: list[int] = field(default_factory=list)
     _mappings: list[MemoryMapping] = field(default_factory=list)
+    _added_mapping: MemoryMapping | None = None
+    """The mapping that was added last."""
 
     def add(self, mapping: MemoryMapping) -> None:
         """Add a mapping, which replaces the parts of other mappings that it overlaps."""
@@ -83,6 +85,7 @@ class ProcessMappings(Struct):
         index = bisect_right(self._starts, mapping.start)
         self._mappings.insert(index, mapping)
         self._starts.insert(index, mapping.start)
+        self._added_mapping = mapping
         if guards_stack:
             self._mark_stack(mapping.end)
 
@@ -97,14 +100,17 @@ class ProcessMappings(Struct):
         self._mappings[first_index:end_index] = mappings
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
 
-    def identify_thread_memory(self, mapping: MemoryMapping) -> MemoryMapping:
-        """Return a mapping that is about to be added, marked as a thread's stack or arena if it is one.
+    def identify_use(self, mapping: MemoryMapping) -> MemoryMapping:
+        """Return a mapping that is about to be added, marked as static data, or a thread's stack or arena, if it is.
 
-        A stack has a guard directly below, and is mapped together with it. An arena is the accessible beginning of a
-        range that malloc has reserved, at a multiple of its largest size.
+        Static data is mapped directly after the data of its file, and behind it. A stack has a guard directly below,
+        and is mapped together with it. An arena is the accessible beginning of a range that malloc has reserved, at a
+        multiple of its largest size.
         """
         if mapping.memory is not Memory.ANONYMOUS or mapping.reserved:
             return mapping
+        if self._is_static_data(mapping):
+            return mapping.with_memory(Memory.STATIC)
         replaced_mapping, mapping_below = self.find(mapping.start), self.find(mapping.start - 1)
         if mapping.start % _ARENA_BYTES == 0:
             grows = replaced_mapping is not None and replaced_mapping.memory is Memory.ARENA
@@ -135,6 +141,16 @@ class ProcessMappings(Struct):
     def copy(self) -> "ProcessMappings":
         """Return a copy of the mappings, with which a child process starts."""
         return ProcessMappings(list(self._starts), list(self._mappings))
+
+    def _is_static_data(self, mapping: MemoryMapping) -> bool:
+        """Return whether anonymous memory continues the data of a program or library, which has code too."""
+        data = self._added_mapping
+        return (
+            data is not None
+            and data.memory is Memory.FILE_DATA
+            and data.end == mapping.start
+            and any(other.memory is Memory.FILE_TEXT and other.name == data.name for other in self._mappings)
+        )
 
     def _becomes_guard(self, mapping: MemoryMapping) -> bool:
         """Return whether a mapping makes a part of anonymous memory inaccessible, as the JVM guards threads' stacks."""

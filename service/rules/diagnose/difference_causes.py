@@ -77,6 +77,7 @@ _TOUCHED_BEFORE = {
     Touch.AFTER_BRK: FaultCause.AFTER_BRK,
     Touch.AFTER_READ: FaultCause.AFTER_READ,
 }
+_FIRST_TOUCHED = {Memory.STACK: FaultCause.STACK, Memory.STATIC: FaultCause.STATIC_DATA}
 _RETURNING_CALLS = {
     FaultCause.AFTER_MADVISE: ("madvise",),
     FaultCause.AFTER_MUNMAP: ("munmap", "mremap"),
@@ -275,7 +276,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
         return _TOUCHED_BEFORE[touch]
     if touch is not Touch.FIRST:
         return FaultCause.UNKNOWN_TOUCH
-    return FaultCause.STACK if memory is Memory.STACK else FaultCause.NEW_MEMORY
+    return _FIRST_TOUCHED.get(memory, FaultCause.NEW_MEMORY)
 
 
 def _find_group(entry: FaultKind | Site, facts: Facts) -> _Group:
@@ -534,6 +535,9 @@ def _build_part(
         if place and changed_lines and _is_layout_change(place, sides, changed_lines):
             place, change = None, None
             sentence = f"{sentence}, whose code or data is laid out differently"
+    elif cause is FaultCause.STATIC_DATA and place and _is_moved_static_data(place, after - before, changed_lines):
+        place, change = None, None
+        sentence = f"{_describe_cause(cause, file, after - before, facts, is_exchange=False)}, because it is laid out differently"
     else:
         is_exchange = (
             place is not None
@@ -598,13 +602,15 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
         Whether other lines than before touch the pages for which the counts are alike.
     """
     # If there are more faults and fewer huge pages, or the reverse, the memory may be the same.
-    huge_page_sign = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
+    may_be_huge = cause in {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA}
+    huge_page_sign = compare_huge_pages(facts.before, facts) if may_be_huge and facts.before else 0
     if huge_page_sign * growth < 0:
         return f"touches new memory {'page by page' if growth > 0 else 'by the huge page'}"
     more_or_fewer, more_or_less = ("more", "more") if growth > 0 else ("fewer", "less")
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
         FaultCause.NEW_MEMORY: f"touches {amount} {more_or_less} memory for the first time",
+        FaultCause.STATIC_DATA: f"touches {amount} {more_or_less} of its static data for the first time",
         FaultCause.STACK: f"touches {amount} {more_or_less} of its stack for the first time",
         FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages that madvise had given back",
         FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages that had been unmapped",
@@ -686,6 +692,11 @@ def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: Ch
     # Most of the change must be on code of this module, or on few pages of it.
     layout_growth = own_growth if abs(own_growth) <= _MAX_MOVED_PAGES else count_growth(attrgetter("image_texts"))
     return 2 * layout_growth * growth > growth * growth
+
+
+def _is_moved_static_data(place: FunctionLine, growth: int, changed_lines: ChangedLines) -> bool:
+    """Return whether an unchanged line touches a page of static data more, or fewer, because variables were moved."""
+    return bool(changed_lines) and abs(growth) == 1 and not _may_be_changed(changed_lines, place)
 
 
 def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:

@@ -16,7 +16,14 @@ library."""
 MIN_COPIED_BY_INTERPRETER = 4096
 """The same for Python, whose children write to the reference counts of the interpreter's own objects: 16 MiB."""
 _COPY_FUNCTION = re.compile(r"(?:do_)?wp_page(?:_copy)?|__wp_page_copy_user|do_cow_fault")
-_COPIED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK, Memory.FILE_DATA)
+_COPIED_MEMORY = (
+    Memory.HEAP,
+    Memory.ARENA,
+    Memory.ANONYMOUS,
+    Memory.STATIC,
+    Memory.STACK,
+    Memory.FILE_DATA,
+)
 
 _KERNEL_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 _FIRST_KERNEL_THAT_SPLITS = (5, 8)

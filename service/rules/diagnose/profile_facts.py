@@ -49,8 +49,8 @@ _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?(?: \(deleted\))?$")
 _Place = TypeVar("_Place", bound=Hashable)
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
-OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED})
-"""Memory that the program itself requested."""
+OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STATIC, Memory.SHARED})
+"""Memory that the program itself requested, or declared."""
 _MIN_STACKS = 30
 """Shares of recorded stacks count as a measurement if there are at least this many stacks."""
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1

@@ -14,7 +14,7 @@ MIN_SINGLE_READS = 64
 MIN_READ_GROWTH = 4
 """Read-ahead was lost if the major faults grew by at least this factor; it reads up to 32 pages at once."""
 _SWAP_REFAULTS, _FILE_REFAULTS = "cgroup:workingset_refault_anon", "cgroup:workingset_refault_file"
-_SWAPPED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK)
+_SWAPPED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STATIC, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
 
 

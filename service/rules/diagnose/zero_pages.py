@@ -11,7 +11,7 @@ MIN_PAGES = 256
 """Smallest number of pages that is worth a finding: 1 MiB."""
 MIN_SHARE = 0.2
 """Smallest share of these faults in all faults; it cannot exceed half, because a read precedes each of these writes."""
-_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS})
+_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STATIC})
 
 
 def _count_second_faults(facts: Facts) -> int:

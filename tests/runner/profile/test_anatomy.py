@@ -327,6 +327,18 @@ def reserved(start: int, pages: int) -> Mapped:
     return mapped(start, pages, protection="---p")
 
 
+def test_static_data_is_known_by_the_data_of_its_file_below_it() -> None:
+    program = "/src/prog"
+    text, data = mapped(0x40_0000, 4, program, "r-xp"), mapped(0x40_4000, 2, program)
+    static_data, elsewhere = mapped(0x40_6000, 9), mapped(0x40_7000, 9)
+    assert memories(text, data, static_data, address=0x40_6000) is Memory.STATIC
+    assert memories(text, data, static_data, address=0x40_5000) is Memory.FILE_DATA
+    # Memory that the program maps is not static data: elsewhere, later, or behind a file that has no code.
+    assert memories(text, data, elsewhere, address=0x40_7000) is Memory.ANONYMOUS
+    assert memories(text, data, mapped(0x90_0000, 1), static_data, address=0x40_6000) is Memory.ANONYMOUS
+    assert memories(data, static_data, address=0x40_6000) is Memory.ANONYMOUS
+
+
 def test_the_stack_of_a_thread_is_known_by_the_guard_below_it() -> None:
     reservation = reserved(STACK_BASE, 2049)
     stack = mapped(STACK_BASE + PAGE, 2048)

@@ -19,13 +19,20 @@ pytestmark = pytest.mark.perf
 AGAIN = Path(__file__).parent / "recorded/again.c"
 
 
+TABLE_PAGES = 300
+
+
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    return compile_trial(AGAIN, tmp_path_factory.mktemp("again"))
+
+
+def compile_trial(source: Path, folder: Path) -> Trial:
+    """Compile a program in a folder, and return a trial of it."""
     require_measurable()
-    folder = tmp_path_factory.mktemp("again")
-    subprocess.run(["cc", "-O0", "-g", "-pthread", "-o", "again", AGAIN], cwd=folder, check=True)
+    subprocess.run(["cc", "-O0", "-g", "-pthread", "-o", "program", source], cwd=folder, check=True)
     (folder / "workload.toml").write_text(
-        '[workload]\nname = "again"\n[run]\ncommand = "./again"\nhuge_pages = "never"\n'
+        '[workload]\nname = "again"\n[run]\ncommand = "./program"\nhuge_pages = "never"\n'
     )
     bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
@@ -63,6 +70,27 @@ def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> 
         assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 16
         assert profile.anatomy.by_access[Access.WRITE] >= 48
     assert profile.anatomy.by_memory[Memory.ANONYMOUS] >= 48
+
+
+@pytest.mark.parametrize("kind", ["PIE", "static", "library"])
+def test_static_data_of_programs_and_libraries_is_told_from_memory_that_is_requested(kind: str, tmp_path: Path) -> None:
+    source = tmp_path / "table.c"
+    fill = f"for (int page = 0; page < {TABLE_PAGES}; page++) table[page][0] = 1;"
+    code = f"static char table[{TABLE_PAGES}][4096]; int main(void) {{ {fill} return table[2][0] - 1; }}"
+    source.write_text(code)
+    trial = compile_trial(source, tmp_path)
+    if kind == "static":
+        subprocess.run(["cc", "-O0", "-static", "-o", "program", source], cwd=tmp_path, check=True)
+    if kind == "library":
+        (tmp_path / "library.c").write_text(code.replace("main", "run"))
+        source.write_text("int run(void); int main(void) { return run(); }")
+        subprocess.run(["cc", "-O0", "-shared", "-fPIC", "-o", "libtable.so", "library.c"], cwd=tmp_path, check=True)
+        command = ["cc", "-O0", "-o", "program", source, "./libtable.so", "-Wl,-rpath,$ORIGIN"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+    anatomy = collect_profile(trial, with_times=False).anatomy
+    assert anatomy is not None
+    assert TABLE_PAGES <= anatomy.by_memory[Memory.STATIC] + 1 <= TABLE_PAGES + 9  # and the variables of the C library
+    assert anatomy.by_memory.get(Memory.ANONYMOUS, 0) < 20
 
 
 def test_the_source_line_that_faults_is_named(profile: Profile) -> None:

@@ -215,6 +215,9 @@ def test_the_library_whose_pages_make_the_difference_is_named(
         ("/src/prog", Memory.FILE_DATA, 1, 99, ""),
         ("/src/prog", Memory.FILE_DATA, 40, 99, "grow at src/table.c:12"),  # a larger table
         ("/usr/lib/libc.so.6", Memory.FILE_TEXT, 1, 99, "grow at src/table.c:12"),  # another function of the library
+        ("", Memory.STATIC, 1, 99, ""),
+        ("", Memory.STATIC, 1, 12, "grow at src/table.c:12"),
+        ("", Memory.STATIC, 2, 99, "grow at src/table.c:12"),  # a larger array
     ],
 )
 def test_an_unchanged_line_that_reaches_another_page_of_its_program_does_not_lead(
@@ -296,6 +299,8 @@ def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
         (Memory.HEAP, Touch.AFTER_BRK, False, FaultCause.AFTER_BRK),
         (Memory.STACK, Touch.FIRST, False, FaultCause.STACK),
         (Memory.STACK, Touch.AFTER_FORK, False, FaultCause.COPIED),
+        (Memory.STATIC, Touch.FIRST, False, FaultCause.STATIC_DATA),
+        (Memory.STATIC, Touch.AFTER_READ, False, FaultCause.AFTER_READ),
         (Memory.ARENA, Touch.FIRST, False, FaultCause.NEW_MEMORY),
         (Memory.ANONYMOUS, Touch.AFTER_READ, False, FaultCause.AFTER_READ),
         (Memory.SHARED, Touch.AGAIN, False, FaultCause.AGAIN),
