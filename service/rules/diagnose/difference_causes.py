@@ -537,7 +537,8 @@ def _build_part(
             sentence = f"{sentence}, whose code or data is laid out differently"
     elif cause is FaultCause.STATIC_DATA and place and _is_moved_static_data(place, after - before, changed_lines):
         place, change = None, None
-        sentence = f"{_describe_cause(cause, file, after - before, facts, is_exchange=False)}, because it is laid out differently"
+        sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)
+        sentence = f"{sentence}, because it is laid out differently"
     else:
         is_exchange = (
             place is not None
