@@ -7,7 +7,13 @@ from enum import IntEnum
 from functools import lru_cache
 
 from runner.errors import FaultwatchError
-from runner.execution.system_call_filter import Argument, add_rule, export_filter, load_libseccomp, open_as_descriptor
+from runner.execution.system_call_filter import (
+    ArgumentCondition,
+    add_rule,
+    export_filter,
+    load_libseccomp,
+    open_as_descriptor,
+)
 
 # Constants of libseccomp's seccomp.h: actions, attributes of a filter, and below the operators.
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
@@ -138,11 +144,13 @@ def _build_filter(includes_open_files: bool) -> bytes:
                 continue  # The file was opened by a call that is followed.
             add_rule(seccomp, context, name, _TRACE | code)
         # A filter of the program itself could hide calls from this one.
-        add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))
+        add_rule(seccomp, context, "prctl", unfollowed, ArgumentCondition(0, _EQUAL, _PR_SET_SECCOMP, 0))
         # A message with a destination address (argument 4) may look up the path of a socket.
-        add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))
+        add_rule(seccomp, context, "sendto", unfollowed, ArgumentCondition(4, _NOT_EQUAL, 0, 0))
         # In a mount namespace of its own, the program may see other files under the same paths.
-        add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _CLONE_NEWNS, _CLONE_NEWNS))
+        add_rule(
+            seccomp, context, "unshare", unfollowed, ArgumentCondition(0, _MASKED_EQUAL, _CLONE_NEWNS, _CLONE_NEWNS)
+        )
         return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)

@@ -8,7 +8,8 @@ import ctypes
 import errno
 import os
 import platform
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -72,9 +73,14 @@ OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
 """The 32-bit architecture whose programs a 64-bit kernel can run as well: i386, or 32-bit Arm."""
 _CLONE_NEWUSER = 0x10000000
 _UNKNOWN_CALL = -1
+# Instructions of the kernel's filters (linux/bpf_common.h), and how one is stored (struct sock_filter).
+_INSTRUCTION = struct.Struct("=HBBI")
+_LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
+_CALL_NUMBER_OFFSET = 0
+"""The offset of the call's number in the data of a filter (struct seccomp_data)."""
 
 
-class Argument(ctypes.Structure):
+class ArgumentCondition(ctypes.Structure):
     """A rule's condition on one argument: its position, the operator, and one or two operands."""
 
     _fields_ = (
@@ -133,32 +139,71 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
             _add_denial(seccomp, context, name, errno.ENOSYS)
         for bit in _SET_ID_BITS:
             for name, index in _MODE_ARGUMENTS.items():
-                _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
+                _add_denial(seccomp, context, name, errno.EPERM, ArgumentCondition(index, _MASKED_EQUAL, bit, bit))
             for name, index in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
                     # The mode is the argument after the flags, and has an effect only if the flags create a file.
-                    creates_file = Argument(index, _MASKED_EQUAL, flag, flag)
+                    creates_file = ArgumentCondition(index, _MASKED_EQUAL, flag, flag)
                     _add_denial(
-                        seccomp, context, name, errno.EPERM, creates_file, Argument(index + 1, _MASKED_EQUAL, bit, bit)
+                        seccomp,
+                        context,
+                        name,
+                        errno.EPERM,
+                        creates_file,
+                        ArgumentCondition(index + 1, _MASKED_EQUAL, bit, bit),
                     )
-        _add_denial(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _MAX_ADDRESS_FAMILY, 0))
+        _add_denial(
+            seccomp, context, "socket", errno.EAFNOSUPPORT, ArgumentCondition(0, _GREATER, _MAX_ADDRESS_FAMILY, 0)
+        )
         if no_user_namespaces:
             _add_denial(seccomp, context, "unshare", errno.EPERM)
             _add_denial(
-                seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)
+                seccomp,
+                context,
+                "clone",
+                errno.EPERM,
+                ArgumentCondition(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER),
             )
             _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # Its flags are in memory, which no filter can read.
-        return export_filter(seccomp, context)
+        unnamed_calls = {
+            number: errno.ENOSYS if name in (*_NOT_IMPLEMENTED_CALLS, *_MODE_ARGUMENTS) else errno.EPERM
+            for name, number in _CALLS_UNKNOWN_TO_LIBSECCOMP.items()
+            if seccomp.seccomp_syscall_resolve_name(name.encode()) == _UNKNOWN_CALL
+        }
+        return build_denials_by_number(unnamed_calls) + export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)
 
 
-def _add_denial(seccomp: ctypes.CDLL, context: int, name: str, error: int, *arguments: Argument) -> None:
-    add_rule(seccomp, context, name, _ERROR | error, *arguments)
+def _add_denial(seccomp: ctypes.CDLL, context: int, name: str, error: int, *conditions: ArgumentCondition) -> None:
+    """Let a call fail with an error, unless libseccomp does not know its name."""
+    # In a filter for two architectures, libseccomp translates numbers by names, so it cannot deny a call by its number.
+    if seccomp.seccomp_syscall_resolve_name(name.encode()) != _UNKNOWN_CALL:
+        add_rule(seccomp, context, name, _ERROR | error, *conditions)
 
 
-def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *arguments: Argument) -> None:
+def build_denials_by_number(errors: Mapping[int, int]) -> bytes:
+    """Return the beginning of a filter, in the kernel's format, that lets calls fail on all architectures.
+
+    Parameters
+    ----------
+    errors
+        For the number of each call, which must be the same on all architectures, the error with which it fails.
+    """
+    instructions = [(_LOAD_WORD, 0, 0, _CALL_NUMBER_OFFSET)]
+    for number, error in errors.items():
+        # If the number is another one, skip the next instruction.
+        instructions += [(_JUMP_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | error)]
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in instructions) if errors else b""
+
+
+def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *conditions: ArgumentCondition) -> None:
     """Add a rule for a system call, unless this architecture does not have it.
+
+    Parameters
+    ----------
+    conditions
+        The conditions on the arguments of the call, all of which must hold.
 
     Raises
     ------
@@ -170,9 +215,9 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
         number = _CALLS_UNKNOWN_TO_LIBSECCOMP.get(name, _UNKNOWN_CALL)
     if number == _UNKNOWN_CALL:
         return
-    array = (Argument * len(arguments))(*arguments)
-    status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
-    if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two mean that this architecture lacks the call.
+    array = (ArgumentCondition * len(conditions))(*conditions)
+    status = seccomp.seccomp_rule_add_array(context, action, number, len(conditions), array)
+    if status not in {0, -errno.EDOM}:  # The latter means that this architecture lacks the call.
         raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
 
 
@@ -218,7 +263,7 @@ def load_libseccomp() -> ctypes.CDLL:
     seccomp.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
     seccomp.seccomp_rule_add_array.argtypes = [
         *(ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint),
-        ctypes.POINTER(Argument),
+        ctypes.POINTER(ArgumentCondition),
     ]
     seccomp.seccomp_export_bpf.argtypes = [ctypes.c_void_p, ctypes.c_int]
     return seccomp
