@@ -64,13 +64,18 @@ def _list_usages(lines: Sequence[str]) -> list[list[str]]:
         match = _USAGE.match(line)
         if match is None:
             continue
-        # The usage may be on the next line. Further lines that begin with a bracket continue it.
+        # The usage may be on the next line. It continues on lines that begin with a bracket, or in the same column as
+        # its first word after the program's name, as Python's argparse aligns the required arguments.
         rest = list(lines[number + 1 :])
         usage = match[1]
+        first_word = re.match(r"\S+\s+", usage)
+        first_column = match.start(1) + first_word.end() if first_word else 0
         if not usage and not line.startswith("Usage of ") and rest:  # Go prints only its options after "Usage of"
             usage = rest.pop(0)
         for next_line in rest:
-            if not next_line.lstrip().startswith(("[", "<")) or not next_line.startswith(" "):
+            next_words = next_line.lstrip()
+            is_aligned = len(next_line) - len(next_words) == first_column
+            if not next_words or not next_line.startswith(" ") or not (is_aligned or next_words.startswith(("[", "<"))):
                 break
             usage += next_line
         words = _WORD.findall(usage)[1:]

@@ -11,6 +11,10 @@ ARGPARSE = """usage: srv.py [-h] [--bind ADDRESS]
               [--port PORT] root
 srv.py: error: the following arguments are required: root
 """
+WRAPPED_ARGPARSE = """usage: srv.py [-h] [--directory DIRECTORY] [--verbose] [--certificate FILE]
+              port
+srv.py: error: the following arguments are required: port
+"""
 OPTIONS = """usage: srv ROOT [flags]
 
 flags:
@@ -33,6 +37,8 @@ MEMCACHED = "srv 1.6\n-p, --port=<num>          TCP port to listen on (default: 
         ("usage: answerd [-v] [-p port] <threads>\n", ["-p 29999 1"]),
         ("usage: answerd PORT (for example 8080)\n", ["29999"]),
         (ARGPARSE, ["--port 29999 ."]),
+        (WRAPPED_ARGPARSE, ["29999"]),
+        (WRAPPED_ARGPARSE.replace("[--verbose]", "[--port PORT]").replace("  port\n", "  root\n"), ["--port 29999 ."]),
         (OPTIONS, ["--port 29999 ."]),
         (GO_FLAGS, ["-addr 127.0.0.1:29999"]),
         (MEMCACHED, ["--port=29999"]),
@@ -55,6 +61,7 @@ def test_the_port_has_a_place_or_an_option(text: str, arguments: list[str]) -> N
         "usage: answerd -x';{y} PORT\n",
         "usage: answerd --$(y)=PORT\n",
         "Usage:\n",
+        WRAPPED_ARGPARSE.replace("[--verbose]", "[--port PORT]").replace("  port\n", "  database\n"),
     ],
 )
 def test_other_programs_get_no_port(text: str) -> None:
