@@ -20,7 +20,7 @@ _BYTES_PER_RUN = 2_000
 
 
 def count_stored_rows(database: Database, name: str) -> Mapping[str, int]:
-    """Return, for each table, how many rows belong only to a subject; empty if the subject is unknown."""
+    """Return, for each table, how many rows belong to a subject alone; empty if the subject is unknown."""
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
@@ -31,8 +31,8 @@ def count_stored_rows(database: Database, name: str) -> Mapping[str, int]:
         }
         conditions["job"] = (Job.__table__, Job.subject == name)
         return {
-            kind: session.scalar(select(func.count()).select_from(table).where(condition)) or 0
-            for kind, (table, condition) in conditions.items()
+            table_name: session.scalar(select(func.count()).select_from(table).where(condition)) or 0
+            for table_name, (table, condition) in conditions.items()
         }
 
 
@@ -88,13 +88,12 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
                     table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_PER_RUN))
             n_done += len(chunk)
             progress(n_done, total)
-    # Delete everything else.
-    with database.writing([name]) as session:
+    # Delete everything else in one transaction: without the subject, the next call would delete nothing.
+    with database.writing() as session:
         for table in reversed(owned_tables):
             session.execute(delete(table).where(_select_rows_of_subject(table, owned_tables, subject_id)))
-        session.execute(delete(Subject).where(Subject.id == subject_id))
-    with database.writing() as session:
         session.execute(delete(Job).where(Job.subject == name))
+        session.execute(delete(Subject).where(Subject.id == subject_id))
     table_partitions.reclaim_space(database)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,8 +14,8 @@ from sqlalchemy import func, select
 from service.store.engine.database import Database
 from service.store.maintenance.parquet_export import export_columns
 from service.store.maintenance.subject_deletion import count_stored_rows, delete_subject
-from service.store.models import Base
-from tests.service import reports
+from service.store.models import Base, Job, Subject
+from tests.service import jobs_api, reports
 from tests.service.apiclient import Api
 
 EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
@@ -85,6 +87,41 @@ def test_an_interrupted_deletion_goes_on(
         delete_subject(unchecked, "demo", stop)
     assert api.client.get("/").status_code == 200
     delete_subject(unchecked, "demo")
+    assert count_stored_rows(database, "demo") == {}
+
+
+@EVERY_DATABASE
+def test_no_job_is_left_of_a_subject_that_is_gone(
+    api: Api, database: Database, unchecked: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = {"question": jobs_api.QUESTION, "author": "ann", "backend": "caller"}
+    transactions = []
+
+    def fail_after(database_writing: Callable[..., Any], n_transactions: int) -> Callable[..., Any]:
+        def write(*arguments: Any) -> Any:
+            transactions.append(arguments)
+            if len(transactions) > n_transactions:
+                raise KeyboardInterrupt
+            return database_writing(*arguments)
+
+        return write
+
+    for n_transactions in range(99):  # interrupted before each transaction
+        fill(api, "demo")
+        assert api.client.post("/api/v1/jobs", json=order).status_code == 201
+        transactions.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(unchecked, "writing", fail_after(unchecked.writing, n_transactions))
+            with suppress(KeyboardInterrupt):
+                delete_subject(unchecked, "demo")
+        with database.reading() as session:
+            n_jobs = session.scalar(select(func.count()).select_from(Job)) or 0
+            n_subjects = session.scalar(select(func.count()).select_from(Subject)) or 0
+        assert n_subjects or not n_jobs
+        if len(transactions) <= n_transactions:
+            break  # It was not interrupted.
+        delete_subject(unchecked, "demo")
+    assert n_transactions > 3
     assert count_stored_rows(database, "demo") == {}
 
 
