@@ -24,8 +24,8 @@ _MIN_COPIED_FILES = 5
 def choose_folder(sources: Sources, get_size: Callable[[str], int]) -> tuple[str, int] | None:
     """Return the folder to copy, and the number of copies; None if there is no suitable folder.
 
-    It is the folder at the top with the most files, copied as often as :data:`_N_FILES` and :data:`_MAX_BYTES` allow;
-    a folder that is too large for a single copy is not suitable. Folders that the newest commits have not changed come
+    Of the folders at the top that are small enough for a copy, it is the one with the most files, copied as often as
+    :data:`_N_FILES` and :data:`_MAX_BYTES` allow. Folders that the newest commits have not changed come
     first, because a change to an input moves the count even if the program stays the same.
 
     Parameters
@@ -39,13 +39,13 @@ def choose_folder(sources: Sources, get_size: Callable[[str], int]) -> tuple[str
         for folder, count in Counter(folders).items()
         if count >= _MIN_COPIED_FILES and is_plain_path(folder) and not folder.startswith(".")
     }
-    if not counts:
-        return None
     changed_folders = {file.partition("/")[0] for file in sources.changed_files}
-    chosen_folder = min(counts, key=lambda folder: (folder in changed_folders, -counts[folder], folder))
-    size = sum(get_size(file) for file in sources.files if file.startswith(f"{chosen_folder}/"))
-    n_copies = min(ceil(_N_FILES / counts[chosen_folder]), _MAX_BYTES // max(size, 1))
-    return (chosen_folder, n_copies) if n_copies else None
+    for folder in sorted(counts, key=lambda folder: (folder in changed_folders, -counts[folder], folder)):
+        size = sum(get_size(file) for file in sources.files if file.startswith(f"{folder}/"))
+        n_copies = min(ceil(_N_FILES / counts[folder]), _MAX_BYTES // max(size, 1))
+        if n_copies:
+            return folder, n_copies
+    return None
 
 
 def may_work_on_folder(tried_command: TriedCommand) -> bool:

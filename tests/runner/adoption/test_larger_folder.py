@@ -35,6 +35,9 @@ def test_copies_do_not_fill_the_disk() -> None:
     sources = listing(make_files(src=50))
     assert choose_folder(sources, lambda _: 100 << 10) == ("src", 6)
     assert choose_folder(sources, lambda _: 1 << 20) is None
+    # The next folder is taken if the one with the most files is too large.
+    two_folders = listing(make_files(assets=100, docs=50))
+    assert choose_folder(two_folders, lambda file: 1 << 20 if file.startswith("assets/") else 10) == ("docs", 40)
 
 
 @pytest.mark.parametrize(
