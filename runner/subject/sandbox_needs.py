@@ -82,12 +82,15 @@ def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) 
     These are folders in the user's home directory that variables of package managers name, but that the sandbox does
     not show.
     """
-    folders = dict.fromkeys(environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
+    paths = [environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES)]
     home_prefix = f"{Path.home()}{os.sep}"
-    # A path with ".." could lead out of the home directory.
-    folders_in_home = [
-        folder for folder in folders if folder.startswith(home_prefix) and os.path.normpath(folder) == folder
-    ]
+    # A path with ".." could lead out of the home directory. Path() removes doubled and trailing slashes, but no "..".
+    folders_in_home = list(
+        dict.fromkeys(
+            str(Path(path)) for path in paths if path.startswith(home_prefix) and ".." not in Path(path).parts
+        )
+    )
+    folders_in_home = [folder for folder in folders_in_home if folder.startswith(home_prefix)]
     return tuple(folder for folder in folders_in_home if not _is_shown(folder, sandbox))
 
 

@@ -150,6 +150,8 @@ def test_only_folders_of_package_managers_in_the_home_are_made(home: Path) -> No
         f"{home}/.cargo",
     )
     assert list_masked_cache_folders(variables, Sandbox(readable_folders=(str(home),))) == ()
+    slashes = {"CARGO_HOME": f"{home}//.cargo/", "GOCACHE": f"{home}/.cache/./go-build/", "GOMODCACHE": f"{home}/"}
+    assert list_masked_cache_folders(slashes, Sandbox()) == (f"{home}/.cargo", f"{home}/.cache/go-build")
 
 
 def test_package_managers_are_found_in_the_commands_of_a_shell() -> None:
