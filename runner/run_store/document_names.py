@@ -81,9 +81,9 @@ def check_marker(content: bytes, store_description: str) -> None:
     """
     try:
         version = json.loads(content)[_VERSION_KEY]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         version = None
-    if not isinstance(version, int):
+    if type(version) is not int or version < 1:  # JSON's true is an int too
         raise FaultwatchError(
             f"{store_description}: {MARKER} is damaged",
             f"restore the file with this content: {write_marker().decode()}",

@@ -146,9 +146,10 @@ def test_the_store_of_a_newer_version_is_refused(tmp_path: Path, repository: Rep
     (folder / MARKER).write_text('{"version": 7}')
     with pytest.raises(FaultwatchError, match="written by a newer Faultwatch: its format is 7"):
         opened(str(folder), repository)
-    (folder / MARKER).write_text("{}")
-    with pytest.raises(FaultwatchError, match="is damaged"):
-        opened(str(folder), repository)
+    for damaged_marker in ("{}", "[" * 200_000, '{"version": true}', '{"version": -3}'):
+        (folder / MARKER).write_text(damaged_marker)
+        with pytest.raises(FaultwatchError, match="is damaged"):
+            opened(str(folder), repository)
 
 
 def test_a_folder_with_other_files_is_no_store(tmp_path: Path, repository: Repository) -> None:
