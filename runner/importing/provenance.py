@@ -1,5 +1,6 @@
 """Determines the revision and the time of a result from its file, the command line, or the file's name."""
 
+import re
 from datetime import datetime
 
 from msgspec import Struct
@@ -7,6 +8,9 @@ from msgspec import Struct
 from runner.importing.file_names import find_revision, find_time
 from runner.importing.imported_run import ImportDefaults, require_value
 from runner.importing.source import Source
+
+_EXTENSION = re.compile(r"\.[A-Za-z]\w*$")
+"""The extension of a file's name. The last part of a version, which may also follow a dot, begins with a digit."""
 
 
 class Placement(Struct, frozen=True):
@@ -49,13 +53,17 @@ def locate_result(
 
 
 def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
-    """Return the revision that the name of the file or of a folder states: a hash, or a name in the repository."""
+    """Return the revision that the name of the file or of a folder states; empty if there is none.
+
+    A revision is a hash, or a name in the repository. The name of the file, which comes first, may have an extension.
+    """
     for name in names:
         commit_hash = find_revision((name,))
         if commit_hash:
             return commit_hash
-        base = name.rpartition("/")[2].removesuffix(".gz")
-        for text in (base, base.rpartition(".")[0]):
-            if text and defaults.find_commit(text):
-                return text
+        file_name = name.rpartition("/")[2].removesuffix(".gz")
+        possible_names = [file_name, _EXTENSION.sub("", file_name)] if name == names[0] else [name]
+        for possible_name in possible_names:
+            if possible_name and defaults.find_commit(possible_name):
+                return possible_name
     return ""

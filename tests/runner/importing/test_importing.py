@@ -12,6 +12,7 @@ from runner.contract import build_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, files, make_reports, read_file
+from runner.importing.files import read_folder
 from runner.importing.formats.csv_columns import parse_column_map
 
 SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
@@ -256,6 +257,23 @@ def test_the_options_win_over_the_name_of_a_file_which_wins_over_its_time(kind: 
     assert {(run.revision, run.started_at) for run in named} == {("abc1234", datetime(2025, 3, 4, tzinfo=UTC))}
     untimed = read_file(file.rename(tmp_path / "suite"), replace(SAID, columns=columns, started_at=None))
     assert not any(run.time_is_known for run in untimed)
+
+
+@pytest.mark.parametrize(
+    ("path", "revision"),
+    [("v1.json", "v1"), ("v1.2", ""), ("v1.2/out.csv", ""), ("v1/out.csv", "v1"), ("v2.0.json", "v2.0")],
+)
+def test_only_the_extension_of_a_file_is_no_part_of_a_revisions_name(path: str, revision: str, tmp_path: Path) -> None:
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    write_suite(tmp_path / path)
+    commit = Revision(commit="a" * 40, committed_at=datetime(2025, 3, 4, tzinfo=UTC))
+    commits = {"v1": commit, "v2.0": commit}
+    defaults = ImportDefaults(find_commit=commits.get)
+    if revision:
+        assert {run.revision for run in read_folder(tmp_path, defaults).runs} == {revision}
+    else:
+        with pytest.raises(FaultwatchError, match="revision"):
+            read_folder(tmp_path, defaults)
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
