@@ -840,7 +840,9 @@ def _ask_http_status(server: ServerExecution, port: int) -> int:
 
 
 def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
-    """Return the command with its file as standard input, so that it can neither remove it nor write next to it.
+    """Return a command that starts only the program, with its file as standard input; other arguments are left out.
+
+    So the program can neither remove the file nor write next to it.
 
     Parameters
     ----------
@@ -848,7 +850,8 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
         An argument by which the program reads its standard input; empty if it needs none.
     """
     program = get_program(run)
-    start = run.command.partition(program)[0] + program  # with its interpreter, if it has one
+    program_word = re.search(rf"(?<!\S){re.escape(program)}(?!\S)", run.command)
+    start = run.command[: program_word.end()] if program_word else program  # with its interpreter, if it has one
     start += f" {argument}" if argument else ""
     return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
 

@@ -298,6 +298,8 @@ def test_a_program_that_names_files_after_the_time_opens_its_input_only_if_the_c
 def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:
     run = RunProposal("node --single-threaded bin/x a.js", input_file="a.js", program="bin/x")
     assert redirect_file_to_input(run).command == "sh -c 'exec node --single-threaded bin/x < a.js'"
+    run = RunProposal("node d in.txt", input_file="in.txt", program="d")
+    assert redirect_file_to_input(run).command == "sh -c 'exec node d < in.txt'"
     assert redirect_file_to_input(RunProposal("./x -f a.awk", input_file="a.awk")).command == "sh -c 'exec ./x < a.awk'"
 
 
