@@ -39,11 +39,18 @@ def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
 
 
 def _hash_regular_file(path: Path, folder: bytes) -> str:
-    """Return the digest of a file; empty if it is not regular, too large or unreadable."""
+    """Return the digest of a file; empty if it is not regular, too large or unreadable.
+
+    Parameters
+    ----------
+    folder
+        The path of the tree in which the file was built, which counts only by its positions in the content. Empty for a
+        file that was not built here.
+    """
     try:
         status = path.lstat()
-        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
-        return _hash_content(path, identify_file(status), folder) if is_readable else ""
+        is_small_file = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+        return _hash_content(path, identify_file(status), folder) if is_small_file else ""
     except OSError:
         return ""
 
@@ -60,6 +67,7 @@ def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
         return hashlib.sha256(content).hexdigest()[:_DIGITS]
     digest = hashlib.sha256()
     for part in content.split(folder):
+        # The position of the folder's path, in place of the path. Its width is fixed, so that no content looks like it.
+        digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
-        digest.update(b"%d" % len(part))  # The position of the folder's path, in place of the path.
     return digest.hexdigest()[:_DIGITS]

@@ -23,6 +23,8 @@ def written(folder: Path, content: bytes) -> Path:
         (b"%s %s %s", b"%s" * 12, False),
         (b"%s", b"", False),
         (b"%s" + bytes(99), bytes(99) + b"%s", False),
+        (b"x" * 19 + b"19y", b"x" * 19 + b"%sy2", False),
+        (b"%s", bytes(8) + b"%s" + bytes(8), False),
     ],
 )
 def test_only_the_path_of_the_folder_may_differ(content: bytes, other: bytes, equal: bool, tmp_path: Path) -> None:
