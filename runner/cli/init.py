@@ -664,7 +664,7 @@ def _show_result(
     ci_file: "CiFile | None",
     history_arguments: str,
 ) -> None:
-    """Print the counts, whether they repeat, the written files, and what to do next."""
+    """Print the counts, whether they repeat, the remarks, the written files, and what to do next."""
     from runner.adoption.duration_estimate import describe_slowness
     from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.cli.report_tables import show_reports
@@ -685,5 +685,5 @@ def _show_result(
         click.echo(strip_escape_sequences(f"\nWritten: {', '.join(written_files)}"))
     if ci_file and ci_file.path in written_files and ci_file.remark:
         click.echo(f"  → {strip_escape_sequences(ci_file.remark)}")
-    click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits, and")
+    click.echo(f"Next: `faultwatch history {strip_escape_sequences(history_arguments)}` measures the last commits, and")
     click.echo("      `faultwatch-service serve` shows the results.")
