@@ -304,16 +304,18 @@ def _try_larger_folder(
     """Return a build that makes a folder with many files, its tree, and the command that starts the program there.
 
     The last element is the number of faults that the program takes in an empty folder. None unless the program works on
-    the folder in which it starts, and does much more work there than in an empty one.
+    the folder in which it starts, and does much more work there than in an empty one; also if the build fails or would
+    take long.
     """
     from runner.adoption.larger_folder import propose_larger_folder
     from runner.adoption.larger_input import does_more_work
     from runner.subject.build import BuildFailure
 
-    folder = first_measurement.find_folder_to_copy(proposal, chosen_command, tree)
-    if folder is None or _takes_long_to_build(first_measurement, proposal):
+    copied_folder = first_measurement.find_folder_to_copy(proposal, chosen_command, tree)
+    if copied_folder is None or _takes_long_to_build(first_measurement, proposal):
         return None
-    build, *runs = propose_larger_folder(proposal, chosen_command.run, *folder)
+    folder, n_copies = copied_folder
+    build, *runs = propose_larger_folder(proposal, chosen_command.run, folder, n_copies)
     try:
         with show_activity("building with a folder of files") as show_progress:
             larger_tree, _ = first_measurement.build(build)
@@ -327,7 +329,7 @@ def _try_larger_folder(
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
-        f"the build makes the folder from copies of {folder[0]}"
+        f"the build makes the folder from copies of {folder}"
     )
     return build, larger_tree, tried_command, start_faults
 

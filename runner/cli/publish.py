@@ -58,7 +58,13 @@ def command(store_location: str, site: Path, with_details: bool, repo: str | Non
 
 
 def _find_repository(settings: Settings, repo: str | None) -> Repository | None:
-    """Return the repository that may contain a store's branch; None if there is no repository here."""
+    """Return the named repository; without a name, that of the current folder, or None if there is none.
+
+    Raises
+    ------
+    FaultwatchError
+        The named repository cannot be opened.
+    """
     try:
         return open_repository(repo or ".", settings.clones, explicit=repo is not None)
     except FaultwatchError:

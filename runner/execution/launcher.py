@@ -119,7 +119,7 @@ class Launch:
         self.refusal = ""
         self.outlived = ""
         self._start = start
-        self._attach_counters = attach_counters
+        self._attach_tools = attach_counters
         self._n_rounds = 0
         self._faults_before = 0
         self._started_at = 0
@@ -268,7 +268,7 @@ class Launch:
             return
         self.program = pid
         try:
-            self._attach_counters(pid)
+            self._attach_tools(pid)
         except BaseException:
             self._start.cancel()
             self.close()

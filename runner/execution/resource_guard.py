@@ -139,18 +139,20 @@ class FreeResources(Struct, frozen=True):
         )
 
 
-def describe_shortage(start_resources: FreeResources, end_resources: FreeResources) -> str:
-    """Return which resource of the host has run short, as the predicate of a sentence; empty if none has.
+def describe_shortage(resources_at_start: FreeResources, current_resources: FreeResources) -> str:
+    """Return how a program has used up a resource of the host, or that it has created too many files; empty if neither.
+
+    The text is the predicate of a sentence.
 
     On a host that had little of a resource at the start, a fraction of that must remain.
     """
-    if end_resources.bytes < min(MIN_FREE_BYTES, start_resources.bytes // 2):
+    if current_resources.bytes < min(MIN_FREE_BYTES, resources_at_start.bytes // 2):
         return "left too little free space on the disk"
-    if end_resources.memory < min(MIN_FREE_MEMORY_BYTES, start_resources.memory // 4):
+    if current_resources.memory < min(MIN_FREE_MEMORY_BYTES, resources_at_start.memory // 4):
         return "left too little memory on the machine"
-    if start_resources.has_files and end_resources.files < min(MIN_FREE_FILES, start_resources.files // 2):
+    if resources_at_start.has_files and current_resources.files < min(MIN_FREE_FILES, resources_at_start.files // 2):
         return "left too few free inodes on the disk"
-    if start_resources.has_files and start_resources.files - end_resources.files > MAX_FILES:
+    if resources_at_start.has_files and resources_at_start.files - current_resources.files > MAX_FILES:
         return f"created more than {MAX_FILES:,} files"
     return ""
 

@@ -324,8 +324,13 @@ class Trial:
         """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
         If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
-        the tracer, and its case is never traced again. It is not executed again if something else than the tracer
-        killed it: it would be killed once more, or fail because of the files that it left behind.
+        the tracer, and its case is never traced again. If something else than the tracer killed it, the failure is
+        raised instead: it would be killed once more, or fail because of the files that it left behind.
+
+        Raises
+        ------
+        ExecutionFailure, EvictionError, FaultwatchError
+            As :meth:`execute` does.
         """
         reasons = self._bench.known_files.untraced_reasons
         case = self.subject.case.name

@@ -76,7 +76,7 @@ class CountedProgram:
         self._stack = stack
         self._perf: AttachedPerf | None = None
         self._recorders: list[Recorder] = []
-        self.launch = stack.enter_context(Launch(start, self._attach_counters))
+        self.launch = stack.enter_context(Launch(start, self._attach_tools))
         self.lost = LostPrograms()
         self._watch: LostProgramsWatch | None = None
         self._region = None
@@ -190,8 +190,18 @@ class CountedProgram:
             status = ending.status
         return replace(launcher_result, explanation=self._guard.problem if self._guard else "", status=status)
 
-    def _attach_counters(self, pid: int) -> None:
-        """Attach perf and all other tools to a program that is about to start."""
+    def _attach_tools(self, pid: int) -> None:
+        """Attach perf and all other tools to a program that is about to start, and begin to count.
+
+        The program is also moved to its control group, and its sandbox is sealed.
+
+        Raises
+        ------
+        OSError
+            This process or the host has run out of file descriptors.
+        FaultwatchError
+            The program cannot be moved to its group, or perf cannot be attached.
+        """
         # Work in the background: attaching perf and moving a process to another group take 10 ms each.
         wait_for_group = start_in_background(partial(self._group.add_process, pid))
         self._watch = LostProgramsWatch(pid)

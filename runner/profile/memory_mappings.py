@@ -101,9 +101,9 @@ class ProcessMappings(Struct):
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
 
     def identify_use(self, mapping: MemoryMapping) -> MemoryMapping:
-        """Return a mapping that is about to be added, marked as static data, or a thread's stack or arena, if it is.
+        """Return a mapping that is about to be added, marked if it is static data, or the stack or arena of a thread.
 
-        Static data is mapped directly after the data of its file, and behind it. A stack has a guard directly below,
+        Static data begins where the data of its file ends, and is mapped next. A stack has a guard directly below,
         and is mapped together with it. An arena is the accessible beginning of a range that malloc has reserved, at a
         multiple of its largest size.
         """
@@ -113,13 +113,13 @@ class ProcessMappings(Struct):
             return mapping.with_memory(Memory.STATIC)
         replaced_mapping, mapping_below = self.find(mapping.start), self.find(mapping.start - 1)
         if mapping.start % _ARENA_BYTES == 0:
-            grows = replaced_mapping is not None and replaced_mapping.memory is Memory.ARENA
-            begins = (
+            is_larger_arena = replaced_mapping is not None and replaced_mapping.memory is Memory.ARENA
+            is_new_arena = (
                 replaced_mapping is not None
                 and replaced_mapping.reserved
                 and mapping.end - mapping.start < _MAX_NEW_ARENA_BYTES
             )
-            return mapping.with_memory(Memory.ARENA) if grows or begins else mapping
+            return mapping.with_memory(Memory.ARENA) if is_larger_arena or is_new_arena else mapping
         if (
             mapping_below is not None
             and mapping_below.reserved

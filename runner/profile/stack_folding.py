@@ -134,7 +134,14 @@ class FrameTable(Struct):
         """Return stacks in the form of the contract, heaviest first, with source lines and inlined functions.
 
         The frames of each stack are reversed, so that the outermost is first. Of a very deep stack, only the innermost
-        frames are kept.
+        frames are kept. Stacks that become equal are merged.
+
+        Parameters
+        ----------
+        weights
+            The weight of each recorded stack, whose innermost frame is the first.
+        waits
+            How many times a thread waited in each of them; empty if the stacks are not waits.
         """
         lines_by_place = self._find_lines(weights)
         folded_stacks: Counter[tuple[int, ...]] = Counter()

@@ -29,7 +29,7 @@ from service.forges.webhook_actions import (
     WebhookAction,
 )
 from service.jobs.scheduler import JobScheduler
-from service.jobs.workflow_updates import update_from_workflow
+from service.jobs.workflow_updates import update_job_from_workflow
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
@@ -158,7 +158,7 @@ class ForgeWorker:
                 gate.merged_as, gate.merged_at = action.commit, self.now()
         elif isinstance(action, UpdateJob):
             if self.jobs is not None:
-                update_from_workflow(
+                update_job_from_workflow(
                     self.jobs,
                     action.job_id,
                     repository=action.repository,

@@ -12,7 +12,7 @@ _MAX_CLOCK_DIFFERENCE = timedelta(minutes=1)
 """How far the clocks of a forge and of the service may differ."""
 
 
-def update_from_workflow(
+def update_job_from_workflow(
     scheduler: JobScheduler,
     job_id: int,
     *,
@@ -21,8 +21,9 @@ def update_from_workflow(
     conclusion: str | None,
     created_at: datetime,
 ) -> None:
-    """Update a job from its workflow, which has started or ended.
+    """Record the log of a job's workflow, which has started or ended; cancel the job if the workflow was cancelled.
 
+    A job that has not ended when its workflow ends, however it ends, is lost: its runner reports the job's end before.
     Workflows of other repositories, and attempts that precede the running one, are ignored.
 
     Parameters

@@ -28,12 +28,12 @@ def thin_report(report: Report) -> Report:
 
 
 def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
-    """Return a thinned report in which some metrics keep only some samples, and the kept samples of these metrics.
+    """Return a report without texts (see :func:`thin_report`) in which some metrics keep only some values, and those.
 
-    A noisy metric that is judged keeps the lowest sample, the level, and the highest sample; a metric that is not
-    judged keeps only the level. Metrics for whose drifts every sample matters keep all samples, and so do metrics whose
-    samples are all equal. The points computed from the report keep their levels, and the same drifts are detected in
-    them.
+    A noisy metric that is judged, in the history or in comparisons, keeps its lowest sample, its level and its highest
+    sample; a metric that is not judged keeps only its level. Counts that are judged in the history keep all samples,
+    because each of them can prove a drift; so do metrics whose samples are all equal. The points computed from the
+    report keep their levels, and the same drifts are detected in them.
     """
     thinned_report = thin_report(report)
     kept_readings = dict(_list_reduced_readings(report))
@@ -44,8 +44,8 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
         sample_readings |= {name: readings[index] for name, readings in kept_readings.items() if index < len(readings)}
         if sample_readings:
             samples.append(sample.model_copy(update={"readings": sample_readings}))
-    remaining_samples = {name: [reading.value or 0 for reading in readings] for name, readings in kept_readings.items()}
-    return thinned_report.model_copy(update={"samples": tuple(samples)}), remaining_samples
+    kept_values = {name: [reading.value or 0 for reading in readings] for name, readings in kept_readings.items()}
+    return thinned_report.model_copy(update={"samples": tuple(samples)}), kept_values
 
 
 def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]]:

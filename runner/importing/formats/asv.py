@@ -83,7 +83,13 @@ def parse(source: Source) -> list[Result]:
 
 
 def _list_results(name: str, row: list[Any], file: _File, description: object, source: Source) -> Iterator[Result]:
-    """Yield the results of one benchmark of asv: one for each point of its parameter matrix."""
+    """Yield the results of one benchmark of asv: one for each point of its matrix that neither failed nor was skipped.
+
+    Raises
+    ------
+    FaultwatchError
+        The row or the description is damaged, or the number of results does not match the parameters.
+    """
     location = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
     columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), location, "an asv result")

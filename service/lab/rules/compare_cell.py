@@ -44,14 +44,17 @@ class Readings:
 def compare_metric(
     name: str, default: Readings | None, cell: Readings, *, interleaved: bool, n_cells: int = 1, objection: str = ""
 ) -> LabMetric:
-    """Return a metric of a cell, compared with the default.
+    """Return a metric of a cell: its level and range, and, if both have a level, its change from the default.
 
     Parameters
     ----------
     default
         The readings of the default; None if it is not measured.
+    interleaved
+        Whether both were measured interleaved in one session. Otherwise, only counts that repeat can be judged.
     n_cells
-        How many cells are compared with the default: they share the error probability.
+        How many cells are compared with the default. The probability of a false alarm is divided by the number of
+        comparisons, which is that of the cells times that of the metrics (Bonferroni correction).
     objection
         Why the two are not comparable; empty if they are.
     """

@@ -30,10 +30,14 @@ def have_same_answers(request: ComparisonRequest) -> bool:
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict with base's counts in the place of head taken into account, or a verdict that asks for them.
+    """Return the verdict on a count after base was measured in the place of head, or one that asks for that.
 
-    Base is measured there only if all file lookups of both programs had the same answers, so that they should have the
-    same count.
+    Only a changed count is affected, and only if all file lookups of both programs had the same answers, so that they
+    should have the same count. The count is the same if base in the place of head counts as head does, and the
+    difference is no larger than one between two builds. Otherwise it stays changed, and the sentence says what the
+    measurement showed.
+
+    A stored base has to be measured next to head first, so nothing is asked for then.
     """
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
@@ -42,7 +46,6 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         sentence = (
             f"{verdict.sentence} But base and head are byte-identical, so the folder may have caused the difference."
         )
-        # A base that was measured earlier is first measured next to head.
         return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})
     counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
     formatted_count = format_number(compute_median(counts_in_head_place) or 0)

@@ -101,30 +101,36 @@ class DistinctLevels:
 
 
 def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int], noise_factor: float = 1.0) -> bool:
-    """Return whether the levels before and after ``position`` are distinct.
+    """Return whether the levels before and after ``position`` are distinct: chance rarely orders values so.
 
     The level before it starts at ``begin``; the level after it may end at any of ``ends``. The exact position becomes
     known only later, so a shift near ``position`` counts as well, unless the shift at a position further away is so
-    much larger that the change must be there.
+    much larger that the change must be there. Levels of fewer than :data:`MIN_CHANGE_RUNS` values are not distinct.
+
+    Parameters
+    ----------
+    noise_factor
+        By how much larger the deviations of a mean are than those of independent values; see
+        :func:`compute_shift_shortfall`.
     """
     start = max(begin, position - MAX_POINTS_PER_SIDE)
     for stop in dict.fromkeys(min(end, position + MAX_POINTS_PER_SIDE) for end in ends):
-        runs = values[start:stop]
+        nearby_values = values[start:stop]
         split = position - start
-        if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
+        if min(split, len(nearby_values) - split) < MIN_CHANGE_RUNS:
             continue
-        # The largest shift near the proposal, unless a position further away explains much more. The first shift is
+        # The largest shift near ``position``, unless a position further away explains much more. The first shift is
         # the one of a split after MIN_CHANGE_RUNS runs.
-        shifts = _compute_shift_sizes(runs) / noise_factor
+        shifts = _compute_shift_sizes(nearby_values) / noise_factor
         first_near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
         best_split = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
         shift, largest_shift = float(shifts[best_split]), float(shifts.max())
         if largest_shift * largest_shift - shift * shift > MAX_SQUARED_SIGMA_ELSEWHERE:
             continue
-        # The largest shift near the proposal, or the shift exactly at it, is large enough.
+        # The largest shift near ``position``, or the shift exactly at it, is large enough.
         if (
-            _compute_shortfall(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
-            or _compute_shortfall(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
+            _compute_shortfall(nearby_values, MIN_CHANGE_RUNS + best_split, shift) <= 0
+            or _compute_shortfall(nearby_values, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
         ):
             return True
     return False

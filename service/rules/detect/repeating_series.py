@@ -414,17 +414,19 @@ class RepeatingSeries:
         return smallest <= value <= largest
 
     def list_newest_measurements(self) -> list[Number]:
-        """Return all measurements of the newest point if it was measured again; otherwise none.
+        """Return the lower median of each run of the newest point if it was measured again; otherwise nothing.
 
         The samples of a single run do not count as several measurements, because runs differ more than samples within a
-        run. The newest point counts as measured again only if it has at least twice as many samples as any earlier one.
+        run. A run is taken to have as many samples as the largest earlier point; samples that do not fill a run are
+        left out. So the newest point counts as measured again only if it has at least twice as many samples.
         """
         samples_per_run = self._max_samples_per_point
-        measurements = [
+        middle_index = (samples_per_run - 1) // 2
+        runs = [
             sorted(self._newest_samples[start : start + samples_per_run])
             for start in range(0, len(self._newest_samples) - samples_per_run + 1, samples_per_run)
         ]
-        return [samples[(samples_per_run - 1) // 2] for samples in measurements] if len(measurements) > 1 else []
+        return [samples[middle_index] for samples in runs] if len(runs) > 1 else []
 
     def find_changes(self) -> list[LevelChange]:
         """Return the changes; the last one wants a rerun if the pending runs may be outliers."""

@@ -96,30 +96,34 @@ def _list_transitions_in_order(
 
 
 def _find_fixes_and_recurrences(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
-    """Yield, in alternation, a fix for the drift that undoes a step, and a recurrence for the drift that repeats it."""
-    standing_steps: list[LocatedDrift] = []
+    """Yield, in alternation, a fix for the drift that undoes a step, and a recurrence for the drift that repeats it.
+
+    Parameters
+    ----------
+    drifts
+        All drifts of the step's series in order, with the step itself.
+    """
+    remaining_regressions: list[LocatedDrift] = []
     undoing_drift: LocatedDrift | None = None
     for drift in drifts:
         if not drift.worse:
-            remaining_steps = _list_remaining_regressions(standing_steps, drift)
-            if step in standing_steps and step not in remaining_steps:
+            regressions_after_drift = _list_remaining_regressions(remaining_regressions, drift)
+            if step in remaining_regressions and step not in regressions_after_drift:
                 undoing_drift = drift
                 yield Transition(Action.FIX, drift)
-            standing_steps = remaining_steps
+            remaining_regressions = regressions_after_drift
         # A drift repeats the step if it leads as far from the level after the fix as the step did from its level.
         elif undoing_drift is not None and _is_near(
             drift.after, undoing_drift.after + (step.after - step.before), step
         ):
             undoing_drift = None
-            standing_steps.append(step)
+            remaining_regressions.append(step)
             yield Transition(Action.REOPEN, drift)
         else:
-            standing_steps.append(drift)
+            remaining_regressions.append(drift)
 
 
-def _list_remaining_regressions(
-    standing_steps: Sequence[LocatedDrift], improvement: LocatedDrift
-) -> list[LocatedDrift]:
+def _list_remaining_regressions(regressions: Sequence[LocatedDrift], improvement: LocatedDrift) -> list[LocatedDrift]:
     """Return the regressions of a series that remain after an improvement.
 
     The level is not enough to decide: after a large step is undone, the level is better than before each later, smaller
@@ -127,19 +131,19 @@ def _list_remaining_regressions(
     steps together if it leads back to the level before them; otherwise all steps if it leads to a better level than
     before the first of them.
     """
-    for index in reversed(range(len(standing_steps))):
-        step = standing_steps[index]
+    for index in reversed(range(len(regressions))):
+        step = regressions[index]
         if _is_near(improvement.before - improvement.after, step.after - step.before, step):
-            return [*standing_steps[:index], *standing_steps[index + 1 :]]
-    for index in reversed(range(len(standing_steps))):
-        if _is_near(improvement.after, standing_steps[index].before, standing_steps[index]):
-            return list(standing_steps[:index])
-    if standing_steps:
-        first_step = standing_steps[0]
+            return [*regressions[:index], *regressions[index + 1 :]]
+    for index in reversed(range(len(regressions))):
+        if _is_near(improvement.after, regressions[index].before, regressions[index]):
+            return list(regressions[:index])
+    if regressions:
+        first_step = regressions[0]
         is_lower_better = first_step.before < first_step.after
         if (improvement.after < first_step.before) == is_lower_better:
             return []
-    return list(standing_steps)
+    return list(regressions)
 
 
 def _is_near(level: Number, other_level: Number, step: LocatedDrift) -> bool:

@@ -12,8 +12,9 @@ from service.schemas.history import Cause, SettingChange
 def find_cause(before: PathPoint, after: PathPoint) -> Cause:
     """Return what differs between the two points around a change of level: commit, configuration, both or neither.
 
-    If the programs of the two revisions got the same answers about their files, no commit is a suspect. If system files
-    differ, for example an upgraded library, the configuration has changed.
+    If the programs of the two revisions got the same answers about the files of their builds, no commit is a suspect;
+    if their system files differ then, for example because a library was upgraded, the configuration has changed.
+    Between programs that differ, system files are not compared, because the commit itself may use other ones.
     """
     has_same_bytes = have_same_own_bytes(before.program_bytes, after.program_bytes)
     is_other_revision = before.revision != after.revision and not has_same_bytes

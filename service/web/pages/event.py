@@ -115,7 +115,10 @@ def triage() -> ResponseReturnValue:
 
 
 def _parse_list_address(address: str) -> tuple[str, dict[str, str]]:
-    """Return the path and the query of the list from which a form was sent; those of the first page if invalid."""
+    """Return the path of the list from which a form was sent, and those of its parameters that lists have.
+
+    The path is ``/`` if the address is not that of the list of events. If it cannot be parsed, there are no parameters.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:
