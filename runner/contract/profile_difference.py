@@ -122,10 +122,10 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
 def compute_resolution(profile: Profile, kind: str) -> int:
     """Return the largest difference that sampling alone can explain: the weight of two recorded stacks.
 
-    It is 0 if every event was recorded, or none.
+    It is 0 if every event was recorded and none was lost, or if no event was recorded.
     """
     stacks = _get_stacks(profile, kind)
-    if stacks is None or stacks.period == 1 or not stacks.samples:
+    if stacks is None or not stacks.samples or (stacks.period == 1 and not stacks.lost):
         return 0
     weight_of_stack = -(-stacks.total // stacks.samples)  # rounded up
     return 2 * weight_of_stack

@@ -187,7 +187,9 @@ class Collector(Struct):
     def record_fault_stacks(self, expected_counts: ExpectedCounts, n_counted: int) -> Future[StackProfile]:
         """Record the stacks of faults in one execution; return a future of their profile, scaled to ``n_counted``."""
         stacks_file = self.scratch / "stacks.data"
-        period = recording_plan.compute_stacks_period(expected_counts.faults, self.call_graph)
+        period = recording_plan.compute_stacks_period(
+            expected_counts.faults, recording_plan.MAX_FAULT_STACKS[self.call_graph]
+        )
         options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
@@ -204,7 +206,9 @@ class Collector(Struct):
         on_cpu_file = self.scratch / "on-cpu.data"
         off_cpu_file = self.scratch / "off-cpu.data"
         clock_period = recording_plan.compute_clock_period(expected_counts, self.call_graph)
-        switch_period = recording_plan.compute_stacks_period(expected_counts.switches, self.call_graph)
+        switch_period = recording_plan.compute_stacks_period(
+            expected_counts.switches, recording_plan.MAX_STACKS[self.call_graph]
+        )
         plans = (
             RecordPlan(recording_plan.build_stack_options("cpu-clock", clock_period, self.call_graph), on_cpu_file),
             RecordPlan(

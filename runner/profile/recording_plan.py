@@ -14,6 +14,9 @@ MAX_RECORDED_FAULTS = 2_000_000
 MAX_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
 """The largest number of stacks to record. A stack takes 0.2 KB with frame pointers, and 8 KB with DWARF, which needs a
 copy of the stack memory."""
+MAX_FAULT_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 16_000}
+"""The same for the stacks of faults in a program that is executed for the profile, at most 130 MB. Only if each fault
+is recorded with its stack is it known to the single fault which line has more of them than before."""
 _MIN_CLOCK_NANOSECONDS = 100_000
 """The smallest number of nanoseconds of CPU time between two recorded stacks."""
 TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
@@ -41,14 +44,15 @@ def compute_faults_period(expected_counts: ExpectedCounts) -> int:
     return max(1, -(-expected_counts.faults // MAX_RECORDED_FAULTS))
 
 
-def compute_stacks_period(event_count: int, call_graph: CallGraph) -> int:
-    """Return N, if one in N events is to be recorded with its stack."""
-    return max(1, -(-event_count // MAX_STACKS[call_graph]))
+def compute_stacks_period(event_count: int, max_stacks: int) -> int:
+    """Return N, if one in N events is to be recorded with its stack, and at most ``max_stacks`` of them."""
+    return max(1, -(-event_count // max_stacks))
 
 
 def compute_clock_period(expected_counts: ExpectedCounts, call_graph: CallGraph) -> int:
     """Return the nanoseconds of CPU time between two recorded stacks."""
-    return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(math.ceil(expected_counts.cpu_seconds * 1e9), call_graph))
+    nanoseconds = math.ceil(expected_counts.cpu_seconds * 1e9)
+    return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(nanoseconds, MAX_STACKS[call_graph]))
 
 
 def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:

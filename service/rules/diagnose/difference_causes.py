@@ -174,20 +174,21 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
             group,
         ),
     )
-    changed_place = _find_changed_place(
-        sides, (before.profile, after.profile), changed_lines, after.faults - before.faults
-    )
+    profiles, growth = (before.profile, after.profile), after.faults - before.faults
+    changed_place = _find_changed_place(sides, profiles, changed_lines, growth)
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
     if changed_place is None and ranked_parts and ranked_parts[0].faults > 0:
         returning_calls = _RETURNING_CALLS.get(ranked_parts[0].cause, ())
         changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
+    # A changed line in the other direction is no cause, but it is what the change itself did.
+    changed_place = changed_place or _find_changed_place(sides, profiles, changed_lines, -growth)
     # Pages of the program itself, and pages that the kernel took away, may be touched more often without any change.
     is_indirect = (
         changed_place is None
         and bool(ranked_parts)
         and ranked_parts[0].cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
         and _contains_all_changes(changed_lines)
-        and is_change_indirect((before.profile, after.profile), changed_lines, after.faults - before.faults)
+        and is_change_indirect(profiles, changed_lines, growth)
     )
     return Difference(
         before=before.faults,
@@ -535,7 +536,15 @@ def _build_part(
         if place and changed_lines and _is_layout_change(place, sides, changed_lines):
             place, change = None, None
             sentence = f"{sentence}, whose code or data is laid out differently"
-    elif cause is FaultCause.STATIC_DATA and place and _is_moved_static_data(place, after - before, changed_lines):
+    elif (
+        cause is FaultCause.STATIC_DATA
+        and place
+        and change
+        and abs(after - before) <= _MAX_MOVED_PAGES
+        and abs(change.growth) == 1  # A larger array takes a line that fills it several pages.
+        and changed_lines
+        and not _may_be_changed(changed_lines, place)
+    ):
         place, change = None, None
         sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)
         sentence = f"{sentence}, because it is laid out differently"
@@ -693,11 +702,6 @@ def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: Ch
     # Most of the change must be on code of this module, or on few pages of it.
     layout_growth = own_growth if abs(own_growth) <= _MAX_MOVED_PAGES else count_growth(attrgetter("image_texts"))
     return 2 * layout_growth * growth > growth * growth
-
-
-def _is_moved_static_data(place: FunctionLine, growth: int, changed_lines: ChangedLines) -> bool:
-    """Return whether an unchanged line touches a page of static data more, or fewer, because variables were moved."""
-    return bool(changed_lines) and abs(growth) == 1 and not _may_be_changed(changed_lines, place)
 
 
 def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:

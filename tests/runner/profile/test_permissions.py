@@ -84,7 +84,7 @@ def test_hidden_kernel_symbols_are_told(tree: Tree) -> None:
 def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None:
     expected = ExpectedCounts(faults=number, switches=0, cpu_seconds=number / 1e6)
     assert number / compute_faults_period(expected) <= MAX_RECORDED_FAULTS
-    assert number / compute_stacks_period(number, graph) <= MAX_STACKS[graph]
+    assert number / compute_stacks_period(number, MAX_STACKS[graph]) <= MAX_STACKS[graph]
     assert expected.cpu_seconds * 1e9 / compute_clock_period(expected, graph) <= MAX_STACKS[graph]
 
 

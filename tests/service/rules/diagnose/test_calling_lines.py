@@ -116,6 +116,17 @@ def test_of_the_changed_lines_the_one_that_lost_most_is_named_if_the_program_fau
     assert (rewritten.faults, rewritten.is_caller) == (-1200, True)
 
 
+def test_a_changed_line_against_the_direction_is_named_if_there_is_none_in_it() -> None:
+    before = {(MAIN, GROW): 900, (MAIN, READ): 50}
+    after = {(MAIN, GROW): 700, (MAIN, READ): 110}
+    difference = explain(before, after, file=(1, 99))
+    place = difference.changed_place
+    assert place is not None
+    assert (place.place, place.faults) == ("read_all at src/file.c:40", 60)
+    assert describe_changed_place(place, place.place).endswith("file.c:40 gained the most faults: +60.")
+    assert not difference.is_indirect
+
+
 @pytest.mark.parametrize(("samples", "is_named"), [(200, True), (5, False)])
 def test_a_changed_line_that_calls_what_gives_memory_back_is_named(samples: int, *, is_named: bool) -> None:
     purge = Frame(function="purge", module="prog", file="src/arena.c", line=20)

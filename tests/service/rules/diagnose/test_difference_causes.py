@@ -235,6 +235,20 @@ def test_an_unchanged_line_that_reaches_another_page_of_its_program_does_not_lea
     assert ("laid out differently" in part.sentence) == (not place)
 
 
+def test_static_data_is_laid_out_differently_if_unchanged_lines_touch_single_pages_of_it() -> None:
+    lines = [Frame(function="start", module="prog", file="src/start.c", line=line) for line in (1, 2, 3)]
+    static_data = [(Memory.STATIC, Touch.FIRST, "", line, 1) for line in lines]
+    request = DiagnosisRequest(
+        profile=profiled(new(50), *static_data), before=profiled(new(50)), changed_lines={"src/table.c": ((99, 99),)}
+    )
+    difference = diagnose_profile(request).difference
+    assert difference is not None
+    (part,) = difference.parts
+    assert (part.cause, part.faults, part.place) == (FaultCause.STATIC_DATA, 3, "")
+    assert part.sentence.startswith("touches 12\N{NO-BREAK SPACE}KiB more of its static data for the first time")
+    assert "laid out differently" in part.sentence
+
+
 @pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12 (before)")])
 def test_a_line_that_no_longer_reaches_a_page_of_its_program_does_not_lead(pages: int, place: str) -> None:
     text = (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", READ, 30)
