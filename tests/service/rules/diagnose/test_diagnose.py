@@ -1095,7 +1095,7 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
 def _check_stories(made: Profile, before: Profile | None, found: Sequence[Finding]) -> None:
     """The conditions once more, from the profile alone: what a reader would check before believing the story."""
     sites = made.anatomy.sites if made.anatomy else ()
-    own = {Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED}
+    own = {Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STATIC, Memory.SHARED}
     touches = {site.touch for site in sites if site.memory in own}
     kinds = {(kind.memory, kind.touch) for kind in made.anatomy.kinds} if made.anatomy else set()
     calls = {name for name, call in made.census.calls.items() if call.calls} if made.census else set()
