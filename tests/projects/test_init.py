@@ -258,7 +258,7 @@ def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder
     ) in done.stderr
     assert load_workload(project.folder).run.command == ("./project",)
     assert "`./project` only prints its usage, so this counts little more than the program's start-up" in done.stdout
-    assert "such as `./project … INPUT`" in done.stdout
+    assert "as in `./project … INPUT`" in done.stdout
 
     (project.folder / "workload.toml").unlink()
     complaint = 'if (fgets(x, 9, stdin)) puts("error: no program"); return n > 1; }\n'

@@ -25,8 +25,9 @@ def propose(sources: Sources) -> list[BuildProposal]:
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]
     if len(programs) == 1:
         sorted_files = sort_by_dependency(files)
+        run = RunProposal("./program", may_do_nothing=True)
         command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(sorted_files)}")
-        proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(RunProposal("./program"),)))
+        proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(run,)))
     return proposals
 
 
