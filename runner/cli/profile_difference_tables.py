@@ -34,12 +34,12 @@ def show_causes(difference: Difference) -> None:
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
+    if difference.is_indirect:
+        console.print(f"  {INDIRECT_CHANGE}", highlight=False)
     changed_place = difference.changed_place
     if changed_place:
         line = describe_changed_place(changed_place, changed_place.place)
         console.print(escape_text(f"  {line}"), highlight=False)
-    elif difference.is_indirect:
-        console.print(f"  {INDIRECT_CHANGE}", highlight=False)
 
 
 def show_difference(before: Profile, after: Profile) -> None:

@@ -123,8 +123,8 @@ class Difference(Strict):
     changed_place: ChangedPlace | None = None
     """The line with the largest growth of faults, among those that the change added or rewrote; if the difference is
     negative, with the largest decline. If none of them faults more itself, the one that calls what faults more, or else
-    what gives back the memory that faults. None if no growth reaches a twentieth of the difference, or if those lines
-    are unknown."""
+    what gives back the memory that faults, or else the line with the largest change in the other direction. None if no
+    change reaches a twentieth of the difference, or if those lines are unknown."""
     is_indirect: bool = False
     """Whether no line that the change added or rewrote faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

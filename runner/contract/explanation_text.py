@@ -15,7 +15,7 @@ _PLAIN_WORD = re.compile(
 """A word or an amount that no medium can take for markup, a link or a mention."""
 INDIRECT_CHANGE = (
     "No changed line contributes notably to this or calls code that does: the change acts indirectly, for example by "
-    "changing the size of data or how often other code runs, or through what it removed."
+    "changing the size of data, where it lies or how often other code runs, or through what it removed."
 )
 """The sentence about a change that moves the count although none of its lines faults more, or less."""
 EscapeText = Callable[[str], str]
@@ -33,13 +33,13 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         total_growth = difference.after - difference.before
         sentence = _escape_names(part.sentence, escape_text)
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
+        if difference.is_indirect:
+            sentences.append(INDIRECT_CHANGE)
         changed_place = difference.changed_place
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)
             if changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
                 sentences.append(describe_changed_place(changed_place, escape_text(changed_place.place)))
-        elif difference.is_indirect:
-            sentences.append(INDIRECT_CHANGE)
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
     if explanation.remedy is not None:

@@ -180,8 +180,6 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     if changed_place is None and ranked_parts and ranked_parts[0].faults > 0:
         returning_calls = _RETURNING_CALLS.get(ranked_parts[0].cause, ())
         changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
-    # A changed line in the other direction is no cause, but it is what the change itself did.
-    changed_place = changed_place or _find_changed_place(sides, profiles, changed_lines, -growth)
     # Pages of the program itself, and pages that the kernel took away, may be touched more often without any change.
     is_indirect = (
         changed_place is None
@@ -194,7 +192,8 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         before=before.faults,
         after=after.faults,
         parts=ranked_parts,
-        changed_place=changed_place,
+        # A changed line in the other direction is no cause, but what the change itself did.
+        changed_place=changed_place or _find_changed_place(sides, profiles, changed_lines, -growth),
         is_indirect=is_indirect,
     )
 

@@ -66,13 +66,13 @@ def gate(home: Path, url: str, folder: Path, commit_range: str, *words: str) -> 
 
 
 def levels(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Return the minor faults of base and head, rounded to hundreds, by case."""
+    """Return the minor faults of base and head in whole hundreds by case: a program starts with some 50."""
     shown = {}
     for case in found["cases"]:
         point = case["head"]["case"]["parameters"].get("n", "")
         if case["comparison"]:
             judged = next(one for one in case["comparison"]["metrics"] if one["metric"] == "minor-faults")
-            shown[point] = tuple(round(judged[side]["level"], -2) for side in ("base", "head"))
+            shown[point] = tuple(int(judged[side]["level"]) // 100 * 100 for side in ("base", "head"))
         else:
             shown[point] = tuple(case[side].get("failure") for side in ("base", "head"))
     return shown
