@@ -104,7 +104,8 @@ class Sandbox(Struct, frozen=True):
             *map(Path, self.readable_folders),
             *_list_visible_settings(),
         )
-        return all(any(path.is_relative_to(folder) for folder in visible_folders) for path in (file, file.resolve()))
+        target = Path(os.path.realpath(file))  # Not Path.resolve(), which raises for a link to itself.
+        return all(any(path.is_relative_to(folder) for folder in visible_folders) for path in (file, target))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file of the tree or of the system."""

@@ -230,7 +230,9 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     assert "could not be executed in the sandbox" in execute(str(home / "outside"), reveals_host=True).problem
     (home / "secret").write_text("not executable")
     (home / "tree" / "link").symlink_to(home / "secret")
-    for name in (home / "outside", home / "secret", home / "absent", "./link", "../secret", f"/usr/..{home}/secret"):
+    (home / "tree" / "loop").symlink_to("loop")
+    places = (home / "outside", home / "secret", home / "absent", f"/usr/..{home}/secret")
+    for name in (*places, "./link", "./loop", "../secret"):
         with pytest.raises(FileNotFoundError, match="was not found"):
             execute(str(name), reveals_host=False)
 
