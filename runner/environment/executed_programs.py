@@ -96,14 +96,19 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
     """Yield what a shell with these arguments executes: the programs in its ``-c`` script, or its script file."""
+    is_script_text = False  # Whether -c precedes, so that the first argument after the options is a script itself.
     remaining_arguments = iter(arguments)
     for word in remaining_arguments:
-        if not word.startswith("-"):
-            yield word if "/" in word else f"./{word}"  # With a slash, it is a file, never a program of the host.
+        if not word.startswith(("-", "+")):
+            if is_script_text:
+                yield from _list_script_programs(word, is_program)
+            else:
+                yield word if "/" in word else f"./{word}"  # With a slash, it is a file, never a program of the host.
             return
-        if "c" in word and not word.startswith("--"):  # such as -c or -ec
-            yield from _list_script_programs(next(remaining_arguments, ""), is_program)
-            return
+        if not word.startswith("--"):  # Letters in one word are options of their own, as in -euo pipefail.
+            is_script_text = is_script_text or (word.startswith("-") and "c" in word)
+            if "o" in word.lower():  # The name of the shell's option follows -o and -O.
+                next(remaining_arguments, None)
 
 
 def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:

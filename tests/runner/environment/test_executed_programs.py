@@ -36,6 +36,12 @@ def script(text: str) -> set[str]:
         ("cmake -S . -B build -DCMAKE_C_COMPILER=clang-19 -DBUILD=test", {"cmake", "clang-19"}),
         ("cmake -DCMAKE_C_COMPILER_LAUNCHER:STRING=ccache .", {"cmake", "ccache"}),
         ("bash -ec make", {"bash", "make"}),
+        ("bash -eo pipefail -c make", {"bash", "make"}),
+        ("bash -o pipefail -O extglob -c make", {"bash", "make"}),
+        ("bash -euco pipefail make", {"bash", "make"}),
+        ("bash -c -e make", {"bash", "make"}),
+        ("sh +e -c make", {"sh", "make"}),
+        ("bash -eo pipefail make.sh", {"bash"}),
         ("sh autogen.sh install", {"sh"}),
     ],
 )
