@@ -162,10 +162,10 @@ def _read_go_version(file: Path) -> str:
 
 def _identify_rustup_program(proxy: Path, name: str) -> str | None:
     """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown."""
-    rustup_home = proxy.parents[2] / ".rustup"
     try:
+        rustup_home = proxy.parents[2] / ".rustup"
         settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, IndexError):  # IndexError: the proxy is in a top folder.
         return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
     identity = None

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.program_identity import read_build_settings, read_library_settings, read_run_settings
+from runner.environment.program_identity import (
+    _identify_rustup_program,
+    read_build_settings,
+    read_library_settings,
+    read_run_settings,
+)
 from runner.system.tree import Tree
 
 
@@ -99,6 +104,10 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
     for content in ('default_toolchain = "../../.."\n', f"default_toolchain = {'[' * 5000}"):
         file.write_text(content)
         assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
+
+
+def test_a_rustup_in_a_top_folder_has_no_known_toolchain() -> None:
+    assert _identify_rustup_program(Path("/faultwatch-absent/rustup"), "rustc") is None
 
 
 def test_an_interpreter_and_what_it_loads_are_settings() -> None:
