@@ -52,6 +52,15 @@ def test_a_rebuilt_library_has_another_fingerprint(tmp_path: Path) -> None:
     assert library_fingerprints.hash_library(library) != before
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("entry", ["{folder}/libjemalloc.so", "libjemalloc.so"])
+def test_a_pipe_that_is_named_as_an_allocator_is_not_waited_for(entry: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "libjemalloc.so")
+    variables = {"LD_PRELOAD": entry.format(folder=tmp_path), "LD_LIBRARY_PATH": str(tmp_path)}
+    found = capture_environment(variables=variables, build_tools={}).settings
+    assert found["allocator"].endswith("(preloaded libjemalloc.so is not there)")
+
+
 def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> None:
     head = Path(sys.executable).read_bytes()[:20]
     foreign = head[:4] + bytes([3 - head[4]]) + head[5:]
