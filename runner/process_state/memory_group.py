@@ -150,7 +150,7 @@ class MemoryGroup:
         # Repeat this: processes can start others until they are killed, and leave the group only when they have ended.
         while pids := _list_members(folder):
             for pid in pids:
-                with suppress(ProcessLookupError):
+                with suppress(ProcessLookupError, PermissionError):  # A process of another user stays.
                     os.kill(pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 break
