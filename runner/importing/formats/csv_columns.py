@@ -141,9 +141,10 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     """
     try:
         value = int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+        is_valid = math.isfinite(value)
+    except (ValueError, OverflowError):  # OverflowError: a whole number beyond those of 64-bit floats
+        is_valid = False
+    if not is_valid:
         raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]

@@ -81,6 +81,7 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
         (("9009", "-1"), "line 3: '-1' is not a valid count"),
         (("9009", "nan"), "line 3: 'nan' is not a valid number"),
         (("9009", "1e999"), "line 3"),
+        (("9009", "9" * 400), f"line 3: '{'9' * 60}' is not a valid number"),
         (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
         ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
         (("faults,clock", "pages,clock"), "there is no column faults"),
