@@ -402,7 +402,10 @@ class Service:
 
 def _is_loopback(url: str) -> bool:
     """Return whether the host of an address is this machine."""
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # It has only one of two brackets.
+        return False
     try:
         return ip_address(host).is_loopback
     except ValueError:
