@@ -47,7 +47,7 @@ def load_declaration(file: Path | None = None) -> Declaration:
         return Declaration(problem=f"{DECLARATION_VARIABLE} names {file}, which does not exist" if configured else "")
     except OSError as error:
         return Declaration(problem=f"the declared settings cannot be read: {file}: {error.strerror}")
-    except (ValueError, KeyError, TypeError, ValidationError):
+    except (ValueError, KeyError, TypeError, ValidationError, RecursionError):
         return Declaration(
             problem=f'{file} declares no settings: expected {{"settings": {{"NAME": "VALUE"}}}}, '
             "where every value is a string"
