@@ -249,7 +249,7 @@ def create_sandbox() -> Sandbox:
         says what to do.
     """
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
-    readable_folders = tuple(str(expand_home(folder)) for folder in folders)
+    readable_folders = tuple(str(expand_home(folder).absolute()) for folder in folders)
     if os.geteuid() != 0:
         sandbox = Sandbox(readable_folders=readable_folders)
     else:

@@ -370,3 +370,21 @@ def test_folders_to_show_may_begin_with_the_home(box: Sandbox, home: Path, monke
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "~/packages:/opt/x")
     assert create_sandbox().readable_folders == (f"{home}/packages", "/opt/x")
+
+
+def test_folders_to_show_may_begin_in_the_current_one(
+    box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("tree", "packages"):
+        (home / name).mkdir()
+    (home / "packages" / "one").touch()
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "packages")
+    done = execute_confined(
+        ["ls", str(home / "packages")],
+        sandbox=create_sandbox(),
+        tree=home / "tree",
+        environment=BASE_VARIABLES,
+        timeout=30,
+    )
+    assert done.output == "one\n"
