@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msgspec import Struct
+from pydantic import ValidationError
 
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Status, Window
@@ -267,8 +268,7 @@ class ServerExecution:
             "resident-growth": Reading(value=after.resident - before.resident),
         }
         if work:
-            readings |= derive_work_metrics(readings, work)
-            readings |= {f"latency-{name}": Reading(value=seconds) for name, seconds in work.latencies.items()}
+            readings |= _derive_load_metrics(readings, work)
         readings |= derive_sys_percent(readings)
         window = Window(
             is_warm_up=is_warm_up,
@@ -523,6 +523,24 @@ def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
         name: Reading(value=0) if reading.status is Status.NOT_COUNTED else reading
         for name, reading in readings.items()
     }
+
+
+def _derive_load_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
+    """Return the metrics of a window that depend on the work of its load: rates, and latencies.
+
+    Raises
+    ------
+    ExecutionFailure
+        A metric is out of the range of values that a report can contain.
+    """
+    try:
+        latencies = {f"latency-{name}": Reading(value=seconds) for name, seconds in work.latencies.items()}
+        return derive_work_metrics(readings, work) | latencies
+    except (ValidationError, ArithmeticError):
+        raise ExecutionFailure(
+            f"[load] command reports {work.operations:g} operations in {work.seconds:g} s; a metric computed from its "
+            "numbers is out of range"
+        ) from None
 
 
 def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
