@@ -31,7 +31,8 @@ def parse_column_map(text: str) -> dict[str, str]:
     Raises
     ------
     FaultwatchError
-        A part does not have this form, its NAME is none of these, or it gives a unit to a metric that is not a time.
+        A part does not have this form, its NAME is none of these or occurs twice, or it gives a unit to a metric that
+        is not a time.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -48,6 +49,8 @@ def parse_column_map(text: str) -> dict[str, str]:
                 f"--columns: {part.strip()!r} gives a unit of time to {name}, which is not a time",
                 f"omit the unit, as in {name}={_parse_column(column).header}",
             )
+        if name in columns:
+            raise FaultwatchError(f"--columns: {name} has two columns", "name one column for it")
         columns[name] = column
     return columns
 
@@ -58,7 +61,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     Raises
     ------
     FaultwatchError
-        A column is missing, or a row is not valid; the message names the line.
+        A column is missing or occurs more than once, or a row is not valid; the message names the line.
     """
     name = source.name
     rows = csv.DictReader(io.StringIO(source.text, newline=""), strict=True)
@@ -72,6 +75,9 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         hint = f"use the columns of the first line: {', '.join(names)}"[:_MAX_HINT_CHARACTERS]
         absence = "there is no column" if len(missing_columns) == 1 else "there are no columns"
         raise FaultwatchError(f"{name}: {absence} {join_words(missing_columns)}", hint)
+    for header in sorted(headers):
+        if names.count(header) > 1:
+            raise FaultwatchError(f"{name}: the column {header} occurs more than once", "give each column its own name")
     return [_make_run(row, source, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 

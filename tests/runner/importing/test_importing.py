@@ -101,7 +101,18 @@ def test_a_cell_may_contain_what_ends_a_line_elsewhere(cell: str, tmp_path: Path
     assert run.environment.settings["kernel.release"] == cell.strip('"')
 
 
-@pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision="])
+def test_a_column_that_occurs_twice_is_refused_if_it_is_read(tmp_path: Path) -> None:
+    header, *rows = ROWS.splitlines()
+    for name in ("faults", "remark"):
+        text = "".join(f"{line}\n" for line in (f"{header},{name},{name}", *(f"{row},1,2" for row in rows)))
+        if name == "remark":
+            assert len(imported(tmp_path / "x.csv", text, CSV)) == 3
+        else:
+            with pytest.raises(FaultwatchError, match="the column faults occurs more than once"):
+                imported(tmp_path / "x.csv", text, CSV)
+
+
+@pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision=", "revision=x,revision=y"])
 def test_a_map_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(FaultwatchError, match="--columns"):
         parse_column_map(text)
