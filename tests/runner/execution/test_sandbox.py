@@ -366,6 +366,16 @@ def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it
     assert sorted(entry.name for entry in cache.iterdir()) == ["packages", "private"]
 
 
+def test_the_programs_of_a_folder_that_is_shown_by_a_link_are_found(tmp_path: Path) -> None:
+    (tmp_path / "tools-2").mkdir()
+    (tmp_path / "tools-2" / "cc").touch()
+    (tmp_path / "tools").symlink_to("tools-2")
+    shown = Sandbox(readable_folders=(str(tmp_path / "tools"),))
+    assert shown.is_visible(tmp_path / "tools" / "cc")
+    assert not shown.is_visible(tmp_path / "tools-2" / "cc"), "the sandbox has no such path"
+    assert shown.select_visible_path(f"{tmp_path}/tools:{tmp_path}/tools-2:/usr/bin") == f"{tmp_path}/tools:/usr/bin"
+
+
 def test_folders_to_show_may_begin_with_the_home(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "~/packages:/opt/x")
