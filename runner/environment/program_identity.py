@@ -19,6 +19,7 @@ from runner.environment.needed_libraries import list_needed_libraries, resolve_d
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
+from runner.system.valid_text import make_valid_text
 
 TOOLS = (
     *("ar", "as", "cargo", "clang", "clang++", "cmake", "flang", "g++", "gcc", "go", "ld.gold", "ld.lld", "ld.mold"),
@@ -188,12 +189,13 @@ def _identify_program(file: Path) -> str | None:
         status = target.stat()
     except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         return None
-    return f"{target}, {status.st_size} bytes of {datetime.fromtimestamp(int(status.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+    modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
+    return f"{make_valid_text(str(target))}, {status.st_size} bytes of {modified:%Y-%m-%d %H:%M:%S}"
 
 
 def _describe_library(file: Path) -> str | None:
     digits = library_fingerprints.hash_library(file)
-    return f"{file.resolve().name}, sha256 {digits}" if digits else None
+    return f"{make_valid_text(file.resolve().name)}, sha256 {digits}" if digits else None
 
 
 def _list_preloaded(tree: Tree) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.report import Environment
 from runner.environment.program_identity import (
     _identify_rustup_program,
     read_build_settings,
@@ -104,6 +105,14 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
     for content in ('default_toolchain = "../../.."\n', f"default_toolchain = {'[' * 5000}"):
         file.write_text(content)
         assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
+
+
+def test_a_tool_in_a_folder_whose_name_is_no_text_is_a_setting(tmp_path: Path) -> None:
+    file = tool(tmp_path / os.fsdecode(b"caf\xe9"), "odd-tool")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "odd-tool").symlink_to(file)
+    found = Environment(settings=settings(tmp_path / "bin"))
+    assert found.settings["tool.odd-tool"].startswith(f"{tmp_path}/caf\\udce9/odd-tool, ")
 
 
 def test_a_rustup_in_a_top_folder_has_no_known_toolchain() -> None:
