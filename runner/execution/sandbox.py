@@ -143,7 +143,15 @@ class Sandbox(Struct, frozen=True):
         return open_filter(no_user_namespaces=self.keeps_user and not _can_forbid_user_namespaces())
 
     def change_owner(self, tree: Path) -> None:
-        """Make the program's user the owner of the tree, unless that is the runner's own user."""
+        """Make the program's user the owner of the tree, unless that is the runner's own user.
+
+        Raises
+        ------
+        OSError
+            The kernel refuses.
+        TreeTooLarge
+            The tree has too many files.
+        """
         if self.keeps_user:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
