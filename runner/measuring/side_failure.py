@@ -18,7 +18,10 @@ class SideFailure(Exception):
 
 @contextmanager
 def name_failed_side(trial: Trial) -> Iterator[None]:
-    """Turn a failure within the context into a :class:`SideFailure`, which names the side."""
+    """Turn a failure of a program within the context into a :class:`SideFailure`, which names the side.
+
+    A spoiled session is passed on as it is.
+    """
     try:
         yield
     except ExecutionFailure as failure:

@@ -225,7 +225,9 @@ class ServerExecution:
         Raises
         ------
         ExecutionFailure
-            The server or the load generator fails.
+            The server or the load generator fails, or the load generator does not report its work.
+        FaultwatchError
+            perf cannot be attached, or its output cannot be parsed.
         """
         is_warm_up = self.needs_warm_up
         try:
@@ -548,7 +550,8 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
 
     Counts, sizes and times are added up. The throughput is the number of all operations divided by the time of all
     loads. A latency or a ratio is the median over the windows. If a metric has no value in one window, it has none in
-    the result; if it is an estimate in one window, it is an estimate in the result.
+    the result; if it is an estimate in one window, it is an estimate in the result; if one window lacks it, so does the
+    result. The faults per operation are added if the number of operations of each window is known.
     """
     first_window, *other_windows = windows
     combined_readings: dict[str, Reading] = {}

@@ -121,7 +121,7 @@ def _read_pgbench(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_wrk(text: str) -> Iterator[_Benchmark]:
-    """Read the output of wrk, with or without ``--latency``."""
+    """Read the output of wrk, with or without ``--latency``. An operation is a request."""
     operations: float | None = None
     latencies: dict[str, float] = {}
     for line in text.splitlines():
@@ -131,7 +131,7 @@ def _read_wrk(text: str) -> Iterator[_Benchmark]:
         elif words[:1] == ["Requests/sec:"] and operations:
             yield _Benchmark(operations, _parse_positive(words[1]), latencies)
             operations, latencies = None, {}
-        elif match := re.fullmatch(r"\s*([0-9.]+)% +([0-9.]+)(us|ms|s|m|h)\s*", line):
+        elif match := re.fullmatch(r"\s*([0-9.]+)% +([0-9.]+)(us|ms|s|m|h)\s*", line):  # such as "  99%    1.20ms"
             latencies |= _name_latencies([(match[1], match[2])], _UNIT_SECONDS[match[3]])
 
 
