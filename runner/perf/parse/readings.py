@@ -50,10 +50,6 @@ def assemble_readings(
         raise PerfOutputError("perf printed no event at all")
     requested_names = [read_name(Line(0, event), event) for event in requested_events]
     rows = [_split_fused_modifier(row, {name.metric for name in requested_names}) for row in rows]
-    check_clocks(rows)
-    if started_together:
-        check_running_times(rows)
-    check_rates(rows)
     rows_by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
         rows_by_pmu = rows_by_metric.setdefault(row.name.metric, {})
@@ -67,6 +63,10 @@ def assemble_readings(
             raise next(iter(rows_by_pmu.values())).line.make_error(
                 "one PMU counted only in user space, and the other did not"
             )
+    check_clocks(rows)
+    if started_together:
+        check_running_times(rows)
+    check_rates(rows)
     readings = {
         metric: _merge_pmus([_make_reading(row) for row in rows_by_pmu.values()], rows_by_pmu)
         for metric, rows_by_pmu in rows_by_metric.items()

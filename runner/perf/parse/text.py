@@ -1,6 +1,7 @@
 """Parses the text output of ``perf stat``: aligned columns, digits grouped according to the locale."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from msgspec import Struct
@@ -130,9 +131,9 @@ def _check_columns(events: Sequence[_Event]) -> None:
     """Check that all counts end in the same column, as perf aligns them: a lost or added digit would shift its line."""
     # A count that fills all columns cannot be checked: it shifts the rest of its line anyway.
     aligned_events = [event for event in events if len(event.count) < _COUNT_COLUMNS]
-    ends = [event.match.end("count") for event in aligned_events]
+    ends = Counter(event.match.end("count") for event in aligned_events)
+    usual_end = max(ends, key=ends.__getitem__, default=0)
     for event in aligned_events:
-        usual_end = max(set(ends), key=ends.count)
         if event.match.end("count") != usual_end:
             raise event.line.make_error(
                 "the count is not aligned with the others: the text was changed after perf wrote it"
