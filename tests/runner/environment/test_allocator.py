@@ -28,6 +28,8 @@ IN_PLACE = f"jemalloc (libjemalloc.so.2, sha256 {JEMALLOC})"
         ({"LD_PRELOAD": "libSegFault.so"}, "glibc 2.36"),
         ({"LD_PRELOAD": "/opt/libtcmalloc.so.4"}, "glibc 2.36 (preloaded libtcmalloc.so.4 is not there)"),
         ({"LD_PRELOAD": "libmimalloc.so"}, "glibc 2.36 (preloaded libmimalloc.so is not there)"),
+        ({"LD_PRELOAD": "*jemalloc*"}, "glibc 2.36 (preloaded *jemalloc* is not there)"),
+        ({"LD_PRELOAD": "**jemalloc"}, "glibc 2.36 (preloaded **jemalloc is not there)"),
     ],
 )
 def test_allocator_that_the_process_gets(variables: dict[str, str], allocator: str, machine: Make) -> None:
