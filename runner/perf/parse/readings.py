@@ -42,9 +42,18 @@ def assemble_readings(
 ) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
-    ``requested_events`` are the events on perf's command line; without them, missing and misnamed events are not
-    noticed. ``started_together`` is false if the counters were enabled one after the other in a program that was
-    already running: their running times may then differ by any amount.
+    Parameters
+    ----------
+    requested_events
+        The events on perf's command line; without them, missing and misnamed events are not noticed.
+    started_together
+        False if the counters were enabled one after the other in a program that was already running: their running
+        times may then differ by any amount.
+
+    Raises
+    ------
+    PerfOutputError
+        There is no row, two rows contradict each other, or the rows do not fit the requested events.
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
@@ -90,7 +99,13 @@ def _split_fused_modifier(row: Row, requested_metrics: Collection[str]) -> Row:
 
 
 def _make_reading(row: Row) -> Reading:
-    """Return the reading of one event; if it has no value, the reading contains the reason."""
+    """Return the reading of one event; if it has no value, the reading contains the reason.
+
+    Raises
+    ------
+    PerfOutputError
+        The counter has a count but did not run, or the reverse.
+    """
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
         raise row.line.make_error("a counter must have a count if and only if it ran")

@@ -51,6 +51,11 @@ def parse_text(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
     """Parse the text output of ``perf stat``; see :func:`runner.perf.parse.readings.assemble_readings`.
 
     Everything above perf's heading is ignored: the program may have written it.
+
+    Raises
+    ------
+    PerfOutputError
+        The text is not such an output of a single run.
     """
     events, footers = _split_events_and_footers(_cut_body(split_lines(text)))
     decimal_point = _detect_decimal_point(footers)
@@ -68,7 +73,13 @@ def parse_text(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
 
 
 def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return the lines below perf's heading, which may span several lines because it quotes the command."""
+    """Return the lines below perf's heading, which may span several lines because it quotes the command.
+
+    Raises
+    ------
+    PerfOutputError
+        There is no heading, or more than one, or it is that of something else than one run of a program.
+    """
     starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
     if not starts:
         raise PerfOutputError("there is no line 'Performance counter stats for …': this is not a perf stat report")
