@@ -103,6 +103,11 @@ class HostSetting:
         """Lock the setting; wait for sessions that use another value.
 
         ``operation`` is that of ``flock``: shared or exclusive.
+
+        Raises
+        ------
+        FaultwatchError
+            Another session uses a different value for too long.
         """
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:

@@ -437,7 +437,13 @@ class ServerExecution:
         )
 
     def _read_work(self, result: CommandResult) -> WorkDone | None:
-        """Return the work that the load generator reports; None if the workload declares no report of work."""
+        """Return the work that the load generator reports; None if the workload declares no report of work.
+
+        Raises
+        ------
+        ExecutionFailure
+            The output does not report the work in the declared format.
+        """
         load = self._load
         if load.output == "none":
             return None
