@@ -82,7 +82,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Yield the rows of a CSV file with their line numbers."""
+    """Yield the rows of a CSV file with their line numbers; raise if a row does not fit the first line."""
     try:
         for row in rows:
             if None in row or None in row.values():
@@ -95,7 +95,13 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
 
 
 def _make_run(row: Mapping[str, str], source: Source, location: str, defaults: ImportDefaults) -> ImportedRun:
-    """Return one row as a run. What the row lacks is taken from options of the command line or the name of the file."""
+    """Return one row as a run. What the row lacks is taken from options of the command line or the name of the file.
+
+    Raises
+    ------
+    FaultwatchError
+        No metric has a value, a cell is not valid, or the revision is unknown.
+    """
     columns = {name: _parse_column(text) for name, text in defaults.columns.items()}
     cells = {name: row[column.header].strip() for name, column in columns.items()}
     readings = {
