@@ -397,6 +397,7 @@ class Service:
             self._raise_not_a_service()
 
     def _raise_not_a_service(self) -> NoReturn:
+        """Raise the error about an answer that no service gives, such as the welcome page of a proxy."""
         raise FaultwatchError(f"{self._shown_url} does not look like a Faultwatch service", "check FAULTWATCH_URL")
 
 
