@@ -20,7 +20,7 @@ _SHELLS = {"sh", "bash", "dash", "ksh", "zsh", "ash"}
 _SHELL_KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{"}
 """Keywords of the shell that are followed by a command."""
 _BUILT_IN = {
-    *("fi", "done", "esac", "}", "for", "case", "function", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
+    *("fi", "done", "esac", "}", "for", "case", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
     *("exit", "false", "kill", "popd", "printf", "pushd", "pwd", "read", "return", "set", "shift", "source", "test"),
     *("trap", "true", "type", "ulimit", "umask", "unset", "wait", "local", "alias", "hash", "getopts"),
 }
@@ -76,6 +76,9 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
         index += 1
         yield from _find_named_tools(word)
         if _ASSIGNMENT.fullmatch(word) or (in_shell and word in _SHELL_KEYWORDS | _TRANSPARENT_BUILTINS):
+            continue
+        if in_shell and word == "function":
+            index += 1  # The name of the function follows, then its commands.
             continue
         if in_shell and word in _BUILT_IN:
             return

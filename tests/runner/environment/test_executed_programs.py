@@ -68,6 +68,7 @@ def test_of_a_plain_command_the_program_counts_and_what_a_variable_names(command
         ("exec sh -c 'make test'", {"make"}),
         ("printf '%s' '$(git describe)'", set()),
         ("! git diff --quiet & wait", {"git"}),
+        ("function build { make; }; build", {"make"}),
     ],
 )
 def test_of_a_script_what_stands_where_the_shell_expects_a_program(text: str, executed: set[str]) -> None:
