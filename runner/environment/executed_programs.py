@@ -76,6 +76,8 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
         index += 1
         yield from _find_named_tools(word)
         if _ASSIGNMENT.fullmatch(word) or (in_shell and word in _SHELL_KEYWORDS | _TRANSPARENT_BUILTINS):
+            if words[index : index + 1] == ["-p"]:  # an option of time and command
+                index += 1
             continue
         if in_shell and word == "function":
             index += 1  # The name of the function follows, then its commands.

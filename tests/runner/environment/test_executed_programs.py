@@ -68,6 +68,7 @@ def test_of_a_plain_command_the_program_counts_and_what_a_variable_names(command
         ("exec sh -c 'make test'", {"make"}),
         ("printf '%s' '$(git describe)'", set()),
         ("! git diff --quiet & wait", {"git"}),
+        ("time -p make && command -p go build", {"make", "go"}),
         ("function build { make; }; build", {"make"}),
     ],
 )
