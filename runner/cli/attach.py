@@ -258,11 +258,11 @@ def _build_profile(tree: "Tree", outcome: "Outcome", permissions: "RecordingPerm
     """
     from runner.attach.observed_profile import ProfileBuilder
     from runner.cli.activity import show_activity
-    from runner.process_state.idle_time import use_only_idle_time
+    from runner.process_state.idle_time import switch_to_idle_time
     from runner.process_state.niceness import lower_priority
 
     recordings = outcome.recordings
-    if not use_only_idle_time(tree):
+    if not switch_to_idle_time(tree):
         lower_priority(0, _READING_NICENESS)  # 0 is this thread
     try:
         has_recordings = bool(recordings.addresses or recordings.stacks)

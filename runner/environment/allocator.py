@@ -1,5 +1,6 @@
 """The C library and the memory allocator of a process."""
 
+import glob
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,7 +42,7 @@ def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> st
         if "/" in entry:
             file: Path | None = tree.path(entry)
         else:
-            file = next(library_fingerprints.find_libraries(tree, name, library_folders), None)
+            file = next(library_fingerprints.find_libraries(tree, glob.escape(name), library_folders), None)
         digits = library_fingerprints.hash_library(file) if file else None
         return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {IS_MISSING})"
     return libc

@@ -24,7 +24,7 @@ def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
     for program in programs.values():
         if program:
             _start_version_query(program)  # All at once, because each takes some milliseconds.
-    return {f"compiler.{role}": _read_first_line(program) if program else None for role, program in programs.items()}
+    return {f"compiler.{role}": _read_version_line(program) if program else None for role, program in programs.items()}
 
 
 def read_version(command: str) -> str | None:
@@ -34,7 +34,7 @@ def read_version(command: str) -> str | None:
     that an untrusted workload sets could lead to a program of the workload's author.
     """
     program = _find_program(command)
-    return _read_first_line(program) if program else None
+    return _read_version_line(program) if program else None
 
 
 def _find_program(command: str) -> str | None:
@@ -60,8 +60,8 @@ def _start_version_query(program: str) -> subprocess.Popen[bytes] | None:
 
 
 @lru_cache(maxsize=32)
-def _read_first_line(program: str) -> str | None:
-    """Return the first line that a tool prints about its version; None if it prints none."""
+def _read_version_line(program: str) -> str | None:
+    """Return the first line that a tool prints about its version; None if it prints none in time, or cannot start."""
     process = _start_version_query(program)
     if not process:
         return None

@@ -20,7 +20,7 @@ _SHELLS = {"sh", "bash", "dash", "ksh", "zsh", "ash"}
 _SHELL_KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{"}
 """Keywords of the shell that are followed by a command."""
 _BUILT_IN = {
-    *("fi", "done", "esac", "}", "for", "case", "function", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
+    *("fi", "done", "esac", "}", "for", "case", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
     *("exit", "false", "kill", "popd", "printf", "pushd", "pwd", "read", "return", "set", "shift", "source", "test"),
     *("trap", "true", "type", "ulimit", "umask", "unset", "wait", "local", "alias", "hash", "getopts"),
 }
@@ -76,6 +76,11 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
         index += 1
         yield from _find_named_tools(word)
         if _ASSIGNMENT.fullmatch(word) or (in_shell and word in _SHELL_KEYWORDS | _TRANSPARENT_BUILTINS):
+            if words[index : index + 1] == ["-p"]:  # an option of time and command
+                index += 1
+            continue
+        if in_shell and word == "function":
+            index += 1  # The name of the function follows, then its commands.
             continue
         if in_shell and word in _BUILT_IN:
             return
@@ -96,14 +101,19 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
     """Yield what a shell with these arguments executes: the programs in its ``-c`` script, or its script file."""
+    is_script_text = False  # Whether -c precedes, so that the first argument after the options is a script itself.
     remaining_arguments = iter(arguments)
     for word in remaining_arguments:
-        if not word.startswith("-"):
-            yield word if "/" in word else f"./{word}"  # With a slash, it is a file, never a program of the host.
+        if not word.startswith(("-", "+")):
+            if is_script_text:
+                yield from _list_script_programs(word, is_program)
+            else:
+                yield word if "/" in word else f"./{word}"  # With a slash, it is a file, never a program of the host.
             return
-        if "c" in word and not word.startswith("--"):  # such as -c or -ec
-            yield from _list_script_programs(next(remaining_arguments, ""), is_program)
-            return
+        if not word.startswith("--"):  # Letters in one word are options of their own, as in -euo pipefail.
+            is_script_text = is_script_text or (word.startswith("-") and "c" in word)
+            if "o" in word.lower():  # The name of the shell's option follows -o and -O.
+                next(remaining_arguments, None)
 
 
 def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from runner.system.regular_file import open_regular
 from runner.system.tree import Tree
 
 _STANDARD_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
@@ -31,7 +32,10 @@ def list_folders(tree: Tree, preferred_folders: tuple[str, ...] = ()) -> tuple[s
 
 
 def hash_library(path: Path) -> str | None:
-    """Return the first 12 hex digits of the file's SHA-256, or ``None`` if it cannot be read."""
+    """Return the first 12 hex digits of the file's SHA-256, or ``None`` if it cannot be read.
+
+    Whoever names the library may be untrusted, so a pipe is not waited for: like a folder, it cannot be read.
+    """
     try:
         status = path.stat()
         return _hash_content(path, status.st_mtime_ns, status.st_size)
@@ -42,7 +46,7 @@ def hash_library(path: Path) -> str | None:
 @lru_cache(maxsize=512)
 def _hash_content(path: Path, _modified: int, _size: int) -> str:
     """Return the beginning of a file's digest. The time and the size of the file are only parts of the cache's key."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGEST_DIGITS]
 
 
@@ -58,7 +62,7 @@ def _read_configuration(tree: Tree) -> Iterator[str]:
 def _read_architecture(path: Path) -> tuple[bytes, ...] | None:
     """Return the bytes of an ELF file that identify its class and machine."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(20)
     except OSError:
         return None

@@ -1,5 +1,6 @@
 """Finds the libraries of this host that a program needs: as the loader does, but without executing anything."""
 
+import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -32,7 +33,9 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
         name = pending_names.pop()
         if name in paths or "/" in name or "\0" in name:
             continue
-        file = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
+        files = (tree.path(folder) / name for folder in folders)
+        # Unlike Path.is_file, isfile is False for a name that is too long for a file.
+        file = next((file for file in files if os.path.isfile(file)), None)  # noqa: PTH113
         if file:
             paths[name] = file
             pending_names += list_needed_libraries(file)

@@ -19,6 +19,7 @@ from runner.environment.needed_libraries import list_needed_libraries, resolve_d
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
+from runner.system.valid_text import make_valid_text
 
 TOOLS = (
     *("ar", "as", "cargo", "clang", "clang++", "cmake", "flang", "g++", "gcc", "go", "ld.gold", "ld.lld", "ld.mold"),
@@ -162,10 +163,10 @@ def _read_go_version(file: Path) -> str:
 
 def _identify_rustup_program(proxy: Path, name: str) -> str | None:
     """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown."""
-    rustup_home = proxy.parents[2] / ".rustup"
     try:
+        rustup_home = proxy.parents[2] / ".rustup"
         settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, IndexError):  # IndexError: the proxy is in a top folder.
         return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
     identity = None
@@ -188,12 +189,13 @@ def _identify_program(file: Path) -> str | None:
         status = target.stat()
     except (OSError, RuntimeError):  # RuntimeError: links that point to each other
         return None
-    return f"{target}, {status.st_size} bytes of {datetime.fromtimestamp(int(status.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+    modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
+    return f"{make_valid_text(str(target))}, {status.st_size} bytes of {modified:%Y-%m-%d %H:%M:%S}"
 
 
 def _describe_library(file: Path) -> str | None:
     digits = library_fingerprints.hash_library(file)
-    return f"{file.resolve().name}, sha256 {digits}" if digits else None
+    return f"{make_valid_text(file.resolve().name)}, sha256 {digits}" if digits else None
 
 
 def _list_preloaded(tree: Tree) -> Iterator[str]:

@@ -13,7 +13,9 @@ _SECRET_NAME = re.compile(
 )
 """Names of variables with secrets. ``PWD`` itself is the working directory, which many messages contain."""
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]+(?=@)")
-_SECRET_IN_QUERY = re.compile(r"(?i)([?&][^=&\s]*(?:token|passw|secret|key|auth|signature)[^=&\s]*=)[^&\s]+")
+_SECRET_IN_QUERY = re.compile(r"(?i)([?&](?=[^=&?\s]*(?:token|passw|secret|key|auth|signature))[^=&?\s]+=)[^&\s]+")
+"""A name that indicates a secret, with its value. A name ends at the next delimiter, and its words are only looked up,
+so the search takes a time in proportion to the text, whatever a program prints."""
 
 
 def hide_secret(name: str, value: str) -> str:

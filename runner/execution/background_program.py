@@ -22,7 +22,13 @@ class BackgroundProgram:
     """
 
     def __init__(self, program: Program, directory: Path) -> None:
-        """Start the program in a folder."""
+        """Start the program in a folder.
+
+        Raises
+        ------
+        OSError
+            The program cannot be executed; with a supervisor, :meth:`end` raises this.
+        """
         self._started_at = time.monotonic()
         self._running_program = RunningProgram.start(program, directory, merge_streams=False)
         self._ended_by_companion = False
@@ -81,6 +87,11 @@ class BackgroundProgram:
         ----------
         timeout
             The time limit in seconds that the result mentions.
+
+        Raises
+        ------
+        OSError
+            The supervisor could not execute the program.
         """
         while self._running_program.process.has_ended() and self._selector.select(0):  # what it printed last
             with suppress(EndPrograms):

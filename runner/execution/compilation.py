@@ -41,10 +41,10 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     # Hosts of different architectures can share a home directory.
     content = b"\0".join((os.uname().machine.encode(), *(file.read_bytes() for file in (source, *headers))))
     program = cache / f"{source.stem}-{hashlib.sha256(content).hexdigest()[:_DIGEST_DIGITS]}"
-    # A power cut can leave an empty file.
-    if program.exists() and program.stat().st_size:
-        return program
     try:
+        # A power cut can leave an empty file.
+        if program.exists() and program.stat().st_size:
+            return program
         cache.mkdir(parents=True, exist_ok=True)
         # Compile under another name first: two runners may compile it at once.
         with make_scratch_folder(cache) as scratch:

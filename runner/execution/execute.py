@@ -26,6 +26,7 @@ _ROUND_SECONDS = 0.2
 """Seconds between two checks of the deadline: it moves while the clock that it is measured by is stopped."""
 
 TIMEOUT_WORDS = "did not finish within"
+"""How the problem of a program begins that was ended at its deadline."""
 
 
 class ProgramResult(Struct, frozen=True):
@@ -151,6 +152,16 @@ def execute_together(
     """Run programs at the same time, each as :func:`execute` does.
 
     The next program is taken from the iterable after the previous one has started.
+
+    Returns
+    -------
+    list
+        The results in the order of the programs. All have the same duration, which ends when all programs have ended.
+
+    Raises
+    ------
+    OSError
+        A program cannot be executed; all others have ended then.
     """
     started_at = read_clock()
     running_programs: list[RunningProgram] = []
@@ -176,7 +187,13 @@ class RunningProgram(Struct):
 
     @classmethod
     def start(cls, program: Program, directory: Path, merge_streams: bool) -> Self:
-        """Start a program in a folder; ``merge_streams`` merges its error stream into its output."""
+        """Start a program in a folder; ``merge_streams`` merges its error stream into its output.
+
+        Raises
+        ------
+        OSError
+            Without a supervisor: the program cannot be executed. With one, :meth:`SupervisedProcess.end` raises this.
+        """
         process = SupervisedProcess.start(
             program.command,
             supervisor=get_supervisor(load_settings().programs),
@@ -241,7 +258,13 @@ def end_programs(running_programs: Iterable[RunningProgram]) -> None:
 def _collect_output(
     running_programs: Sequence[RunningProgram], deadline: float, read_clock: Callable[[], float]
 ) -> None:
-    """Read all streams and serve all companions until every program ends or the deadline passes."""
+    """Read all streams and serve all companions until every program ends or the deadline passes.
+
+    Raises
+    ------
+    EndPrograms
+        A companion wants all programs to be killed.
+    """
     with selectors.DefaultSelector() as selector:
         for program in running_programs:
             for stream in program.tails:

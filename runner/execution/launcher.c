@@ -337,9 +337,9 @@ static void choose_processors(const char *numbers)
  */
 static void start_load(char *fields, char *end, const int *descriptors, const struct confinement *most)
 {
-    char *words[ORDER_BYTES / 8];
+    static char *words[ORDER_BYTES + 1]; /* Each word takes at least the zero byte that ends it. */
     int count = 0;
-    for (char *word = fields; word < end && count < (int)(sizeof words / sizeof *words) - 2; word += strlen(word) + 1)
+    for (char *word = fields; word < end; word += strlen(word) + 1)
         words[count++] = word;
     words[count] = NULL;
     int variables = count > 1 ? atoi(words[1]) : -1;

@@ -191,7 +191,7 @@ class Launch:
         return self._channel.fileno()
 
     def serve(self, _pid: int) -> bool:
-        """Answer the launcher; return whether it can send more."""
+        """Answer the launcher; return whether it can send more. What ``attach_counters`` raises is passed on."""
         # The launcher has its own copy now. While this copy is open, the channel never signals the launcher's end.
         self._launcher_end.close()
         try:

@@ -23,7 +23,7 @@ def get_launcher() -> Path:
 
 @lru_cache
 def _build_launcher(cache: Path) -> Path:
-    """Return the compiled launcher of measured programs."""
+    """Return the compiled launcher of measured programs; raise, with a remedy, if it cannot be compiled."""
     try:
         # Link it statically if possible: a program's max RSS is never less than the memory of its launcher.
         return compile_program(_SOURCE, cache, options=["-static"])

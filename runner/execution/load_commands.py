@@ -105,6 +105,10 @@ class LoadCommands:
         ----------
         path
             The file to execute.
+        variables
+            The environment of the command.
+        program
+            The launcher of the program beside which the command runs; its companions are served meanwhile.
         cpus
             The processors to run it on; empty for those of the launcher.
         deadline

@@ -37,4 +37,5 @@ def pad_variables(variables: Mapping[str, str], command: Sequence[str]) -> dict[
 
 
 def _compute_size(strings: Iterable[str]) -> int:
+    """Return the bytes that strings take at the start of a program, with their final zeros and the pointers to them."""
     return sum(len(os.fsencode(text)) + 1 + _POINTER_BYTES for text in strings)

@@ -5,6 +5,7 @@ sandbox's ``/tmp`` takes memory outside all process limits.
 """
 
 import os
+import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -166,12 +167,21 @@ def _read_available_memory() -> int:
 
 
 def count_used_bytes(tree: Path) -> int | None:
-    """Return the bytes that a tree takes on the disk; None if it is too large to be walked."""
+    """Return the bytes that a tree takes on the disk; None if it is too large to be walked.
+
+    A file with several names, as compilers link them, is counted once.
+    """
     total_bytes = 0
+    linked_files: set[tuple[int, int]] = set()
     try:
         for entry in walk_tree(tree):
             with suppress(OSError):
-                total_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
+                status = entry.stat(follow_symlinks=False)
+                identity = (status.st_dev, status.st_ino)
+                if identity not in linked_files:
+                    total_bytes += status.st_blocks * _BLOCK_BYTES
+                if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                    linked_files.add(identity)
     except TreeTooLarge:
         return None
     return total_bytes

@@ -9,7 +9,7 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
@@ -99,12 +99,15 @@ class Sandbox(Struct, frozen=True):
 
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system; for a link, whether it shows the target as well."""
-        visible_folders = (
+        visible_folders = [
             *(Path("/", name) for name in _SYSTEM_FOLDERS),
             *map(Path, self.readable_folders),
             *_list_visible_settings(),
-        )
-        return all(any(path.is_relative_to(folder) for folder in visible_folders) for path in (file, file.resolve()))
+        ]
+        # A folder that is a link is shown with the content of its target.
+        target_folders = [*visible_folders, *(Path(os.path.realpath(folder)) for folder in self.readable_folders)]
+        target = Path(os.path.realpath(file))  # Not Path.resolve(), which raises for a link to itself.
+        return _is_in_any(file, visible_folders) and _is_in_any(target, target_folders)
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file of the tree or of the system."""
@@ -140,7 +143,15 @@ class Sandbox(Struct, frozen=True):
         return open_filter(no_user_namespaces=self.keeps_user and not _can_forbid_user_namespaces())
 
     def change_owner(self, tree: Path) -> None:
-        """Make the program's user the owner of the tree, unless that is the runner's own user."""
+        """Make the program's user the owner of the tree, unless that is the runner's own user.
+
+        Raises
+        ------
+        OSError
+            The kernel refuses.
+        TreeTooLarge
+            The tree has too many files.
+        """
         if self.keeps_user:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
@@ -189,6 +200,10 @@ class Sandbox(Struct, frozen=True):
             yield from ("--ro-bind", "/dev/null", file)
         # Last, make bubblewrap's own folders read-only, because a program could fill them without limit.
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
+
+
+def _is_in_any(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def list_system_options() -> Iterator[str]:
@@ -248,7 +263,7 @@ def create_sandbox() -> Sandbox:
         says what to do.
     """
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
-    readable_folders = tuple(str(expand_home(folder)) for folder in folders)
+    readable_folders = tuple(str(expand_home(folder).absolute()) for folder in folders)
     if os.geteuid() != 0:
         sandbox = Sandbox(readable_folders=readable_folders)
     else:

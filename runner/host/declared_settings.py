@@ -37,7 +37,13 @@ class Declaration(Struct, frozen=True):
 
 
 def load_declaration(file: Path | None = None) -> Declaration:
-    """Read the declaration of this host. A missing file declares nothing, but is a problem if a variable names it."""
+    """Read the declaration of this host. A missing file declares nothing, but is a problem if a variable names it.
+
+    Parameters
+    ----------
+    file
+        The file to read; None for the file that the variable names, or else the default one.
+    """
     configured = get_value(DECLARATION_VARIABLE)
     file = file or Path(configured or DEFAULT_DECLARATION_FILE)
     try:
@@ -47,7 +53,7 @@ def load_declaration(file: Path | None = None) -> Declaration:
         return Declaration(problem=f"{DECLARATION_VARIABLE} names {file}, which does not exist" if configured else "")
     except OSError as error:
         return Declaration(problem=f"the declared settings cannot be read: {file}: {error.strerror}")
-    except (ValueError, KeyError, TypeError, ValidationError):
+    except (ValueError, KeyError, TypeError, ValidationError, RecursionError):
         return Declaration(
             problem=f'{file} declares no settings: expected {{"settings": {{"NAME": "VALUE"}}}}, '
             "where every value is a string"

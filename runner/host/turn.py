@@ -156,6 +156,11 @@ class HostTurn:
             Processes that were started earlier, and whose descendants are to be stopped as well.
         clock
             A clock that is stopped while these processes are stopped.
+
+        Raises
+        ------
+        FaultwatchError
+            The lock cannot be opened any more.
         """
         if self._descriptor is None:
             yield
@@ -206,7 +211,13 @@ class HostTurn:
 
 
 def find_holder(lock: Path) -> Holder | None:
-    """Return the process that holds a lock; None if nobody does, or a process of another container."""
+    """Return the process that holds a lock; None if nobody does, or a process of another container.
+
+    Raises
+    ------
+    FaultwatchError
+        The lock cannot be opened.
+    """
     descriptor = _open_lock(lock)
     try:
         return _read_locks(descriptor)[0]
@@ -215,7 +226,7 @@ def find_holder(lock: Path) -> Holder | None:
 
 
 def _open_lock(lock: Path) -> int:
-    """Open the lock file of the host, which must exist."""
+    """Open the lock file of the host; raise if it does not exist, or may not be opened."""
     try:
         # Without O_CREAT: in a shared folder, any user could create the file first, and own it.
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)

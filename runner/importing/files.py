@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 from msgspec import Struct
 
@@ -57,8 +58,8 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     Raises
     ------
     FaultwatchError
-        A file of a known format cannot be read completely, no file has a known format, or there are too many files or
-        runs.
+        A file of a known format cannot be read completely, a folder cannot be listed, no file has a known format, or
+        there are too many files or runs.
     """
     runs: list[ImportedRun] = []
     omitted_names: list[str] = []
@@ -101,9 +102,19 @@ def refuse_too_many_runs(n_runs: int, location: str) -> None:
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder in order of name, except those of git; raise if there are too many."""
+    """Yield all files below a folder in order of name, except those of git.
+
+    Raises
+    ------
+    FaultwatchError
+        There are too many files, or a folder cannot be listed.
+    """
+
+    def refuse(error: OSError) -> NoReturn:
+        raise FaultwatchError(f"{error.filename} cannot be read: {error.strerror}") from None
+
     n_files = 0
-    for root, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(files):
             n_files += 1

@@ -60,7 +60,7 @@ def _check_order(guessed_locations: Mapping[str, str], unknown_revisions: Set[st
 
 
 def _create_revision(subject: str, revision: str, first_measured: datetime, location: str) -> Revision:
-    """Return a substitute commit for a revision that the repository does not have."""
+    """Return a substitute commit for a revision that the repository does not have; raise if its name is not allowed."""
     try:
         return _build_substitute_commit(subject, revision, first_measured)
     except ValidationError as error:

@@ -12,7 +12,13 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure the case and send the run, unless it is stored; return what was done."""
+    """Measure the case and send the run, unless it is stored; return what was done.
+
+    Raises
+    ------
+    JobStopped, FaultwatchError
+        As :meth:`ClaimedJob.announce_runs` does; also if the revision does not build, or its program fails.
+    """
     question = job.question
     assert isinstance(question, MeasureQuestion)
     # Ask whether the run is still missing.

@@ -8,7 +8,7 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Profile the case, send the profiles, and return their ids; the older revision comes first."""
+    """Profile the case, send the profiles, and return their ids; the revision to compare with comes first."""
     question = job.question
     assert isinstance(question, ProfileQuestion)
     outbox = Outbox(Spool(job.settings.spool), job.service.send)

@@ -20,7 +20,13 @@ from runner.workload.bound_case import bind_case
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure with and without the other settings, send both runs, and return the effect of the settings."""
+    """Measure with and without the other settings, send both runs, and return the effect of the settings.
+
+    Raises
+    ------
+    JobStopped, FaultwatchError
+        As :meth:`ClaimedJob.announce_runs` does; also if the workload file has changed, or a side cannot be measured.
+    """
     question = job.question
     assert isinstance(question, RemedyQuestion)
     if question.definition not in {None, job.case.definition}:

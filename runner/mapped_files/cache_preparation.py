@@ -29,7 +29,8 @@ class Preparation(Struct, frozen=True):
     reason
         Why the file is unprepared; empty if it is prepared.
     changed
-        Whether the file was not in the prepared state before.
+        Whether the pages are in another state than before, so that earlier executions do not count. False for a file
+        that was prepared already, and for one whose pages can never be evicted.
     lock
         Keeps the file's pages resident as long as this object is referenced.
     """

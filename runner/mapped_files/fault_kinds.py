@@ -49,7 +49,7 @@ def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
 
 def _make_missing_readings(faults: FaultsByFile | None, n_processes: int) -> dict[str, Reading]:
     """Return readings without values, which contain the reason why the faults are not known by kind."""
-    status, reason = Status.NOT_COUNTED, ""
+    status = Status.NOT_COUNTED
     if n_processes > 1:
         status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at the same time was watched"
     elif faults is None:

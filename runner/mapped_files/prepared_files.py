@@ -25,6 +25,7 @@ from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
+from runner.system.valid_text import make_valid_text
 
 _MAX_NAMED_FILES = 3
 """The largest number of files that a remark names."""
@@ -106,8 +107,7 @@ class TrialFiles:
         self._known_files = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        # Not Path.resolve(), which raises for a link to itself.
-        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched_files}
+        self._untouched_files = {_resolve_links(path) for path in untouched_files}
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
@@ -243,9 +243,7 @@ class TrialFiles:
         own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
         system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
         doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
-        return tuple(
-            _make_valid_text(line)[:_MAX_REMARK_CHARACTERS] for line in (loss_message, *lines, *doubts) if line
-        )
+        return tuple(make_valid_text(line)[:_MAX_REMARK_CHARACTERS] for line in (loss_message, *lines, *doubts) if line)
 
     def _is_input(self, file: FileFaults, began_at: int) -> bool:
         """Return whether a mapped file existed before the execution, so that its state can be prepared."""
@@ -253,7 +251,7 @@ class TrialFiles:
         if file.path in self.lookups.made_paths or not self._is_visible_to_program(path):
             return False
         try:
-            if path.resolve() in self._untouched_files:
+            if _resolve_links(path) in self._untouched_files:
                 return False
             status = path.stat()
         except OSError:
@@ -272,12 +270,12 @@ class TrialFiles:
         if self._sandbox is None:
             return True
         if path.is_relative_to(self._tree):
-            return path.resolve() == path  # The path contains no link, which could lead out of the tree.
+            return _resolve_links(path) == path  # The path contains no link, which could lead out of the tree.
         return self._sandbox.is_visible(path)
 
     def _prepare_file(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""
-        if Path(path).resolve() in self._untouched_files:
+        if _resolve_links(path) in self._untouched_files:
             return False
         shared_file = self._known_files.shared.get(path)
         if shared_file:
@@ -320,7 +318,7 @@ class TrialFiles:
         path, preparation = Path(file.path), self._preparations[file.path]
         is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
-            path=_make_valid_text(str(self._make_path_relative(path))),
+            path=make_valid_text(str(self._make_path_relative(path))),
             in_build=is_in_build,
             digest=hash_built_file(path, self._tree) if is_in_build else hash_file(path),
             cache=preparation.cache,
@@ -345,9 +343,9 @@ def _is_file(path: str | Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
-def _make_valid_text(text: str) -> str:
-    r"""Return a text with file names as text that a report can contain: ``\udce9`` for the byte E9 that is no UTF-8."""
-    return text.encode(errors="backslashreplace").decode()
+def _resolve_links(path: str | Path) -> Path:
+    """Return a path without links. Unlike ``Path.resolve``, this does not raise for a link to itself."""
+    return Path(os.path.realpath(path))
 
 
 def _is_same_file(status: os.stat_result, file: FileFaults) -> bool:

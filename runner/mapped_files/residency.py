@@ -56,7 +56,7 @@ class FileMapping:
         self.pages = -(-self._length // mmap.PAGESIZE)
 
     def __enter__(self) -> Self:
-        """Map the file; an empty file cannot be mapped."""
+        """Map the file, unless it is empty; raise OSError if its file system does not allow it."""
         if self._length:
             address = _load_libc().mmap(None, self._length, _PROT_READ, _MAP_SHARED, self._descriptor, 0)
             if address == _MAP_FAILED:
@@ -76,7 +76,7 @@ class FileMapping:
         return self._address // mmap.PAGESIZE
 
     def read_residency(self) -> bytes:
-        """Return one byte for each page, whose lowest bit is set if the page is resident."""
+        """Return one byte for each page, whose lowest bit is set if the page is resident; raise OSError if unknown."""
         if not self._length:
             return b""
         states = ctypes.create_string_buffer(self.pages)

@@ -32,8 +32,8 @@ def make_files_cold(files: Iterable[Path], *, allowed_folder: Path | None = None
     FileNotFoundError
         If a file does not exist.
     EvictionError
-        If a file is a folder, a pipe or a device, or if pages of a file stay resident, so that the start would not be
-        cold. The message names the file and the number of these pages.
+        If a file is a folder, a pipe or a device, if its file system refuses, or if pages of a file stay resident, so
+        that the start would not be cold. The message names the file, and the number of these pages.
     OutsideError
         If a file lies outside of ``allowed_folder``.
     """
@@ -48,7 +48,10 @@ def make_files_cold(files: Iterable[Path], *, allowed_folder: Path | None = None
                     f"{file} is not a regular file, so it cannot be evicted",
                     "list only regular files in `files` of [run]",
                 )
-            resident_pages, pages = evict_pages(descriptor)
+            try:
+                resident_pages, pages = evict_pages(descriptor)
+            except OSError as error:
+                raise EvictionError(f"{file} cannot be evicted: {error.strerror}") from None
         finally:
             os.close(descriptor)
         if resident_pages:

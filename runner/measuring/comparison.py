@@ -218,18 +218,17 @@ def sample_interleaved(
                 return ComparisonResult(request.base, request.head, decision, max_pairs=pairs.max_pairs)
             n_target_pairs = min(pairs.max_pairs, n_target_pairs + decision.remaining_pairs)
     except SideFailure as side_failure:
-        if side_failure.trial is base and _can_run_alone(base):
+        failed_trial, failure = side_failure.trial, side_failure.failure
+        if failed_trial is base and isinstance(failure, ExecutionFailure) and _can_run_alone(base):
             # Base runs when head does not: head makes it fail, for example because it fills the disk.
             skipped_report = head.report_skipped(
-                f"base fails only when it is measured together with head: {side_failure.failure.message}",
+                f"base fails only when it is measured together with head: {failure.message}",
                 temporary=True,
             )
             return make_undecided_result(base, head, {head: skipped_report})
-        return make_undecided_result(
-            base, head, {side_failure.trial: _report_failure(side_failure.trial, side_failure.failure)}
-        )
+        return make_undecided_result(base, head, {failed_trial: _report_failure(failed_trial, failure)})
     except SpoiledSession as error:
-        # The problem is reported for the side that was executed last.
+        # The environment has changed, which is reported for the side that was executed last.
         return make_undecided_result(base, head, {executed_trial: _report_failure(executed_trial, error)})
 
 
@@ -239,7 +238,7 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
     Raises
     ------
     SideFailure
-        One of the programs fails.
+        One of the programs fails, or the host spoils its execution.
     """
     first, second = trials
     if first.can_run_at_once(second):

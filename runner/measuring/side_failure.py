@@ -1,25 +1,34 @@
-"""Names the side of a pair whose program fails."""
+"""Names the side of a pair that cannot be measured."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.perf_stat import ExecutionFailure
 
 
 class SideFailure(Exception):
-    """The program of one side of a pair has failed."""
+    """The program of one side of a pair has failed, or the host has spoiled the execution of this side.
 
-    def __init__(self, trial: Trial, failure: ExecutionFailure) -> None:
-        super().__init__(failure.message)
+    Attributes
+    ----------
+    trial
+        The side.
+    failure
+        Why it cannot be measured.
+    """
+
+    def __init__(self, trial: Trial, failure: ExecutionFailure | SpoiledSession) -> None:
+        super().__init__(str(failure))
         self.trial = trial
         self.failure = failure
 
 
 @contextmanager
 def name_failed_side(trial: Trial) -> Iterator[None]:
-    """Turn a failure within the context into a :class:`SideFailure`, which names the side."""
+    """Turn a failed program or a spoiled session into a :class:`SideFailure`, which names the side."""
     try:
         yield
-    except ExecutionFailure as failure:
+    except (ExecutionFailure, SpoiledSession) as failure:
         raise SideFailure(trial, failure) from failure

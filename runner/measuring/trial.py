@@ -458,7 +458,13 @@ class Trial:
         self._files.prepare_restored_files(self._restorer.restore())
 
     def _remove_result(self, name: str) -> None:
-        """Remove the result file of an earlier execution, so that it is not taken for that of the next execution."""
+        """Remove the result file of an earlier execution, so that it is not taken for that of the next execution.
+
+        Raises
+        ------
+        ExecutionFailure
+            It cannot be removed, or is outside of the build.
+        """
         try:
             locate_result_file(self._tree, name).unlink(missing_ok=True)
         except NotADirectoryError:
@@ -467,7 +473,15 @@ class Trial:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
     def _make_files_cold(self) -> None:
-        """Evict the files that a cold case names, before an execution."""
+        """Evict the files that a cold case names, before an execution.
+
+        Raises
+        ------
+        ExecutionFailure
+            A file does not exist, cannot be opened, or is outside of the build of untrusted code.
+        EvictionError
+            A file stays in memory.
+        """
         try:
             make_files_cold(self._cold_files, allowed_folder=self._tree if self.sandbox else None)
         except FileNotFoundError as error:

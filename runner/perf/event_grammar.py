@@ -27,5 +27,5 @@ _FOREIGN_GROUP = re.compile(r"(?:mem|bpf.*|probe.*|[ku](?:ret)?probe.*|sdt_.*|sy
 
 
 def is_allowed(event: str) -> bool:
-    """Whether a workload file may name an event."""
+    """Return whether a workload file may name an event."""
     return bool(_ALLOWED.fullmatch(event)) and not _LOADED_FILE.search(event) and not _FOREIGN_GROUP.match(event)

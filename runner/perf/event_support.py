@@ -31,7 +31,11 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
 
 
 def _is_accepted(events: Sequence[str]) -> bool:
-    """Return whether perf knows all of these events on this host."""
+    """Return whether perf knows all of these events on this host; raise if perf is not installed.
+
+    perf may fail for another reason, for example because this user may count nothing. The events are then taken for
+    known ones, so that the attempt to count them shows the reason.
+    """
     with make_scratch_folder() as scratch:
         try:
             result = execute(

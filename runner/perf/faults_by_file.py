@@ -120,8 +120,10 @@ def parse_faults_by_file(output: bytes) -> FaultsByFile:
     ValueError
         If the output is incomplete or malformed.
     """
-    head, *rows = output.rstrip(b"\0").split(b"\0")
+    head, *rows = output.removesuffix(b"\0").split(b"\0")
     counts_kernel, n_lost, total, in_kernel, hidden_count = map(int, head.split())
+    if not output.endswith(b"\0") or len(rows) < hidden_count:
+        raise ValueError("the output is cut off")
     names, rows = rows[:hidden_count], rows[hidden_count:]
     files = []
     for row in rows:

@@ -63,6 +63,8 @@ def _attach_to(
     ------
     _ChildEndedError
         One of the processes or threads has ended while perf attached.
+    AttachError
+        perf cannot attach for another reason; the message says why.
     """
     perf = AttachedPerf(processes, events, filters)
     try:

@@ -20,7 +20,7 @@ def use_idle_time(tree: Tree) -> Iterator[None]:
     does nothing if the host is too busy, or if this process could not raise its priority again.
     """
     is_ordinary = os.sched_getscheduler(0) == os.SCHED_OTHER
-    is_changed = is_ordinary and has_capability(tree, SYS_NICE) and use_only_idle_time(tree)
+    is_changed = is_ordinary and has_capability(tree, SYS_NICE) and switch_to_idle_time(tree)
     try:
         yield
     finally:
@@ -28,7 +28,7 @@ def use_idle_time(tree: Tree) -> Iterator[None]:
             os.sched_setscheduler(0, os.SCHED_OTHER, _ORDINARY_PRIORITY)
 
 
-def use_only_idle_time(tree: Tree) -> bool:
+def switch_to_idle_time(tree: Tree) -> bool:
     """Let this thread, and the programs that it starts, use only idle time from now on.
 
     Return False, without an effect, if the host is too busy or forbids it.

@@ -145,12 +145,12 @@ class MemoryGroup:
 
     @staticmethod
     def kill_and_remove(folder: Path) -> None:
-        """Kill the processes of a group, and remove it."""
+        """Kill the processes of a group, and remove it. If some do not end within 2 seconds, the group stays."""
         deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
         # Repeat this: processes can start others until they are killed, and leave the group only when they have ended.
         while pids := _list_members(folder):
             for pid in pids:
-                with suppress(ProcessLookupError):
+                with suppress(ProcessLookupError, PermissionError):  # A process of another user stays.
                     os.kill(pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 break

@@ -95,9 +95,14 @@ class ProcessState(Struct, frozen=True):
 
     def _list_attributes(self) -> list[Attribute]:
         """Return the attributes to apply to a process, in order."""
-        group = MemoryGroup(self.memory_limit)
         attributes: list[Attribute] = [
-            *(Layout(), StackLimit(), FileMask(), Niceness(), ForegroundScheduling(), MemoryPolicy(), group)
+            Layout(),
+            StackLimit(),
+            FileMask(),
+            Niceness(),
+            ForegroundScheduling(),
+            MemoryPolicy(),
+            MemoryGroup(self.memory_limit),
         ]
         if self.huge_pages != "host":
             attributes.append(HugePages(self.huge_pages))

@@ -87,12 +87,12 @@ def _save_note(previous_value: bytes, tree: Tree) -> bool:
         note = os.open(
             tree.path(_NOTE_FILE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
         )
-    except OSError:
+        try:
+            os.write(note, previous_value)
+        finally:
+            os.close(note)
+    except OSError:  # This user may not write it, or there is no space for it.
         return False
-    try:
-        os.write(note, previous_value)
-    finally:
-        os.close(note)
     return True
 
 

@@ -71,7 +71,13 @@ class HostSetting:
         self._hold = _own_holds[file] = hold
 
     def restore(self) -> None:
-        """Let the guard restore the previous value, and release the lock, unless this process still needs the value."""
+        """Let the guard restore the previous value, and release the lock, unless this process still needs the value.
+
+        Raises
+        ------
+        FaultwatchError
+            The previous value could not be restored; the message says how to restore it.
+        """
         hold, self._hold = self._hold, None
         if hold is None:
             return
@@ -81,7 +87,7 @@ class HostSetting:
             self._end(hold)
 
     def _end(self, hold: "_Hold") -> None:
-        """Let the guard restore the previous value, and release the lock."""
+        """Let the guard restore the previous value, and release the lock; raise if it could not be restored."""
         try:
             if hold.guard and hold.guard.stdin:
                 hold.guard.stdin.close()
@@ -97,6 +103,11 @@ class HostSetting:
         """Lock the setting; wait for sessions that use another value.
 
         ``operation`` is that of ``flock``: shared or exclusive.
+
+        Raises
+        ------
+        FaultwatchError
+            Another session uses a different value for too long.
         """
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:

@@ -397,12 +397,16 @@ class Service:
             self._raise_not_a_service()
 
     def _raise_not_a_service(self) -> NoReturn:
+        """Raise the error about an answer that no service gives, such as the welcome page of a proxy."""
         raise FaultwatchError(f"{self._shown_url} does not look like a Faultwatch service", "check FAULTWATCH_URL")
 
 
 def _is_loopback(url: str) -> bool:
     """Return whether the host of an address is this machine."""
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # It has only one of two brackets.
+        return False
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -96,7 +96,13 @@ def start_process(command: Sequence[str], variables: Mapping[str, str], log: Pat
 
 
 def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
-    """Wait until the embedded service has written its port, and return the port."""
+    """Wait until the embedded service has written its port, and return the port.
+
+    Raises
+    ------
+    FaultwatchError
+        The service has ended, or has not started in time; the message contains its last line of output.
+    """
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if port_file.exists():

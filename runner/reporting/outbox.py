@@ -93,7 +93,13 @@ class Outbox:
             self._pause = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
-        """Store documents in the spool; those that cannot be stored are sent at once."""
+        """Store documents in the spool; those that cannot be stored are sent at once.
+
+        Raises
+        ------
+        FaultwatchError
+            A document can neither be stored nor sent.
+        """
         for document in documents:
             try:
                 self._posted_files.add(self.spool.add(document))

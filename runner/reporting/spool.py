@@ -37,7 +37,13 @@ class Spool(Struct, frozen=True):
     folder: Path
 
     def add(self, document: SpooledDocument) -> Path:
-        """Write a document durably, so that it survives a crash of the process or the machine; return its file."""
+        """Write a document durably, so that it survives a crash of the process or the machine; return its file.
+
+        Raises
+        ------
+        FaultwatchError
+            It cannot be written; the message says where, and why.
+        """
         file = self.get_file(document)
         temporary_file = file.with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
         try:

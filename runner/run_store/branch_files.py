@@ -73,7 +73,7 @@ class BranchFiles(Struct):
                 raise FaultwatchError(
                     f"the branch {self.branch} is not a run store", "choose a new branch, such as faultwatch-data"
                 )
-            check_marker(marker.encode(), self.description)
+            check_marker(marker.encode(errors="surrogateescape"), self.description)
 
     def list_names(self) -> list[str]:
         """Return the names of all files."""

@@ -70,7 +70,7 @@ class FolderFiles(Struct, frozen=True):
                 yield name, b""
 
     def write(self, name: str, content: bytes) -> None:
-        """Add a file atomically: no reader sees a part of it, even if this process is killed.
+        """Add a file atomically: no reader sees a part of it, even if this process is killed. Replace a damaged one.
 
         Raises
         ------
@@ -79,9 +79,10 @@ class FolderFiles(Struct, frozen=True):
         """
         file = self.folder / name
         temporary_file = file.with_name(f".{file.name}.{token_hex(8)}{_PARTIAL}")
-        try:
-            if file.exists():
+        with suppress(OSError):  # What cannot be read is damaged.
+            if self._read(name) == content:
                 return
+        try:
             file.parent.mkdir(parents=True, exist_ok=True)
             temporary_file.write_bytes(content)
             rename_durably(temporary_file, file)

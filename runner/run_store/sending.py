@@ -95,7 +95,7 @@ def _join_reports(contents: Iterator[bytes]) -> bytes:
 
 
 def _send_one(store: RunStore, service: Service, name: DocumentName, content: bytes) -> None:
-    """Send a document that is a part of a history, or a proof."""
+    """Send a document that is a part of a history, or a proof; raise with its name if the service refuses it."""
     try:
         if name.kind is Kind.REVISIONS:
             service.send_stored_request(f"/subjects/{name.subject}/revisions", content, "PUT")

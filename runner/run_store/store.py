@@ -58,7 +58,13 @@ class RunStore(Struct, frozen=True):
         self._add(Kind.PROOFS, request.base.subject, request)
 
     def add_history(self, subject: str, revisions: Sequence[Revision], tags: Sequence[Ref]) -> None:
-        """Add the commits and tags that the store does not have yet."""
+        """Add the commits and tags that the store does not have yet.
+
+        Raises
+        ------
+        FaultwatchError
+            This version cannot read a stored list of commits, or the new ones cannot be stored.
+        """
         stored_items: set[Revision | Ref] = set()
         for name, content in self.read(Kind.REVISIONS, {subject}):
             try:

@@ -68,6 +68,11 @@ def _find_free_port() -> int:
     """Return a port on which nobody listens at any address: another listener would be taken for the ready server.
 
     It is chosen at random, so that runners seldom choose the same port.
+
+    Raises
+    ------
+    FaultwatchError
+        No free port is found.
     """
     for _ in range(_MAX_ATTEMPTS):
         port = random.choice(_PORTS)  # noqa: S311 - not a secret

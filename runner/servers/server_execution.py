@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msgspec import Struct
+from pydantic import ValidationError
 
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Status, Window
@@ -224,7 +225,9 @@ class ServerExecution:
         Raises
         ------
         ExecutionFailure
-            The server or the load generator fails.
+            The server or the load generator fails, or the load generator does not report its work.
+        FaultwatchError
+            perf cannot be attached, or its output cannot be parsed.
         """
         is_warm_up = self.needs_warm_up
         try:
@@ -267,8 +270,7 @@ class ServerExecution:
             "resident-growth": Reading(value=after.resident - before.resident),
         }
         if work:
-            readings |= derive_work_metrics(readings, work)
-            readings |= {f"latency-{name}": Reading(value=seconds) for name, seconds in work.latencies.items()}
+            readings |= _derive_load_metrics(readings, work)
         readings |= derive_sys_percent(readings)
         window = Window(
             is_warm_up=is_warm_up,
@@ -435,7 +437,13 @@ class ServerExecution:
         )
 
     def _read_work(self, result: CommandResult) -> WorkDone | None:
-        """Return the work that the load generator reports; None if the workload declares no report of work."""
+        """Return the work that the load generator reports; None if the workload declares no report of work.
+
+        Raises
+        ------
+        ExecutionFailure
+            The output does not report the work in the declared format.
+        """
         load = self._load
         if load.output == "none":
             return None
@@ -525,12 +533,31 @@ def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     }
 
 
+def _derive_load_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
+    """Return the metrics of a window that depend on the work of its load: rates, and latencies.
+
+    Raises
+    ------
+    ExecutionFailure
+        A metric is out of the range of values that a report can contain.
+    """
+    try:
+        latencies = {f"latency-{name}": Reading(value=seconds) for name, seconds in work.latencies.items()}
+        return derive_work_metrics(readings, work) | latencies
+    except (ValidationError, ArithmeticError):
+        raise ExecutionFailure(
+            f"[load] command reports {work.operations:g} operations in {work.seconds:g} s; a metric computed from its "
+            "numbers is out of range"
+        ) from None
+
+
 def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
     """Combine the readings of several windows.
 
     Counts, sizes and times are added up. The throughput is the number of all operations divided by the time of all
     loads. A latency or a ratio is the median over the windows. If a metric has no value in one window, it has none in
-    the result; if it is an estimate in one window, it is an estimate in the result.
+    the result; if it is an estimate in one window, it is an estimate in the result; if one window lacks it, so does the
+    result. The faults per operation are added if the number of operations of each window is known.
     """
     first_window, *other_windows = windows
     combined_readings: dict[str, Reading] = {}

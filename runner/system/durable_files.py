@@ -7,7 +7,13 @@ from runner.system.tree_walk import walk_tree
 
 
 def rename_durably(complete_path: Path, target: Path) -> None:
-    """Replace a file atomically by a complete one, after the new content has reached the storage."""
+    """Replace a file atomically by a complete one, after the new content has reached the storage.
+
+    Raises
+    ------
+    OSError
+        The complete file cannot be read, or the other one cannot be replaced.
+    """
     _sync_path(complete_path)
     complete_path.replace(target)
     sync_folder(target.parent)
@@ -34,7 +40,10 @@ def rename_folder_durably(complete_path: Path, target: Path) -> None:
 
 
 def rename_new_folder_durably(complete_path: Path, target: Path) -> None:
-    """Rename a complete folder, as :func:`rename_folder_durably` does, unless another process has made it meanwhile."""
+    """Rename a complete folder, as :func:`rename_folder_durably` does, unless another process has made it meanwhile.
+
+    In that case, the complete folder keeps its name.
+    """
     try:
         rename_folder_durably(complete_path, target)
     except OSError:

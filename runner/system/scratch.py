@@ -53,6 +53,11 @@ def remove_abandoned(parent: Path | None = None) -> None:
 
     Other users can make folders in the same place, so only folders that belong to this user are removed, and links are
     not followed.
+
+    Parameters
+    ----------
+    parent
+        The folder that contains them; by default the system's folder of temporary files.
     """
     parent = parent or Path(tempfile.gettempdir())
     with suppress(OSError), os.scandir(parent) as entries:

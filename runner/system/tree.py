@@ -54,7 +54,10 @@ class Tree:
             return None
 
     def read_choice(self, name: str | Path) -> str | None:
-        """Return the bracketed word of a file that lists its choices, as in ``always [madvise] never``."""
+        """Return the bracketed word of a file that lists its choices, as in ``always [madvise] never``.
+
+        Without brackets, return the whole text; if the file cannot be read, ``None``.
+        """
         text = self.read_text(name)
         if text is None or "[" not in text:
             return text

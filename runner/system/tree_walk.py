@@ -65,6 +65,13 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
     ----------
     ignored
         The path in the tree of a file whose changes are ignored.
+
+    Raises
+    ------
+    TreeTooLarge
+        The tree cannot be walked.
+    OSError
+        A file cannot be inspected, for example because it has vanished.
     """
     lines = []
     for entry in walk_tree(tree):
@@ -83,7 +90,8 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
 def remove_tree(tree: Path) -> None:
     """Remove a tree of any depth; ``shutil.rmtree`` can remove only a thousand levels.
 
-    A program may have left folders to which their owner cannot write, so their modes are changed first.
+    A program may have left folders to which their owner cannot write. If the tree cannot be removed at once, their
+    modes are changed. If it can never be removed, a line on standard error says so.
     """
     command = ["rm", "-rf", "--one-file-system", "--", os.fspath(tree)]
     subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)

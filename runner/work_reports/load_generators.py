@@ -121,7 +121,7 @@ def _read_pgbench(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_wrk(text: str) -> Iterator[_Benchmark]:
-    """Read the output of wrk, with or without ``--latency``."""
+    """Read the output of wrk, with or without ``--latency``. An operation is a request."""
     operations: float | None = None
     latencies: dict[str, float] = {}
     for line in text.splitlines():
@@ -131,7 +131,7 @@ def _read_wrk(text: str) -> Iterator[_Benchmark]:
         elif words[:1] == ["Requests/sec:"] and operations:
             yield _Benchmark(operations, _parse_positive(words[1]), latencies)
             operations, latencies = None, {}
-        elif match := re.fullmatch(r"\s*([0-9.]+)% +([0-9.]+)(us|ms|s|m|h)\s*", line):
+        elif match := re.fullmatch(r"\s*([0-9.]+)% +([0-9.]+)(us|ms|s|m|h)\s*", line):  # such as "  99%    1.20ms"
             latencies |= _name_latencies([(match[1], match[2])], _UNIT_SECONDS[match[3]])
 
 
@@ -146,13 +146,14 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
         latencies: dict[str, float] = {}
         for line in summary.splitlines():
             words = line.split()
-            # The lines are "Total: 1.25 secs", "[200] 5000 responses", and "99% in 0.0021 secs".
+            # The lines are "Total: 1.25 secs", "[200] 5000 responses", and "99% in 0.0021 secs", in which some versions
+            # print the sign twice.
             if words[:1] == ["Total:"]:
                 seconds = _parse_positive(words[1])
             elif words[2:] == ["responses"]:
                 operations += _parse_positive(words[1])
             elif words[1:2] == ["in"] and words[0].endswith("%"):
-                latencies |= _name_latencies([(words[0].removesuffix("%"), words[2])], 1.0)
+                latencies |= _name_latencies([(words[0].rstrip("%"), words[2])], 1.0)
         yield _Benchmark(operations, operations / seconds, latencies)
 
 

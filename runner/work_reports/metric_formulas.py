@@ -21,7 +21,13 @@ def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 
 
 def derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
-    """Return the metrics that depend on the work done: rates, and the difference from the theoretical faults."""
+    """Return the metrics that depend on the work done: rates, and the difference from the theoretical faults.
+
+    Raises
+    ------
+    ValidationError, ArithmeticError
+        A metric is out of the range of values that a report can contain.
+    """
     derived_readings = {"throughput": Reading(value=work.operations / work.seconds)}
     if work.is_rate:
         return derived_readings

@@ -31,7 +31,8 @@ def parse_column_map(text: str) -> dict[str, str]:
     Raises
     ------
     FaultwatchError
-        A part does not have this form, its NAME is none of these, or it gives a unit to a metric that is not a time.
+        A part does not have this form, its NAME is none of these or occurs twice, or it gives a unit to a metric that
+        is not a time.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -48,6 +49,8 @@ def parse_column_map(text: str) -> dict[str, str]:
                 f"--columns: {part.strip()!r} gives a unit of time to {name}, which is not a time",
                 f"omit the unit, as in {name}={_parse_column(column).header}",
             )
+        if name in columns:
+            raise FaultwatchError(f"--columns: {name} has two columns", "name one column for it")
         columns[name] = column
     return columns
 
@@ -58,7 +61,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     Raises
     ------
     FaultwatchError
-        A column is missing, or a row is not valid; the message names the line.
+        A column is missing or occurs more than once, or a row is not valid; the message names the line.
     """
     name = source.name
     rows = csv.DictReader(io.StringIO(source.text, newline=""), strict=True)
@@ -72,11 +75,14 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         hint = f"use the columns of the first line: {', '.join(names)}"[:_MAX_HINT_CHARACTERS]
         absence = "there is no column" if len(missing_columns) == 1 else "there are no columns"
         raise FaultwatchError(f"{name}: {absence} {join_words(missing_columns)}", hint)
+    for header in sorted(headers):
+        if names.count(header) > 1:
+            raise FaultwatchError(f"{name}: the column {header} occurs more than once", "give each column its own name")
     return [_make_run(row, source, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 
 def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Yield the rows of a CSV file with their line numbers."""
+    """Yield the rows of a CSV file with their line numbers; raise if a row does not fit the first line."""
     try:
         for row in rows:
             if None in row or None in row.values():
@@ -89,7 +95,13 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
 
 
 def _make_run(row: Mapping[str, str], source: Source, location: str, defaults: ImportDefaults) -> ImportedRun:
-    """Return one row as a run. What the row lacks is taken from options of the command line or the name of the file."""
+    """Return one row as a run. What the row lacks is taken from options of the command line or the name of the file.
+
+    Raises
+    ------
+    FaultwatchError
+        No metric has a value, a cell is not valid, or the revision is unknown.
+    """
     columns = {name: _parse_column(text) for name, text in defaults.columns.items()}
     cells = {name: row[column.header].strip() for name, column in columns.items()}
     readings = {
@@ -141,9 +153,10 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     """
     try:
         value = int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+        is_valid = math.isfinite(value)
+    except (ValueError, OverflowError):  # OverflowError: a whole number beyond those of 64-bit floats
+        is_valid = False
+    if not is_valid:
         raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]

@@ -79,7 +79,7 @@ def _list_results(source: Source) -> Iterator[Result]:
 
 
 def _parse_result_line(match: re.Match[str], configuration: _Configuration, location: str) -> Iterator[Result]:
-    """Yield a result for each pair of value and unit in one line."""
+    """Yield a result for each pair of value and unit in one line; raise if they are not pairs, or not numbers."""
     values_and_units = match["values"].split()
     if len(values_and_units) % 2:
         raise FaultwatchError(f"{location}: the values and units of a benchmark do not come in pairs")

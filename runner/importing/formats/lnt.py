@@ -57,7 +57,7 @@ def parse(source: Source) -> list[Result]:
     Raises
     ------
     FaultwatchError
-        The report is damaged, or none of its tests has a value.
+        The report is damaged, or contains no measurement, not even a failed one.
     """
     if source.has_keys("Machine"):
         report = check_document(_OldReport, source.json, source.name, "an LNT report")
@@ -90,7 +90,7 @@ def _select_numbers(values: Any) -> tuple[float, ...]:
 def _list_results(
     source: Source, host: str, start: str, info: dict[str, Any], tests: list[tuple[str, str, tuple[float, ...]]]
 ) -> Iterator[Result]:
-    """Yield a result for each test and metric of one LNT run; raise if there is none.
+    """Yield a result for each test and metric of one LNT run that has a value; raise if no test has a metric.
 
     Parameters
     ----------
@@ -120,4 +120,4 @@ def _list_results(
             host=host,
         )
     if not columns:
-        raise FaultwatchError(f"{source.name}: no test in this LNT report has a value")
+        raise FaultwatchError(f"{source.name}: this LNT report contains no test with a metric")

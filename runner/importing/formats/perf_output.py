@@ -98,7 +98,13 @@ def _detect_separator(event_lines: list[str]) -> str:
 
 
 def _find_start(text: str, name: str) -> datetime | None:
-    """Return the time at which perf began, converted from local time to UTC; None if the output does not contain it."""
+    """Return the time at which perf began, converted from local time to UTC; None if the output does not contain it.
+
+    Raises
+    ------
+    FaultwatchError
+        The output contains a time that does not exist.
+    """
     match = _START_LINE.search(text)
     if match is None:
         return None

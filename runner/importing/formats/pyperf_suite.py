@@ -55,7 +55,13 @@ def _read_runs(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
-    """Return the run whose metrics are the benchmarks. It keeps its id, so that a stored run is not stored twice."""
+    """Return the run whose metrics are the benchmarks. It keeps its id, so that a stored run is not stored twice.
+
+    Raises
+    ------
+    FaultwatchError
+        The metrics have different numbers of samples.
+    """
     readings: list[dict[str, Reading]] = []
     metadata: dict[str, Any] = {}
     for benchmark in benchmarks:
@@ -98,6 +104,11 @@ def _read_foreign_run(benchmark: Any, source: Source, defaults: ImportDefaults) 
 
     It begins and ends when its first and its last worker ended, by the metadata of pyperf. Without these, it begins as
     :func:`locate_result` finds, and takes the total duration of the workers.
+
+    Raises
+    ------
+    FaultwatchError
+        Its values are not times, or its revision is unknown.
     """
     location = f"{source.name}: {benchmark.get_name():.100}"
     metadata = benchmark.get_metadata()

@@ -39,7 +39,8 @@ def check_running_times(rows: Sequence[Row]) -> None:
 
     Valid only for counters that were started together, at the start of the program.
     """
-    for clock in filter(None, map(_get_clock_runtime, rows)):
+    # A clock may have several rows, but they are equal.
+    for clock in dict.fromkeys(filter(None, map(_get_clock_runtime, rows))):
         for row in rows:
             if row.name.metric not in CATALOGUE or row.name.metric in OWN_CLOCKS or row.count.value is None:
                 continue

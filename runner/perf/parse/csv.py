@@ -19,6 +19,11 @@ def parse_csv(
     """Parse ``perf stat -x SEPARATOR``.
 
     For the other parameters, see :func:`runner.perf.parse.readings.assemble_readings`.
+
+    Raises
+    ------
+    PerfOutputError
+        The text is not such an output of a single run.
     """
     rows = [(line, line.text.split(separator)) for line in list_event_lines(text)]
     events = [_parse_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
@@ -31,7 +36,7 @@ def _is_metric_only(fields: Sequence[str]) -> bool:
 
 
 def _parse_row(line: Line, fields: Sequence[str]) -> Row:
-    """Parse one line of ``perf stat -x``."""
+    """Parse one line of ``perf stat -x``; raise if it is not the count of one event."""
     _refuse_other_modes(line, fields)
     if len(fields) == 1:
         raise line.make_error("this is not an event (use -o FILE to keep perf's messages out of its counts)")

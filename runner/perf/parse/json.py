@@ -27,7 +27,13 @@ _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<n
 
 
 def parse_json(text: str, *, requested_events: Collection[str] = ()) -> PerfResult:
-    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble_readings` for ``requested_events``."""
+    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble_readings` for ``requested_events``.
+
+    Raises
+    ------
+    PerfOutputError
+        The text is not such an output of a single run.
+    """
     rows = [(line, _parse_object(line)) for line in list_event_lines(text)]
     return assemble_readings(
         [_make_row(line, document) for line, document in rows if not document.keys() <= _METRIC_KEYS], requested_events
@@ -35,7 +41,13 @@ def parse_json(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
 
 
 def _parse_object(line: Line) -> dict[str, str]:
-    """Parse an object, but leave every number as text, so that none is rounded to a binary fraction."""
+    """Parse an object, but leave every number as text, so that none is rounded to a binary fraction.
+
+    Raises
+    ------
+    PerfOutputError
+        The line is not an object that contains only strings and numbers.
+    """
 
     def refuse_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
@@ -64,7 +76,7 @@ def _repair_number(match: re.Match[str]) -> str:
 
 
 def _make_row(line: Line, fields: dict[str, str]) -> Row:
-    """Return the row that a line of ``perf stat -j`` describes."""
+    """Return the row that a line of ``perf stat -j`` describes; raise if it is not the count of one event."""
     for key, meaning in _OTHER_MODES.items():
         if key in fields:
             raise line.make_error(meaning)
@@ -86,7 +98,13 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
 
 
 def _format_count(line: Line, value: str, unit: str) -> str:
-    """Return a count as the other formats print it: in JSON, perf prints even whole numbers with six decimal places."""
+    """Return a count as the other formats print it: in JSON, perf prints even whole numbers with six decimal places.
+
+    Raises
+    ------
+    PerfOutputError
+        The decimal places are not six zeros.
+    """
     if unit == "msec" or value in STATUS_BY_MISSING_COUNT:
         return value
     integer, _, fraction = value.replace(",", ".").partition(".")

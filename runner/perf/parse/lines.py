@@ -38,7 +38,13 @@ def split_lines(text: str) -> list[Line]:
 
 
 def list_event_lines(text: str) -> list[Line]:
-    """Return the event lines of machine-readable output (-x, -j): all but blank lines and perf's comment."""
+    """Return the event lines of machine-readable output (-x, -j): all but blank lines and perf's comment.
+
+    Raises
+    ------
+    PerfOutputError
+        The text contains more than one run, or is cut off.
+    """
     lines = [line for line in split_lines(text) if line.text.strip()]
     starts = [line for line in lines if _START_LINE.fullmatch(line.text)]
     if len(starts) > 1:

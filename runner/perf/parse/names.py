@@ -57,7 +57,13 @@ class Name(Struct, frozen=True):
 
 
 def read_name(line: Line, event: str) -> Name:
-    """Parse an event's name: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
+    """Parse an event's name: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space.
+
+    Raises
+    ------
+    PerfOutputError
+        It is not a name, or its modifiers are unknown or exclude the program's own code.
+    """
     # If there is a unit instead of a name, the fields are shifted.
     if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
         raise line.make_error(f"{event!r} is not a valid event name")

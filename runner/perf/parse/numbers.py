@@ -17,7 +17,7 @@ def is_decimal(text: str) -> bool:
 
 
 def parse_whole(line: Line, text: str) -> int:
-    """Parse a whole number of plain digits: no sign, no leading zero, no fraction."""
+    """Parse a whole number of plain digits; raise for a sign, a leading zero, a fraction, or more than 64 bits."""
     if not _WHOLE_NUMBER.fullmatch(text):
         raise line.make_error(f"{text!r} is not a whole number")
     value = int(text) if len(text) <= 20 else _MAX_COUNT + 1  # A 64-bit number has at most 20 digits.
@@ -27,7 +27,7 @@ def parse_whole(line: Line, text: str) -> int:
 
 
 def parse_decimal(line: Line, text: str, places: int) -> Decimal:
-    """Parse a number with a decimal point or comma and exactly ``places`` decimal places."""
+    """Parse a number with a decimal point or comma; raise unless it has exactly ``places`` decimal places."""
     integer, _, fraction = text.replace(",", ".").partition(".")
     if not is_decimal(text) or len(fraction) != places:
         raise line.make_error(f"{text!r} is not a number with {places} decimal places")
@@ -36,7 +36,7 @@ def parse_decimal(line: Line, text: str, places: int) -> Decimal:
 
 
 def parse_percent(line: Line, text: str) -> Decimal:
-    """Parse the percentage of the run for which a counter ran: 0.00 to 100.00."""
+    """Parse the percentage of the run for which a counter ran; raise unless it is from 0.00 to 100.00."""
     value = parse_decimal(line, text, places=2)
     if value > 100:
         raise line.make_error(f"a counter cannot run for {text} % of the time")

@@ -42,18 +42,23 @@ def assemble_readings(
 ) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
-    ``requested_events`` are the events on perf's command line; without them, missing and misnamed events are not
-    noticed. ``started_together`` is false if the counters were enabled one after the other in a program that was
-    already running: their running times may then differ by any amount.
+    Parameters
+    ----------
+    requested_events
+        The events on perf's command line; without them, missing and misnamed events are not noticed.
+    started_together
+        False if the counters were enabled one after the other in a program that was already running: their running
+        times may then differ by any amount.
+
+    Raises
+    ------
+    PerfOutputError
+        There is no row, two rows contradict each other, or the rows do not fit the requested events.
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
     requested_names = [read_name(Line(0, event), event) for event in requested_events]
     rows = [_split_fused_modifier(row, {name.metric for name in requested_names}) for row in rows]
-    check_clocks(rows)
-    if started_together:
-        check_running_times(rows)
-    check_rates(rows)
     rows_by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
         rows_by_pmu = rows_by_metric.setdefault(row.name.metric, {})
@@ -67,6 +72,10 @@ def assemble_readings(
             raise next(iter(rows_by_pmu.values())).line.make_error(
                 "one PMU counted only in user space, and the other did not"
             )
+    check_clocks(rows)
+    if started_together:
+        check_running_times(rows)
+    check_rates(rows)
     readings = {
         metric: _merge_pmus([_make_reading(row) for row in rows_by_pmu.values()], rows_by_pmu)
         for metric, rows_by_pmu in rows_by_metric.items()
@@ -90,7 +99,13 @@ def _split_fused_modifier(row: Row, requested_metrics: Collection[str]) -> Row:
 
 
 def _make_reading(row: Row) -> Reading:
-    """Return the reading of one event; if it has no value, the reading contains the reason."""
+    """Return the reading of one event; if it has no value, the reading contains the reason.
+
+    Raises
+    ------
+    PerfOutputError
+        The counter has a count but did not run, or the reverse.
+    """
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
         raise row.line.make_error("a counter must have a count if and only if it ran")

@@ -53,6 +53,11 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     Only times in milliseconds have decimal places; ``places`` is their number in this format. Some versions leave out
     the unit of a time: perf 4.15 prints the task clock in milliseconds, with six places, and perf 6.17 and 7.2 print
     nanoseconds.
+
+    Raises
+    ------
+    PerfOutputError
+        The text is not a count with this unit.
     """
     time_unit = ""
     if metric in OWN_CLOCKS:

@@ -1,6 +1,7 @@
 """Parses the text output of ``perf stat``: aligned columns, digits grouped according to the locale."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from msgspec import Struct
@@ -50,6 +51,11 @@ def parse_text(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
     """Parse the text output of ``perf stat``; see :func:`runner.perf.parse.readings.assemble_readings`.
 
     Everything above perf's heading is ignored: the program may have written it.
+
+    Raises
+    ------
+    PerfOutputError
+        The text is not such an output of a single run.
     """
     events, footers = _split_events_and_footers(_cut_body(split_lines(text)))
     decimal_point = _detect_decimal_point(footers)
@@ -67,7 +73,13 @@ def parse_text(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
 
 
 def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return the lines below perf's heading, which may span several lines because it quotes the command."""
+    """Return the lines below perf's heading, which may span several lines because it quotes the command.
+
+    Raises
+    ------
+    PerfOutputError
+        There is no heading, or more than one, or it is that of something else than one run of a program.
+    """
     starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
     if not starts:
         raise PerfOutputError("there is no line 'Performance counter stats for …': this is not a perf stat report")
@@ -130,9 +142,9 @@ def _check_columns(events: Sequence[_Event]) -> None:
     """Check that all counts end in the same column, as perf aligns them: a lost or added digit would shift its line."""
     # A count that fills all columns cannot be checked: it shifts the rest of its line anyway.
     aligned_events = [event for event in events if len(event.count) < _COUNT_COLUMNS]
-    ends = [event.match.end("count") for event in aligned_events]
+    ends = Counter(event.match.end("count") for event in aligned_events)
+    usual_end = max(ends, key=ends.__getitem__, default=0)
     for event in aligned_events:
-        usual_end = max(set(ends), key=ends.count)
         if event.match.end("count") != usual_end:
             raise event.line.make_error(
                 "the count is not aligned with the others: the text was changed after perf wrote it"

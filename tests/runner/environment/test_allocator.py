@@ -28,6 +28,8 @@ IN_PLACE = f"jemalloc (libjemalloc.so.2, sha256 {JEMALLOC})"
         ({"LD_PRELOAD": "libSegFault.so"}, "glibc 2.36"),
         ({"LD_PRELOAD": "/opt/libtcmalloc.so.4"}, "glibc 2.36 (preloaded libtcmalloc.so.4 is not there)"),
         ({"LD_PRELOAD": "libmimalloc.so"}, "glibc 2.36 (preloaded libmimalloc.so is not there)"),
+        ({"LD_PRELOAD": "*jemalloc*"}, "glibc 2.36 (preloaded *jemalloc* is not there)"),
+        ({"LD_PRELOAD": "**jemalloc"}, "glibc 2.36 (preloaded **jemalloc is not there)"),
     ],
 )
 def test_allocator_that_the_process_gets(variables: dict[str, str], allocator: str, machine: Make) -> None:
@@ -50,6 +52,15 @@ def test_a_rebuilt_library_has_another_fingerprint(tmp_path: Path) -> None:
     before = library_fingerprints.hash_library(library)
     library.write_bytes(b"another")
     assert library_fingerprints.hash_library(library) != before
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("entry", ["{folder}/libjemalloc.so", "libjemalloc.so"])
+def test_a_pipe_that_is_named_as_an_allocator_is_not_waited_for(entry: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "libjemalloc.so")
+    variables = {"LD_PRELOAD": entry.format(folder=tmp_path), "LD_LIBRARY_PATH": str(tmp_path)}
+    found = capture_environment(variables=variables, build_tools={}).settings
+    assert found["allocator"].endswith("(preloaded libjemalloc.so is not there)")
 
 
 def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> None:

@@ -36,6 +36,12 @@ def script(text: str) -> set[str]:
         ("cmake -S . -B build -DCMAKE_C_COMPILER=clang-19 -DBUILD=test", {"cmake", "clang-19"}),
         ("cmake -DCMAKE_C_COMPILER_LAUNCHER:STRING=ccache .", {"cmake", "ccache"}),
         ("bash -ec make", {"bash", "make"}),
+        ("bash -eo pipefail -c make", {"bash", "make"}),
+        ("bash -o pipefail -O extglob -c make", {"bash", "make"}),
+        ("bash -euco pipefail make", {"bash", "make"}),
+        ("bash -c -e make", {"bash", "make"}),
+        ("sh +e -c make", {"sh", "make"}),
+        ("bash -eo pipefail make.sh", {"bash"}),
         ("sh autogen.sh install", {"sh"}),
     ],
 )
@@ -62,6 +68,8 @@ def test_of_a_plain_command_the_program_counts_and_what_a_variable_names(command
         ("exec sh -c 'make test'", {"make"}),
         ("printf '%s' '$(git describe)'", set()),
         ("! git diff --quiet & wait", {"git"}),
+        ("time -p make && command -p go build", {"make", "go"}),
+        ("function build { make; }; build", {"make"}),
     ],
 )
 def test_of_a_script_what_stands_where_the_shell_expects_a_program(text: str, executed: set[str]) -> None:

@@ -35,6 +35,10 @@ def test_what_is_no_program_needs_nothing(content: bytes, tmp_path: Path) -> Non
     assert list_needed_libraries(tmp_path / "absent") == ()
 
 
+def test_a_library_whose_name_is_too_long_for_a_file_is_one_that_this_host_lacks() -> None:
+    assert resolve_dependencies(Tree(), ["x" * 256]) == {}
+
+
 @given(st.integers(0, 500), st.binary(max_size=40))
 def test_a_damaged_program_is_no_error(place: int, damage: bytes) -> None:
     content = Path("/bin/true").read_bytes()

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.program_identity import read_build_settings, read_library_settings, read_run_settings
+from runner.contract.report import Environment
+from runner.environment.program_identity import (
+    _identify_rustup_program,
+    read_build_settings,
+    read_library_settings,
+    read_run_settings,
+)
 from runner.system.tree import Tree
 
 
@@ -99,6 +105,18 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
     for content in ('default_toolchain = "../../.."\n', f"default_toolchain = {'[' * 5000}"):
         file.write_text(content)
         assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
+
+
+def test_a_tool_in_a_folder_whose_name_is_no_text_is_a_setting(tmp_path: Path) -> None:
+    file = tool(tmp_path / os.fsdecode(b"caf\xe9"), "odd-tool")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "odd-tool").symlink_to(file)
+    found = Environment(settings=settings(tmp_path / "bin"))
+    assert found.settings["tool.odd-tool"].startswith(f"{tmp_path}/caf\\udce9/odd-tool, ")
+
+
+def test_a_rustup_in_a_top_folder_has_no_known_toolchain() -> None:
+    assert _identify_rustup_program(Path("/faultwatch-absent/rustup"), "rustc") is None
 
 
 def test_an_interpreter_and_what_it_loads_are_settings() -> None:

@@ -26,6 +26,24 @@ def test_passwords_in_addresses_go() -> None:
     assert hide_secret("HOMEPAGE", "https://example.invalid/@me") == "https://example.invalid/@me"
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("GET /?a=1&api_token=abc&b=2", f"GET /?a=1&api_token={PLACEHOLDER}&b=2"),
+        ("GET /?next=/x?token=abc", f"GET /?next=/x?token={PLACEHOLDER}"),
+        ("GET /?token&b=2", "GET /?token&b=2"),
+    ],
+)
+def test_secrets_in_queries_go(text: str, hidden: str) -> None:
+    assert hide_secrets(text, {}) == hidden
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", ["?token", "?key&key", "://x", "?tokentoken=", "://a@"])
+def test_no_output_keeps_the_search_for_secrets_busy(text: str) -> None:
+    hide_secrets(text * (100_000 // len(text)), {})
+
+
 def test_an_empty_secret_is_shown_as_empty() -> None:
     assert hide_secret("TOKEN", "") == ""
 

@@ -34,6 +34,11 @@ def test_a_program_is_built_once_and_again_when_its_source_changes(
     assert compile_program(source, cache, headers=[header]) == other
 
 
+def test_a_cache_that_cannot_be_looked_into_is_told(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(CompilationError, match=r"cannot be stored: File name too long"):
+        compile_program(source, tmp_path / ("x" * 300))
+
+
 def test_a_program_that_a_power_cut_left_empty_is_made_again(source: Path, tmp_path: Path) -> None:
     headers = [source.with_suffix(".h")]
     program = compile_program(source, tmp_path / "cache", headers=headers)

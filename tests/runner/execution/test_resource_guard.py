@@ -11,6 +11,7 @@ from runner.execution.resource_guard import (
     MIN_FREE_FILES,
     MIN_FREE_MEMORY_BYTES,
     FreeResources,
+    count_used_bytes,
     describe_shortage,
 )
 
@@ -34,6 +35,13 @@ PLENTY = FreeResources(100 * MIN_FREE_BYTES, 100 * MAX_FILES, memory=100 * MIN_F
 def test_what_the_host_lacks(before: FreeResources, now: FreeResources, lacking: str) -> None:
     assert lacking in describe_shortage(before, now)
     assert bool(describe_shortage(before, now)) == bool(lacking)
+
+
+def test_a_file_with_several_names_is_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"x" * 100_000)
+    used = count_used_bytes(tmp_path)
+    os.link(tmp_path / "one", tmp_path / "other")
+    assert count_used_bytes(tmp_path) == used
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:

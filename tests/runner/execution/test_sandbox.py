@@ -230,7 +230,9 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     assert "could not be executed in the sandbox" in execute(str(home / "outside"), reveals_host=True).problem
     (home / "secret").write_text("not executable")
     (home / "tree" / "link").symlink_to(home / "secret")
-    for name in (home / "outside", home / "secret", home / "absent", "./link", "../secret", f"/usr/..{home}/secret"):
+    (home / "tree" / "loop").symlink_to("loop")
+    places = (home / "outside", home / "secret", home / "absent", f"/usr/..{home}/secret")
+    for name in (*places, "./link", "./loop", "../secret"):
         with pytest.raises(FileNotFoundError, match="was not found"):
             execute(str(name), reveals_host=False)
 
@@ -364,7 +366,35 @@ def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it
     assert sorted(entry.name for entry in cache.iterdir()) == ["packages", "private"]
 
 
+def test_the_programs_of_a_folder_that_is_shown_by_a_link_are_found(tmp_path: Path) -> None:
+    (tmp_path / "tools-2").mkdir()
+    (tmp_path / "tools-2" / "cc").touch()
+    (tmp_path / "tools").symlink_to("tools-2")
+    shown = Sandbox(readable_folders=(str(tmp_path / "tools"),))
+    assert shown.is_visible(tmp_path / "tools" / "cc")
+    assert not shown.is_visible(tmp_path / "tools-2" / "cc"), "the sandbox has no such path"
+    assert shown.select_visible_path(f"{tmp_path}/tools:{tmp_path}/tools-2:/usr/bin") == f"{tmp_path}/tools:/usr/bin"
+
+
 def test_folders_to_show_may_begin_with_the_home(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "~/packages:/opt/x")
     assert create_sandbox().readable_folders == (f"{home}/packages", "/opt/x")
+
+
+def test_folders_to_show_may_begin_in_the_current_one(
+    box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("tree", "packages"):
+        (home / name).mkdir()
+    (home / "packages" / "one").touch()
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "packages")
+    done = execute_confined(
+        ["ls", str(home / "packages")],
+        sandbox=create_sandbox(),
+        tree=home / "tree",
+        environment=BASE_VARIABLES,
+        timeout=30,
+    )
+    assert done.output == "one\n"

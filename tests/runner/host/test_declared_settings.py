@@ -39,7 +39,7 @@ def test_a_file_that_was_named_has_to_be_there(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "7", '{"settings": []}', '{"settings": {"vm.swappiness": 1}}', "\udcff"]
+    "text", ["", "[]", "{}", "7", '{"settings": []}', '{"settings": {"vm.swappiness": 1}}', "\udcff", "[" * 200_000]
 )
 def test_a_file_that_declares_nothing_is_told(text: str, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"

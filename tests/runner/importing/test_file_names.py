@@ -32,6 +32,10 @@ def test_revisions(name: str, revision: str) -> None:
         ("2025-13-05.json", None),
         ("99999999.json", None),
         ("v1.2.3.json", None),
+        ("3fab20210305cdef01.json", None),
+        ("20210305ab20210305ab20210305ab20210305ab.json", None),
+        ("ab20210305cd_2025-01-05.json", datetime(2025, 1, 5, tzinfo=UTC)),
+        ("20250105b.json", datetime(2025, 1, 5, tzinfo=UTC)),
     ],
 )
 def test_times(name: str, time: datetime | None) -> None:

@@ -1,5 +1,7 @@
 """Whole folders: every file of a known format, with what its name says."""
 
+import errno
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,6 +76,25 @@ def test_a_folder_is_imported_completely_or_not_at_all(tmp_path: Path) -> None:
     shutil.copy(DATA / "hyperfine.json", tmp_path)
     (tmp_path / "broken.txt").write_text("BenchmarkA 10 soon ns/op\n")
     with pytest.raises(FaultwatchError, match=r"broken\.txt: line 1: 'soon' is not a number"):
+        read_folder(tmp_path, GIVEN)
+
+
+@pytest.mark.parametrize("hidden", [".", "nightly"])
+def test_a_folder_that_cannot_be_listed_is_refused(
+    hidden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_entries = os.scandir
+
+    def refuse(folder: str) -> object:
+        if Path(folder) == tmp_path / hidden:
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return list_entries(folder)
+
+    (tmp_path / "nightly").mkdir()
+    for folder in (tmp_path, tmp_path / "nightly"):
+        shutil.copy(DATA / "hyperfine.json", folder)
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(FaultwatchError, match=f"^{tmp_path / hidden} cannot be read: Permission denied"):
         read_folder(tmp_path, GIVEN)
 
 

@@ -82,6 +82,7 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
         (("9009", "-1"), "line 3: '-1' is not a valid count"),
         (("9009", "nan"), "line 3: 'nan' is not a valid number"),
         (("9009", "1e999"), "line 3"),
+        (("9009", "9" * 400), f"line 3: '{'9' * 60}' is not a valid number"),
         (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
         ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
         (("faults,clock", "pages,clock"), "there is no column faults"),
@@ -101,7 +102,18 @@ def test_a_cell_may_contain_what_ends_a_line_elsewhere(cell: str, tmp_path: Path
     assert run.environment.settings["kernel.release"] == cell.strip('"')
 
 
-@pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision="])
+def test_a_column_that_occurs_twice_is_refused_if_it_is_read(tmp_path: Path) -> None:
+    header, *rows = ROWS.splitlines()
+    for name in ("faults", "remark"):
+        text = "".join(f"{line}\n" for line in (f"{header},{name},{name}", *(f"{row},1,2" for row in rows)))
+        if name == "remark":
+            assert len(imported(tmp_path / "x.csv", text, CSV)) == 3
+        else:
+            with pytest.raises(FaultwatchError, match="the column faults occurs more than once"):
+                imported(tmp_path / "x.csv", text, CSV)
+
+
+@pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision=", "revision=x,revision=y"])
 def test_a_map_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(FaultwatchError, match="--columns"):
         parse_column_map(text)

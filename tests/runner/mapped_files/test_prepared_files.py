@@ -55,6 +55,15 @@ def test_no_link_leads_out_of_the_tree(tree: Path) -> None:
     assert opened(tree, Sandbox(), mapped(tree / "link"), mapped(tree / "folder" / "secret")) == []
 
 
+@pytest.mark.parametrize("sandbox", [None, Sandbox()], ids=["open", "sandboxed"])
+def test_a_file_that_the_program_replaced_by_a_link_to_itself_is_left_out(sandbox: Sandbox | None, tree: Path) -> None:
+    data = tree / "data"
+    file = mapped(data)
+    data.unlink()
+    data.symlink_to(data)
+    assert opened(tree, sandbox, file) == []
+
+
 def test_what_every_program_maps_of_the_system_is_opened(tree: Path) -> None:
     settings = Path("/etc/ld.so.cache")
     if not settings.exists():

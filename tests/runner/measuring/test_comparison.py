@@ -8,6 +8,7 @@ import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision
+from runner.measuring.cold_files import EvictionError
 from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
 from runner.measuring.stored_base import compare_with_stored_base
 from runner.measuring.trial import Bench, Subject, Trial
@@ -92,6 +93,27 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.head.failure
     assert "base fails only when it is measured together with head" in done.head.failure.message
+
+
+def test_the_side_whose_files_stay_in_memory_is_the_one_that_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, head = trial("true", tmp_path), trial("true", tmp_path)
+    execute = head.execute
+
+    def refuse_sample(**options: object) -> object:
+        if options:  # The warm-up records.
+            return execute(**options)  # type: ignore[arg-type]
+        raise EvictionError("data remained in memory")
+
+    monkeypatch.setattr(head, "execute", refuse_sample)
+    done = compare_interleaved(base, head, Service(), pairs=Pairs(2, 2))
+    assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
+    assert done.base.failure
+    assert done.head.failure
+    assert done.base.failure.message == "the other side of the comparison could not be measured"
+    assert done.head.failure.message == "data remained in memory"
+    assert done.head.failure.temporary
 
 
 def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:

@@ -112,3 +112,9 @@ def test_a_child_begins_with_all_mappings_of_its_parent(watch: Watch, mappings: 
     pages = [mapped(2 + page, 2 * page) for page in range(1, mappings + 1)]
     children = [forked(1000 + child, 100 + child) for child in range(3)]
     assert watch([b"".join([executed(1, "python"), *pages, *children])]) == "0"
+
+
+@pytest.mark.parametrize("output", [b"", b"1 0 12 0 1\0", b"1 0 12 0 0\x0012 8 1 44 /usr/li", b"1 0 12 0 0"])
+def test_an_output_that_is_cut_off_is_refused(output: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        faults_by_file.parse_faults_by_file(output)

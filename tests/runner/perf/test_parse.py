@@ -421,3 +421,15 @@ class TestText:
         readings = parse_text(text(row("1056", "minor-faults")), requested_events=["minor-faults"]).readings
 
         assert set(readings) == {"minor-faults", "elapsed"}
+
+
+@pytest.mark.timeout(20)
+def test_many_outputs_in_one_file_are_refused_at_once() -> None:
+    clocks = csv(*(f"1.0{number % 10};msec;task-clock;10{number % 10}0000;100.00;;" for number in range(10_000)))
+    with pytest.raises(PerfOutputError, match="occurs twice, with different results"):
+        parse_csv(clocks)
+
+
+@pytest.mark.timeout(20)
+def test_an_output_with_very_many_events_is_read() -> None:
+    assert len(parse_text(text(*(row("1", f"event{number}") for number in range(40_000)))).readings) == 40_001

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.process_state.idle_time import has_idle_time, use_idle_time, use_only_idle_time
+from runner.process_state.idle_time import has_idle_time, switch_to_idle_time, use_idle_time
 from runner.system.tree import Tree
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -47,13 +47,13 @@ def test_a_busy_host_or_a_missing_right_changes_nothing(tmp_path: Path, load: fl
 
 
 @pytest.mark.parametrize(("load", "is_idle"), [(0.5, True), (1.0, False)])
-def test_a_thread_can_use_only_idle_time_for_good_unless_the_host_is_busy(
+def test_a_thread_can_switch_to_idle_time_for_good_unless_the_host_is_busy(
     tmp_path: Path, load: float, is_idle: bool
 ) -> None:
     host = make_host(tmp_path, load)
 
     def try_it() -> tuple[bool, int]:
-        return use_only_idle_time(host), get_policy()
+        return switch_to_idle_time(host), get_policy()
 
     with ThreadPoolExecutor(1) as executor:  # a thread of its own, because an ordinary user cannot undo it
         assert executor.submit(try_it).result() == (is_idle, os.SCHED_IDLE if is_idle else get_policy())

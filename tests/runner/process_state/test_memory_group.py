@@ -87,6 +87,21 @@ def test_what_a_killed_runner_left_is_removed(tmp_path: Path) -> None:
     assert gone not in left
 
 
+def test_what_another_user_left_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, number: int) -> None:
+        raise PermissionError(pid, number)
+
+    made = tree(tmp_path, "0::/job\n", "job")
+    process, start, machine = read_own_name().split("-")
+    left = tmp_path / f"sys/fs/cgroup/job/faultwatch-{process}-{int(start) + 1}-{machine}-1"
+    left.mkdir()
+    (left / "cgroup.procs").write_text("4194304\n")
+    monkeypatch.setattr("os.kill", refuse)
+    monkeypatch.setattr("runner.process_state.memory_group._KILL_TIMEOUT_SECONDS", 0.0)
+    MemoryGroup(None, made).remove_abandoned()
+    assert left.is_dir()
+
+
 def test_a_container_shows_only_the_groups_that_are_mounted_there(tmp_path: Path) -> None:
     group = MemoryGroup(MIB, tree(tmp_path, "0::/outside/of/this\n", "."))
     group.apply()

@@ -1,5 +1,6 @@
 """The kernel hurries while a process is moved, and only then."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -77,6 +78,19 @@ def test_nobody_waits_for_a_process_that_is_stopped_with_the_switch(switch: Path
 def test_a_machine_without_the_switch_does_without(tmp_path: Path) -> None:
     with expedite_grace_periods(Tree(tmp_path)):
         pass
+
+
+def test_a_machine_whose_run_folder_is_full_does_without(
+    switch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.write", refuse)
+    with expedite_grace_periods(Tree(tmp_path)):
+        assert switch.read_text() == "0\n"
+    restore_grace_period(Tree(tmp_path))
+    assert switch.read_text() == "0\n"
 
 
 def test_it_is_put_back_after_a_runner_that_was_killed(switch: Path, tmp_path: Path) -> None:

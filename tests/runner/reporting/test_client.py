@@ -103,6 +103,12 @@ def test_no_message_tells_the_password_in_the_address(url: str, answering: HttpS
         assert "et@" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("without_pauses")
+def test_an_address_with_half_a_bracket_belongs_to_no_service() -> None:
+    with pytest.raises(FaultwatchError, match=r"the service at http://\[::1 does not answer"):
+        Service("http://[::1").send_report(report())
+
+
 def test_a_token_is_shown_to_the_service_and_to_nobody_else(
     answering: HttpStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,17 @@ def test_the_branch_of_the_project_is_refused(tmp_path: Path, git: Git) -> None:
         opened(tmp_path / "subject", "other")
 
 
+def test_a_damaged_marker_is_told(tmp_path: Path, git: Git) -> None:
+    add(tmp_path / "subject", 1)
+    git("stash", "--quiet")
+    git("checkout", "--quiet", "data")
+    (tmp_path / "subject" / "faultwatch-store.json").write_bytes(b'{"version": "\xff"}')
+    git("commit", "--quiet", "--all", "--message", "Damage")
+    git("checkout", "--quiet", "main")
+    with pytest.raises(FaultwatchError, match=r"the branch data: faultwatch-store\.json is damaged"):
+        opened(tmp_path / "subject")
+
+
 def test_files_that_no_store_writes_are_not_merged(tmp_path: Path, git: Git) -> None:
     add(tmp_path / "subject", 1)
     git_in(tmp_path, "clone", "--quiet", "subject", "clone")

@@ -186,6 +186,19 @@ def test_damaged_files_are_named_and_left_out(tmp_path: Path, repository: Reposi
     )
 
 
+def test_a_damaged_list_of_commits_is_stored_again(tmp_path: Path, repository: Repository) -> None:
+    revision = report(0).revision
+    place = str(tmp_path / "store")
+    warnings: list[str] = []
+    opened(place, repository).add_history("subject", [revision], [])
+    (file,) = (tmp_path / "store" / "revisions").rglob("*.json")
+    content = file.read_bytes()
+    file.write_bytes(content[:10])
+    opened(place, repository, warnings).add_history("subject", [revision], [])
+    assert len(warnings) == 1
+    assert [stored for _, stored in opened(place, repository).read(Kind.REVISIONS)] == [content]
+
+
 @pytest.mark.parametrize("name", ["../../x", "reports/../../x", "reports/a/b.json", f"reports/-x/aa/{'a' * 64}.json"])
 def test_other_names_are_left_alone(tmp_path: Path, repository: Repository, name: str) -> None:
     warnings: list[str] = []

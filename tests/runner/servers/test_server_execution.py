@@ -191,6 +191,16 @@ def test_a_load_that_does_not_end_is_killed(
     assert list_processes_in(tree) == []
 
 
+def test_a_load_that_reports_an_impossible_rate_is_told(execute: Execute) -> None:
+    with pytest.raises(ExecutionFailure, match=r"\[load\] command reports 200 operations in 1e-300 s; .* out of range"):
+        execute("quiet", requests="200 1e-300")
+
+
+def test_a_command_beside_the_server_gets_all_its_arguments(execute: Execute) -> None:
+    words = " ".join(["x"] * 30_000)
+    execute("quiet", load=f"""fill = "sh -c 'test $# = 30000' sh {words}" """)
+
+
 def test_a_load_that_fails_says_what_it_printed(execute: Execute) -> None:
     with pytest.raises(ExecutionFailure, match=r"fill: `python3 load.py 1 1` ended with exit code 1") as failure:
         execute("quiet", load='fill = "python3 load.py 1 1"')

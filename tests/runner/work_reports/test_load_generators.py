@@ -54,6 +54,12 @@ def test_each_summary_gives_operations_and_the_latencies_that_it_prints(
     assert not work.is_rate
 
 
+def test_a_hey_that_prints_two_percent_signs_has_its_latencies() -> None:
+    assert "99% in" in TEXTS["hey.txt"]
+    work = read_work(TEXTS["hey.txt"].replace("% in", "%% in"), "hey")
+    assert work == read_work(TEXTS["hey.txt"], "hey")
+
+
 def test_tests_of_redis_benchmark_are_added_up_and_the_largest_latency_bounds_all() -> None:
     work = read_work(TEXTS["redis-benchmark-default.txt"], "redis-benchmark")
     rates = [float(rate) for rate in re.findall(r"summary: ([0-9.]+)", TEXTS["redis-benchmark-default.txt"])]
