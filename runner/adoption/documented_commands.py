@@ -196,6 +196,8 @@ def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileF
                     return None
             continue  # What a command prints is not kept.
         option, separator, value = word.partition("=") if word.startswith("-") else ("", "", word)
+        if option and not is_plain_path(option):
+            return None
         file = finder.find(value, folder)
         if file:
             files.append(file)
