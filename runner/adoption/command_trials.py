@@ -73,6 +73,7 @@ from runner.subject.build import BuildFailure
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.subject.session_tree_restorer import restore_tree
+from runner.system.regular_file import read_regular
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 from runner.workload.placeholders import escape_braces
@@ -99,6 +100,8 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_MAX_INPUT_BYTES = 64 << 20
+"""A larger input is not compared with what a program prints."""
 _PLACEHOLDER_RUN = RunProposal("true")
 """The command of a workload that is only built."""
 _LISTEN_SECONDS = 5.0
@@ -689,7 +692,7 @@ class FirstMeasurement:
             # An output with times or addresses differs in each execution.
             outputs_differ = execute_variant(run_without_content).output == result_with_nothing.output
         # An error message in the output does not count if the file contains it too: the program may print its input.
-        content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
+        content = _read_text(tree / run.file)
         names_error_itself = any(map(reports_error, (result_with_nothing.output, content)))
         refuses_file = reports_error(result_with_file.output) and not names_error_itself
         return outputs_differ and not refuses_file
@@ -697,7 +700,7 @@ class FirstMeasurement:
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program prints most of the words of its file."""
         output = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree).output
-        return contains_most_words(output, (tree / run.file).read_text(encoding="utf-8", errors="replace"))
+        return contains_most_words(output, _read_text(tree / run.file))
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
         """Execute a command without measuring it, to see what it prints."""
@@ -724,6 +727,14 @@ def _get_size(file: Path) -> int:
         return file.lstat().st_size
     except OSError:
         return 0
+
+
+def _read_text(file: Path) -> str:
+    """Return the text of an input; empty if it is no regular file, as a link to a device, or cannot be read."""
+    try:
+        return read_regular(file, _MAX_INPUT_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _uses_mpi(program: Path) -> bool:

@@ -499,3 +499,19 @@ def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatc
     assert try_file_runs(outcomes, monkeypatch, test, help_text=help_text) == ["./lulesh"], "tests are numerous"
     outcomes["./lulesh"] = TriedCommand(bare, (900, 900, 900), seconds=17.0, cpu_seconds=30.0)
     assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"], "it is slow"
+
+
+@pytest.mark.parametrize("target", ["missing", "/dev/zero"])
+def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
+    target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a").symlink_to(target)
+    next_outputs = iter(["one", "two", "two", "three"])
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
+    monkeypatch.setattr(
+        FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(next_outputs), "", 0.1, 1.0)
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    run = RunProposal("./x a", input_file="a")
+    assert first._reads_standard_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
+    assert not first._prints_file(BuildProposal("Make", ""), run, tmp_path)
