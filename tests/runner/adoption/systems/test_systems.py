@@ -1,5 +1,7 @@
 """What each build system proposes for files as projects have them."""
 
+import shlex
+
 import pytest
 
 from runner.adoption.built_programs import add_file_runs
@@ -752,3 +754,16 @@ def test_the_largest_files_of_tests_are_tried_too_because_all_tests_may_take_lon
     assert words == ["tests", "tests/test_b.py", "tests/test_d.py", "tests/test_a.py"]
     assert len({run.program for run in tests.runs}) == 4
     assert all(run.is_test for run in tests.runs)
+
+
+def test_a_requirement_with_a_version_can_be_downloaded_by_the_shown_command() -> None:
+    command = 'venv/bin/python -m pip install -e . pytest "numpy>=2, <3" "tomli; python_version < \\"3.11\\"" || exit'
+    download = python.build_download_command(listing({"setup.py": ""}), command)
+    assert shlex.split(download)[-6:] == [
+        ".",
+        "pytest",
+        "numpy>=2, <3",
+        'tomli; python_version < "3.11"',
+        "setuptools",
+        "wheel",
+    ]
