@@ -95,7 +95,7 @@ def _propose_tests(
     """
     folders = {str(PurePosixPath(file).parent) for file in sources.files if _TEST.search(file)}
     outer_folders = sorted(
-        (folder for folder in folders if not is_third_party(f"{folder}/x")), key=lambda path: path.count("/")
+        (folder for folder in folders if not is_third_party(f"{folder}/x")), key=lambda path: (path.count("/"), path)
     )
     if not outer_folders:
         return []

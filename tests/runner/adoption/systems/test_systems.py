@@ -1,6 +1,7 @@
 """What each build system proposes for files as projects have them."""
 
 import shlex
+from string import ascii_lowercase
 
 import pytest
 
@@ -767,3 +768,9 @@ def test_a_requirement_with_a_version_can_be_downloaded_by_the_shown_command() -
         "setuptools",
         "wheel",
     ]
+
+
+def test_the_proposed_tests_of_a_python_package_do_not_depend_on_the_process() -> None:
+    files = {f"packages/{name}/tests/test_a.py": "" for name in ascii_lowercase}
+    *_, tests = python.propose(listing({"setup.py": "", **files}))
+    assert tests.runs[0].command.endswith(" packages/a/tests")
