@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from runner.adoption.built_programs import (
     BuiltProgram,
@@ -77,6 +78,7 @@ from runner.system.regular_file import read_regular
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 from runner.workload.placeholders import escape_braces
+from runner.workload.strict_toml import describe_first_mistake
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
@@ -613,8 +615,19 @@ class FirstMeasurement:
         ]
 
     def parse_workload(self, text: str) -> Workload:
-        """Return the workload that a text defines."""
-        return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
+        """Return the workload that a text defines.
+
+        Raises
+        ------
+        FaultwatchError
+            A value is not valid, such as a command in which a quotation mark is not closed.
+        """
+        try:
+            return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
+        except ValidationError as error:
+            raise FaultwatchError(
+                describe_first_mistake(error, Workload), "correct the command that you passed"
+            ) from None
 
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Execute a proposed command a few times; return its counts, or why it cannot be measured.

@@ -8,6 +8,7 @@ from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_in
 from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
+from runner.errors import FaultwatchError
 from runner.execution.execute import ProgramResult
 from tests.runner.adoption.listings import listing
 
@@ -515,3 +516,11 @@ def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
     run = RunProposal("./x a", input_file="a")
     assert first._reads_standard_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
     assert not first._prints_file(BuildProposal("Make", ""), run, tmp_path)
+
+
+@pytest.mark.parametrize("command", ["./x 'a", " "])
+def test_a_command_that_is_not_valid_is_refused_with_the_mistake(command: str, tmp_path: Path) -> None:
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources, first._file = listing({}), tmp_path / "workload.toml"
+    with pytest.raises(FaultwatchError, match=r"\[run\] command"):
+        first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
