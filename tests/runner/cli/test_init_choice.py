@@ -628,3 +628,12 @@ def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() ->
     assert _describe_server(RunProposal("./x"), None) == ""
     remark = _describe_server(RunProposal("./x"), RunProposal("./srv {port}", obstacle="./srv is a server"))
     assert remark.startswith("./srv is a server. To measure it under load, ")
+
+
+def test_a_build_command_of_the_users_that_makes_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: [BuildProposal("your command", "make lib")])
+    with pytest.raises(FaultwatchError, match="the build produces no executable program") as refusal:
+        init_choice.choose_build_and_run(
+            cast("FirstMeasurement", Host({})), Questions(silent=True), build="make lib", run=None
+        )
+    assert refusal.value.remedy.startswith("correct --build 'make lib'")
