@@ -97,6 +97,8 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("[1, 64]", '[1, "1"]', r"\[matrix\] mib: 1 occurs twice"),
         ("make -j2 'a target'", "", r"\[build\] command: the command is empty"),
         ("make -j2 'a target'", "make 'a", r"\[build\] command: No closing quotation"),
+        ('["./copy", "--mib", "{mib}"]', '"./copy \'a"', r"\[run\] command: No closing quotation"),
+        ('["./copy", "--mib", "{mib}"]', '""', r"\[run\] command: the command is empty"),
         ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
         ("[matrix]", "[matrix", "not valid TOML"),
         ("[matrix]", f"deep = {'[' * 5000}\n[matrix]", "not valid TOML"),
