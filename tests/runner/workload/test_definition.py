@@ -216,3 +216,9 @@ def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: i
 def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FaultwatchError, match=hint):
         load_workload(write(GOOD + f'[metrics]\njudge = ["{name}"]\n'))
+
+
+def test_a_point_that_is_added_twice_is_one_case(write) -> None:  # type: ignore[no-untyped-def]
+    point = '[[include]]\nmib = 2\nmode = "fresh"\n'
+    names = [case.name for case in list_cases(load_workload(write(GOOD + point + point)))]
+    assert len(names) == len(set(names)) == 5
