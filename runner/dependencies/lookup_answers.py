@@ -173,8 +173,14 @@ class _AnswerReader:
 
     def _resolve_folder(self, path: str, link_count: int) -> str | None:
         """Return the path of a folder without links, from the cache if it was asked for before."""
-        if path not in self._real_paths:
-            self._real_paths[path] = self._resolve_path(path, follow=True, link_count=link_count)
+        # The outermost folder comes first: a link can lead through thousands, too many for one call within another.
+        unresolved_folders = []
+        folder = path
+        while folder not in self._real_paths:
+            unresolved_folders.append(folder)
+            folder = folder.rstrip("/").rpartition("/")[0] or "/"
+        for folder in reversed(unresolved_folders):
+            self._real_paths[folder] = self._resolve_path(folder, follow=True, link_count=link_count)
         return self._real_paths[path]
 
     def _follow_link(self, real_path: str, link_count: int) -> str | None:

@@ -177,3 +177,12 @@ def test_differences_are_named(trees: tuple[Path, Path]) -> None:
         "new: only in head",
         "one: mode",
     ]
+
+
+def test_a_link_through_thousands_of_folders_is_followed(trees: tuple[Path, Path]) -> None:
+    for tree in trees:
+        (tree / "long").symlink_to("/".join(["deep/.."] * 500) + "/one")
+        (tree / "broken").symlink_to("/".join(["x"] * 2000))
+    assert are_alike(trees, "c long", "s broken")
+    (trees[1] / "one").write_text("another text")
+    assert not are_alike(trees, "c long")
