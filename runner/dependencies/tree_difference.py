@@ -1,11 +1,10 @@
 """Lists the differences between two built trees: names, contents, sizes, modes, times, links."""
 
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from runner.dependencies.lookup_answers import Answer, ProgramTree, answer_lookups
+from runner.dependencies.lookup_answers import Answer, ProgramTree, answer_lookups, list_attributes
 from runner.dependencies.recorded_lookups import Lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
@@ -63,7 +62,7 @@ def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
                 yield "l", entry.path
             if stat.S_ISREG(mode):
                 yield "c", entry.path
-                if os.listxattr(entry.path):
+                if list_attributes(entry.path):
                     yield "x", entry.path
 
 

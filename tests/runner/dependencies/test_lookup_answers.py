@@ -1,5 +1,6 @@
 """When a program would be answered the same in another tree."""
 
+import errno
 import os
 import shutil
 import time
@@ -186,3 +187,17 @@ def test_a_link_through_thousands_of_folders_is_followed(trees: tuple[Path, Path
     assert are_alike(trees, "c long", "s broken")
     (trees[1] / "one").write_text("another text")
     assert not are_alike(trees, "c long")
+
+
+def test_differences_are_named_where_the_file_system_has_no_extended_attributes(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> list[str]:
+        raise OSError(errno.ENOTSUP, "Operation not supported", path)
+
+    monkeypatch.setattr(os, "listxattr", refuse)
+    for name in NAMES:
+        (trees[0] / name).write_text("another text")
+    differences = find_tree_differences(ProgramTree(trees[0]), ProgramTree(trees[1]))
+    assert [text.partition(":")[0] for text in differences] == sorted(NAMES)
+    assert all("content" in text for text in differences)
