@@ -201,3 +201,11 @@ def test_differences_are_named_where_the_file_system_has_no_extended_attributes(
     differences = find_tree_differences(ProgramTree(trees[0]), ProgramTree(trees[1]))
     assert [text.partition(":")[0] for text in differences] == sorted(NAMES)
     assert all("content" in text for text in differences)
+
+
+def test_of_a_tree_that_is_too_large_no_difference_is_named(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trees[1] / "new").touch()
+    monkeypatch.setattr("runner.system.tree_walk.MAX_ENTRIES", len(list(trees[0].rglob("*"))))
+    assert find_tree_differences(ProgramTree(trees[0]), ProgramTree(trees[1])) == []
