@@ -29,7 +29,8 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        other_option = options_by_file.setdefault(file.resolve(), option)
+        # Unlike Path.resolve, os.path.realpath does not raise if a checkout contains a link to itself at this place.
+        other_option = options_by_file.setdefault(Path(os.path.realpath(file)), option)
         if other_option != option:
             raise FaultwatchError(
                 f"{other_option} and {option} use the same file, {file}", "choose two different files"

@@ -73,3 +73,10 @@ def test_a_link_at_the_place_of_the_temporary_file_is_not_followed(tmp_path: Pat
     (tmp_path / f".out.{os.getpid()}").symlink_to("victim")
     write_output_file(tmp_path / "out", "text", "--output")
     assert ((tmp_path / "out").read_text(), (tmp_path / "victim").read_text()) == ("text", "kept")
+
+
+def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("out")
+    require_writable({"output": tmp_path / "out"})
+    write_output_file(tmp_path / "out", "text", "--output")
+    assert (tmp_path / "out").read_text() == "text"
