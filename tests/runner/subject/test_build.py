@@ -262,6 +262,27 @@ def test_a_build_script_that_a_revision_lacks_is_the_failure_of_that_revision(
     builder.build(repository, fixed, workload("./configure"))
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("./folder/configure", "does not exist"),
+        ("./loop", "does not exist"),
+        ("./script", "has an interpreter that does not exist"),
+    ],
+)
+def test_a_build_script_that_cannot_be_started_is_the_failure_of_its_revision(
+    command: str, said: str, builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "subject" / "loop").symlink_to("loop")
+    (tmp_path / "subject" / "script").write_text("#!/missing/interpreter\n")
+    (tmp_path / "subject" / "script").chmod(0o755)
+    head = commit("A file in place of a folder", folder="")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match=rf"{command} {said}") as failure:
+        builder.build(repository, head, workload(command))
+    assert not failure.value.temporary
+
+
 def test_a_build_that_could_not_download_says_what_and_how_cmake_does_without(
     builder: Builder, commit: Run, tmp_path: Path
 ) -> None:
