@@ -268,7 +268,9 @@ def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
     text = ""
     with suppress(OSError):  # it is a folder, or a link to a missing file
         text = ci_file.read_text(encoding="utf-8", errors="replace")
-    whole_path = rf"(?<![\w./-]){re.escape(workload_path)}(?![\w/-])"  # not as a part of a longer path
+    # Not as a part of a longer path, except below "./" or the value of a variable, which may be the top.
+    beginning = r"(?<![\w./-])(?:\./)?|\$\w+/|[}\"']/"
+    whole_path = rf"(?:{beginning}){re.escape(workload_path)}(?![\w/-])"
     if re.search(whole_path, text):
         return ""
     return (

@@ -420,6 +420,12 @@ def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_p
     assert "does not mention more/bench/workload.toml" in _describe_kept_ci_file(ci, "more/bench/workload.toml")
 
 
+@pytest.mark.parametrize("path", ["./workload.toml", "$PWD/workload.toml", '"${ROOT}"/workload.toml'])
+def test_a_kept_ci_file_may_name_the_workload_from_the_top(path: str, tmp_path: Path) -> None:
+    (tmp_path / "ci.yml").write_text(f"run: faultwatch gate {path} main..HEAD\n")
+    assert not _describe_kept_ci_file(tmp_path / "ci.yml", "workload.toml")
+
+
 def test_a_kept_file_that_cannot_be_read_runs_no_gate(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("nowhere")
