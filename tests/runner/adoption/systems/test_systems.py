@@ -774,3 +774,8 @@ def test_the_proposed_tests_of_a_python_package_do_not_depend_on_the_process() -
     files = {f"packages/{name}/tests/test_a.py": "" for name in ascii_lowercase}
     *_, tests = python.propose(listing({"setup.py": "", **files}))
     assert tests.runs[0].command.endswith(" packages/a/tests")
+
+
+def test_thousands_of_modules_that_use_each_other_are_sorted() -> None:
+    files = {f"{number}.f90": f"module m{number}\nuse m{number + 1}\nend\n" for number in range(3000)}
+    assert fortran.sort_by_dependency(files) == list(reversed(files))
