@@ -283,6 +283,15 @@ def test_a_build_script_that_cannot_be_started_is_the_failure_of_its_revision(
     assert not failure.value.temporary
 
 
+def test_a_build_script_that_is_not_executable_is_told_so_in_a_sandbox_too(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", configure="#!/bin/sh\n")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match=r"\./configure is not executable"):
+        replace(builder, sandbox=Sandbox()).build(repository, head, workload("./configure"))
+
+
 def test_a_build_that_could_not_download_says_what_and_how_cmake_does_without(
     builder: Builder, commit: Run, tmp_path: Path
 ) -> None:
