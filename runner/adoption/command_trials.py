@@ -102,6 +102,8 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_UNSTARTED_STATUS = 127
+"""The exit code with which a shell reports a program that does not exist."""
 _MAX_INPUT_BYTES = 64 << 20
 """A larger input is not compared with what a program prints."""
 _PLACEHOLDER_RUN = RunProposal("true")
@@ -716,18 +718,21 @@ class FirstMeasurement:
         return contains_most_words(output, _read_text(tree / run.file))
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
-        """Execute a command without measuring it, to see what it prints."""
+        """Execute a command without measuring it, to see what it prints: nothing if it cannot be started."""
         bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment
         restore_tree(tree)
         sandbox = self._workbench.bench.sandbox
-        if sandbox:
-            return execute_confined(
-                bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+        try:
+            if sandbox:
+                return execute_confined(
+                    bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+                )
+            return execute(
+                bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
             )
-        return execute(
-            bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
-        )
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return ProgramResult(_UNSTARTED_STATUS, output="", error="", seconds=0.0, deadline=TRIAL_SECONDS)
 
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         """Return a build and a command as a workload, with a time limit in seconds."""

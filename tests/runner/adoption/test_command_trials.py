@@ -1,5 +1,7 @@
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -524,3 +526,16 @@ def test_a_command_that_is_not_valid_is_refused_with_the_mistake(command: str, t
     first.sources, first._file = listing({}), tmp_path / "workload.toml"
     with pytest.raises(FaultwatchError, match=r"\[run\] command"):
         first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
+
+
+@pytest.mark.parametrize("command", ["./missing", "missing-tool", "./folder", "./file"])
+def test_the_help_of_a_program_that_cannot_be_started_is_empty(command: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources, first._file = listing({}), tmp_path / "workload.toml"
+    process_state = SimpleNamespace(environment={"PATH": "/usr/bin:/bin"})
+    bench = SimpleNamespace(make_process_state=lambda _: process_state, sandbox=None)
+    first._workbench = cast("Any", SimpleNamespace(bench=bench))
+    workload = first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
+    assert first._execute_command(workload, tmp_path).output == ""
