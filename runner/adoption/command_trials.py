@@ -581,10 +581,12 @@ class FirstMeasurement:
         )
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
-        """Measure all cases of a workload, with enough executions to see whether its counts repeat.
+        """Build a workload, and measure all its cases with enough executions to see whether its counts repeat.
 
         Parameters
         ----------
+        build
+            The build that the reports describe; by default the one that is made here, or taken from the cache.
         progress
             Is told how many executions remain, and when each of them ends.
 
@@ -901,7 +903,7 @@ def _compute_spread(tried_command: TriedCommand) -> int:
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
-    """Return why a build failed, with the end of its log."""
+    """Return why a build failed, with the end of its log; for an error of this host, with its remedy instead."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
     log = _BUILD_PATH.sub(".", failure.build.log)
