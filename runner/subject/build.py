@@ -44,7 +44,7 @@ from runner.subject.session_tree_restorer import (
     overlay_files,
     restore_original_tree,
 )
-from runner.subject.tool_search import describe_missing_tool, suggest_path
+from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.paused import Clock
 from runner.system.tree import Tree
@@ -547,7 +547,7 @@ def _find_hint(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox | None, tree: Path, log: str
 ) -> str:
     """Return what to change on this host so that a failed build may succeed; empty if no change would help."""
-    tool = describe_missing_tool(log) or command[0]
+    tool = find_missing_tool(log) or command[0]
     hint = suggest_path(tool, environment["PATH"])
     if hint:
         return hint
