@@ -74,7 +74,13 @@ def get_undo_file(host: HostProbe) -> Path:
 
 
 def apply_fixes(host: HostProbe) -> FixReport:
-    """Apply every safe fix; without root, only list what root could fix."""
+    """Apply every safe fix; without root, only list what root could fix.
+
+    Raises
+    ------
+    FaultwatchError
+        The previous values cannot be stored, so nothing was changed.
+    """
     fixable_names = [name for name, fix in OWN_FIXES.items() if fix.check(host).status is CheckStatus.WARNING]
     if not host.is_root:
         return FixReport(
