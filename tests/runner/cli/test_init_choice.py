@@ -1,6 +1,7 @@
 """Which build and which command `faultwatch init` chooses, when the first ones do not work."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -473,6 +474,20 @@ def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> 
     assert isinstance(done.exception, FaultwatchError)
     assert "{workload} is the folder of the workload file" in done.exception.what
     assert "in a separate folder" in (done.exception.remedy or "")
+
+
+def test_a_workload_that_no_ci_file_can_name_is_refused_before_it_is_measured(
+    commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("runner.cli.init.create_host_turn", lambda _: pytest.fail("it waits for its turn"))
+    folder = tmp_path / "subject" / "my benchmark"
+    folder.mkdir()
+    (folder / "workload.toml").write_text('[workload]\nname = "x"\n[run]\ncommand = "true"\n')
+    commit("Add a workload")
+    done = CliRunner().invoke(command, ["--yes", "--ci", "shell", str(folder)])
+    assert isinstance(done.exception, FaultwatchError)
+    assert "'my benchmark/workload.toml' cannot be written into a CI file" in done.exception.what
 
 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
