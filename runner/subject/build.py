@@ -48,7 +48,7 @@ from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.paused import Clock
 from runner.system.tree import Tree
-from runner.system.tree_walk import explain_unusable_tree, remove_tree, walk_tree
+from runner.system.tree_walk import TreeTooLarge, explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
 from runner.workload.workload_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
 from runner.workload.workload_folder_files import copy_sources
@@ -558,7 +558,11 @@ def _find_hint(
 
 def _name_missing_part(log: str, tree: Path) -> str:
     """Return what a failed build lacks on this host and how to install it; empty if this is unknown."""
-    part = find_missing_dependency(log, {entry.name for entry in walk_tree(tree)})
+    names = set()
+    with suppress(TreeTooLarge):  # The first names suffice: they only show which headers belong to the project.
+        for entry in walk_tree(tree):
+            names.add(entry.name)
+    part = find_missing_dependency(log, names)
     return str(part) if part and (part.packages or part.update) else ""
 
 

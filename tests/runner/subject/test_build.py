@@ -292,6 +292,16 @@ def test_a_build_script_that_is_not_executable_is_told_so_in_a_sandbox_too(
         replace(builder, sandbox=Sandbox()).build(repository, head, workload("./configure"))
 
 
+def test_a_build_that_fails_and_leaves_too_many_files_is_the_failure_of_its_revision(
+    builder: Builder, commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    monkeypatch.setattr("runner.system.tree_walk.MAX_ENTRIES", 10)
+    with pytest.raises(BuildFailure, match="ended with exit code 3"):
+        builder.build(repository, head, workload("sh -c 'touch $(seq 20); exit 3'"))
+
+
 def test_a_build_that_could_not_download_says_what_and_how_cmake_does_without(
     builder: Builder, commit: Run, tmp_path: Path
 ) -> None:
