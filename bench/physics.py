@@ -26,7 +26,7 @@ from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, Huge
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_attribute import can_apply
 from runner.process_state.process_state import ProcessState
-from runner.workload.allocators import ALLOCATOR_VARIABLES, describe_missing_library
+from runner.workload.allocators import ALLOCATOR_VARIABLES, find_missing_library
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 SAMPLES = 3
@@ -170,7 +170,7 @@ def tensor_copy(folder: Path, ledger: Ledger) -> None:
     fresh: dict[str, list[Run]] = {}
     for name, variables in ALLOCATOR_VARIABLES.items():
         case = f"tensor_copy[fresh,{name}]"
-        if library := describe_missing_library(name):
+        if library := find_missing_library(name):
             ledger.skip(case, f"this host does not have {library}")
             continue
         fresh[name] = undisturbed(folder, (*command, "fresh"), variables)

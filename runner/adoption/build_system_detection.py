@@ -17,7 +17,8 @@ KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, 
 
 _BUILD_FILES = frozenset(
     {
-        *("CMakeLists.txt", "meson.build", "configure.ac", "Makefile", "Cargo.toml", "go.mod", "pom.xml"),
+        *("CMakeLists.txt", "meson.build", "configure.ac", "Cargo.toml", "go.mod", "pom.xml"),
+        *("GNUmakefile", "makefile", "Makefile"),
         *("build.gradle", "build.gradle.kts", "package.json", "pyproject.toml", "setup.py"),
     }
 )

@@ -94,7 +94,8 @@ class _ServerRank(NamedTuple):
 def find_known_servers(tree: Path, tracked_files: Collection[str], programs: Iterable[BuiltProgram]) -> list[str]:
     """Return the paths of programs in a built tree that have the name of a known server, at most one for each name.
 
-    A script, such as one that the build wrote, is returned only if no program has that name.
+    A script, such as one that the build wrote, is returned only if no program has that name. What lies in a folder of
+    third-party sources is left out, and so are tracked scripts of tests and examples.
     """
     tracked_set = set(tracked_files)
     ranks: dict[str, _ServerRank] = {

@@ -54,7 +54,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
     best_command = min(
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
-    is_of_same_kind = _find_kind(best_command)
+    is_of_same_kind = _choose_kind_test(best_command)  # a function
     if is_of_same_kind:
         # Examples and tests are numerous and alike: the one with the most faults does the most work.
         alike_commands = [
@@ -304,8 +304,11 @@ def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
     return _MAX_WEAK_PROGRAMS
 
 
-def _find_kind(tried_command: TriedCommand) -> Callable[[TriedCommand], bool] | None:
-    """Return the predicate for similar commands if a command is an example or a test program; otherwise None."""
+def _choose_kind_test(tried_command: TriedCommand) -> Callable[[TriedCommand], bool] | None:
+    """Return the function that tests whether another command is also an example, or also a test program.
+
+    None if the given command is neither.
+    """
     return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried_command)), None)
 
 

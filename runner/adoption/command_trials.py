@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from runner.adoption.built_programs import (
     BuiltProgram,
@@ -73,9 +74,11 @@ from runner.subject.build import BuildFailure
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.subject.session_tree_restorer import restore_tree
+from runner.system.regular_file import read_regular
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 from runner.workload.placeholders import escape_braces
+from runner.workload.strict_toml import describe_first_mistake
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
@@ -99,6 +102,10 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_UNSTARTED_STATUS = 127
+"""The exit code with which a shell reports a program that does not exist."""
+_MAX_INPUT_BYTES = 64 << 20
+"""A larger input is not compared with what a program prints."""
 _PLACEHOLDER_RUN = RunProposal("true")
 """The command of a workload that is only built."""
 _LISTEN_SECONDS = 5.0
@@ -574,10 +581,12 @@ class FirstMeasurement:
         )
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
-        """Measure all cases of a workload, with enough executions to see whether its counts repeat.
+        """Build a workload, and measure all its cases with enough executions to see whether its counts repeat.
 
         Parameters
         ----------
+        build
+            The build that the reports describe; by default the one that is made here, or taken from the cache.
         progress
             Is told how many executions remain, and when each of them ends.
 
@@ -610,8 +619,19 @@ class FirstMeasurement:
         ]
 
     def parse_workload(self, text: str) -> Workload:
-        """Return the workload that a text defines."""
-        return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
+        """Return the workload that a text defines.
+
+        Raises
+        ------
+        FaultwatchError
+            A value is not valid, such as a command in which a quotation mark is not closed.
+        """
+        try:
+            return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
+        except ValidationError as error:
+            raise FaultwatchError(
+                describe_first_mistake(error, Workload), "correct the command that you passed"
+            ) from None
 
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Execute a proposed command a few times; return its counts, or why it cannot be measured.
@@ -689,7 +709,7 @@ class FirstMeasurement:
             # An output with times or addresses differs in each execution.
             outputs_differ = execute_variant(run_without_content).output == result_with_nothing.output
         # An error message in the output does not count if the file contains it too: the program may print its input.
-        content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
+        content = _read_text(tree / run.file)
         names_error_itself = any(map(reports_error, (result_with_nothing.output, content)))
         refuses_file = reports_error(result_with_file.output) and not names_error_itself
         return outputs_differ and not refuses_file
@@ -697,21 +717,24 @@ class FirstMeasurement:
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program prints most of the words of its file."""
         output = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree).output
-        return contains_most_words(output, (tree / run.file).read_text(encoding="utf-8", errors="replace"))
+        return contains_most_words(output, _read_text(tree / run.file))
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
-        """Execute a command without measuring it, to see what it prints."""
+        """Execute a command without measuring it, to see what it prints: nothing if it cannot be started."""
         bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment
         restore_tree(tree)
         sandbox = self._workbench.bench.sandbox
-        if sandbox:
-            return execute_confined(
-                bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+        try:
+            if sandbox:
+                return execute_confined(
+                    bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+                )
+            return execute(
+                bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
             )
-        return execute(
-            bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
-        )
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return ProgramResult(_UNSTARTED_STATUS, output="", error="", seconds=0.0, deadline=TRIAL_SECONDS)
 
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         """Return a build and a command as a workload, with a time limit in seconds."""
@@ -724,6 +747,14 @@ def _get_size(file: Path) -> int:
         return file.lstat().st_size
     except OSError:
         return 0
+
+
+def _read_text(file: Path) -> str:
+    """Return the text of an input; empty if it is no regular file, as a link to a device, or cannot be read."""
+    try:
+        return read_regular(file, _MAX_INPUT_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _uses_mpi(program: Path) -> bool:
@@ -875,7 +906,7 @@ def _compute_spread(tried_command: TriedCommand) -> int:
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
-    """Return why a build failed, with the end of its log."""
+    """Return why a build failed, with the end of its log; for an error of this host, with its remedy instead."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
     log = _BUILD_PATH.sub(".", failure.build.log)

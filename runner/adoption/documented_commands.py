@@ -121,7 +121,7 @@ class _FileFinder:
         ]
         return self._accept(matches[0]) if len(matches) == 1 else ""
 
-    def is_beginning(self, path: str) -> bool:
+    def is_prefix_of_files(self, path: str) -> bool:
         """Return whether several files begin with a path and a dot, as the files of an index do."""
         return is_plain_path(path) and sum(file.startswith(f"{path}.") for file in self._sources.files) > 1
 
@@ -196,11 +196,13 @@ def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileF
                     return None
             continue  # What a command prints is not kept.
         option, separator, value = word.partition("=") if word.startswith("-") else ("", "", word)
+        if option and not is_plain_path(option):
+            return None
         file = finder.find(value, folder)
         if file:
             files.append(file)
             arguments.append(f"{option}{separator}{file}")
-        elif finder.is_beginning(value):
+        elif finder.is_prefix_of_files(value):
             arguments.append(word)
         elif _needs_something_else(word) or _may_be_missing_file(value, option or previous, is_last=word is words[-1]):
             return None
@@ -217,7 +219,15 @@ def _needs_something_else(word: str) -> bool:
 
 
 def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
-    """Return whether a word names a file to read that the project lacks, rather than one to write or no file."""
+    """Return whether a word names a file to read that the project lacks, rather than one to write or no file.
+
+    Parameters
+    ----------
+    value
+        The word, or the value in a word such as ``--input=VALUE``.
+    option
+        The option in this word, or else the word before it; the last word of a command is taken for a file to write.
+    """
     if value.startswith("-") or re.fullmatch(r"[\d.,:eE+-]+", value):
         return False
     if "/" in value:

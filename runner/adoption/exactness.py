@@ -35,7 +35,7 @@ def assess_exactness(
     *,
     is_server: bool = False,
 ) -> Exactness:
-    """Return whether the minor faults of several executions of one program are exact, and how much they vary.
+    """Return whether the minor faults of one program are exact, how much they vary, and what to do about it.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Finds the workload file that a repository has, and decides with the user whether `init` keeps it."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -45,7 +46,8 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     """
     if path is not None:
         file_or_folder = expand_home(path)
-        file = (file_or_folder / WORKLOAD_FILE if file_or_folder.is_dir() else file_or_folder).resolve()
+        # Unlike Path.resolve, os.path.realpath does not raise if a file is a link to itself.
+        file = Path(os.path.realpath(file_or_folder / WORKLOAD_FILE if file_or_folder.is_dir() else file_or_folder))
         if not file.is_file():
             remedy = (
                 "write the file, or omit WORKLOAD and pass the repository with --repo: init then proposes a "

@@ -120,7 +120,7 @@ def name_larger_file(file: str) -> str:
 
 
 def name_missing_file(file: str) -> str:
-    """Return a name like that of a file that no file has."""
+    """Return a name that no file of the project has, with the suffix of a file."""
     return f"faultwatch-missing{PurePosixPath(file).suffix}"
 
 

@@ -53,6 +53,7 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
 def _resolve_path_inside(top: Path, name: str) -> Path:
     """Return the path of a new file; raise if it would be outside of the repository."""
     file = top / name
-    if not file.parent.resolve().is_relative_to(top.resolve()):
+    # Unlike Path.resolve, os.path.realpath does not raise if a folder is a link to itself.
+    if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(top)):
         raise FaultwatchError(f"{file.parent} points outside {top}", "remove the link")
     return file

@@ -1,5 +1,6 @@
 """What build-system detection proposes: how to build a project, and what to run."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
@@ -176,20 +177,17 @@ def add_build_step(build: BuildProposal, step: str) -> BuildProposal:
 
 def _get_steps(command: str) -> str:
     """Return the steps of a command line, without the shell command around them."""
-    prefix = "sh -c '"
-    return command[len(prefix) : -1] if command.startswith(prefix) else command
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quotation mark is not closed
+        return command
+    return words[2] if words[:2] == ["sh", "-c"] and len(words) == 3 else command
 
 
 def build_shell_command(*steps: str) -> str:
-    """Return a command line that runs steps one after the other; a single simple command runs without a shell.
-
-    The steps must not contain single quotes.
-    """
+    """Return a command line that runs steps one after the other; a single simple command runs without a shell."""
     text = " && ".join(steps)
-    if not any(sign in text for sign in "&|;$*<>(){}\"'~"):
-        return text
-    assert "'" not in text
-    return f"sh -c '{text}'"
+    return f"sh -c {shlex.quote(text)}" if any(sign in text for sign in "&|;$*<>(){}\"'~") else text
 
 
 def build_command_in_folder(folder: str, command: str) -> str:

@@ -146,6 +146,7 @@ def is_auxiliary(file: str) -> bool:
 
 
 def _is_unusable(file: str) -> bool:
+    """Return whether a path lies in a folder of third-party sources, documentation, fuzzing or contributions."""
     folders = {part.lower() for part in PurePosixPath(file).parent.parts}
     return is_third_party(file) or not folders.isdisjoint(_UNUSABLE_FOLDERS)
 

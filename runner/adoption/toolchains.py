@@ -18,6 +18,8 @@ from runner.subject.tool_search import list_usual_folders
 VERSION_ARGUMENT = {"cargo": "--version", "go": "version"}
 """The tools that may be installed in several versions, with the argument that makes each print its version."""
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
+_MAX_DIGITS = 18
+"""How many digits of a number are used: Python refuses to convert thousands of digits, which a project may name."""
 _TIMEOUT_SECONDS = 20
 """How many seconds a tool may take to print its version."""
 
@@ -63,8 +65,8 @@ def choose_toolchain(toolchains: Iterable[Toolchain], min_version: str = "") -> 
 
 
 def parse_version_numbers(version: str) -> tuple[int, ...]:
-    """Parse a version into numbers that can be compared."""
-    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+    """Parse a version into numbers that can be compared. Only the first few digits of each number are used."""
+    return tuple(int(part[:_MAX_DIGITS]) for part in version.split(".") if part.isdecimal())
 
 
 @lru_cache

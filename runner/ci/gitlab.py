@@ -10,7 +10,7 @@ _MAX_NUMBER_DIGITS = 9
 
 
 def _read_job(environment: Mapping[str, str]) -> CiJob | None:
-    """Return the running job of GitLab CI; None outside of one.
+    """Return the running job of GitLab CI, without values if it is for a branch; None outside of GitLab CI.
 
     A merge request belongs to the project of its target branch, even if the job runs in a fork.
     """

@@ -249,7 +249,7 @@ def _import_in_idle_time(tree: "Tree") -> None:
 def _build_profile(tree: "Tree", outcome: "Outcome", permissions: "RecordingPermissions") -> "Profile":
     """Build the profile from the recordings of an observation, which are then discarded.
 
-    It keeps a low priority, also for what follows.
+    From then on, this thread has a low priority.
 
     Raises
     ------

@@ -99,7 +99,8 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
         raise FaultwatchError(
             f"{name}: {error.strerror}", "pass files that `faultwatch env --json` wrote, or run ids"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):  # not JSON, or JSON of another shape
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError, ValidationError):
+        # It is not JSON, or JSON of another shape.
         raise FaultwatchError(
             f"{name} contains no environment", "pass files that `faultwatch env --json` wrote, or saved reports"
         ) from None

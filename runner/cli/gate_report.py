@@ -62,7 +62,8 @@ def build_gate_report(
 def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
     """Return the workload file relative to its repository, and the line of each budget.
 
-    Both are empty if the file is outside, or if a report cannot contain its name.
+    Both are empty if the file is outside, or if a report cannot contain its name. The lines are unknown, and left out,
+    if the file cannot be read any more.
 
     Parameters
     ----------
@@ -76,4 +77,7 @@ def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
     name = path.relative_to(repository_root).as_posix()
     if len(name) > MAX_FILE_CHARACTERS or name != name.encode(errors="replace").decode():
         return "", {}
-    return name, find_budget_lines(path.read_text(encoding="utf-8"))
+    try:
+        return name, find_budget_lines(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):  # it was removed or changed during the measurements
+        return name, {}

@@ -33,6 +33,7 @@ from runner.cli.proof_progress import ProofProgress
 from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, print_message
 from runner.contract.report import Case, Revision
+from runner.errors import FaultwatchError
 from runner.host.turn import HostTurn
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.reporting.client import Service
@@ -315,7 +316,11 @@ class PreparedHistory(Struct, frozen=True):
 
     def _list_commits_between(self, base: str, head: str) -> list[str]:
         """Return the commits between two commits along first parents; none if the older one is not an ancestor."""
-        if base not in self.repository.find_merge_bases(base, head):
+        try:
+            merge_bases = self.repository.find_merge_bases(base, head)
+        except FaultwatchError:  # They have no common ancestor, as after a history was rewritten from its beginning.
+            return []
+        if base not in merge_bases:
             return []
         revisions = self.repository.list_revisions(f"{base}..{head}")
         return [revision.commit for revision in revisions if revision.commit != head]

@@ -104,11 +104,11 @@ def show_history(
         console.print(escape_text(line), highlight=False, soft_wrap=True)
 
 
-def describe_skipped_commits(commits: int) -> str:
+def describe_skipped_commits(n_commits: int) -> str:
     """Return a remark that commits of merged branches are left out, and how to include them."""
-    verb = "is" if commits == 1 else "are"
+    verb = "is" if n_commits == 1 else "are"
     return (
-        f"{format_count(commits, 'commit')} from merged branches {verb} left out, because a history follows only "
+        f"{format_count(n_commits, 'commit')} from merged branches {verb} left out, because a history follows only "
         "first parents. Use --all-parents to measure them as well."
     )
 

@@ -170,6 +170,9 @@ def command(
     is_existing_file_rejected = kept_workload is None and workload_file.exists()
     missing_submodules = _complete_clone(repository, revision, sources, kept_workload, questions)
     ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
+    workload_path, branch = str(workload_file.relative_to(work_tree)), _detect_branch(repository)
+    # Before the measurements, refuse a path that no CI file can contain.
+    render_ci_file(ci_system, sources, workload=workload_path, branch=branch)
     # Measure the existing workload, or propose one and measure it.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, sandboxed=bool(sandboxed))
@@ -182,14 +185,11 @@ def command(
         trial_counts = proposal.trial_counts if proposal else ()
         reports = _measure_workload(first_measurement, workload)
     # Write the workload file, and the file of the gate for the CI system.
-    written_files = []
-    if proposal:
-        written_files += _write_workload(work_tree, proposal.text, questions, replace=is_existing_file_rejected)
-    gate = GateTrial() if ci_system == NO_CI or sandboxed else _try_gate(repository, revision, workload, settings)
-    workload_path = str(workload_file.relative_to(work_tree))
-    ci_file = render_ci_file(
-        ci_system, sources, workload=workload_path, branch=_detect_branch(repository), readable=gate.readable
+    written_files = (
+        _write_workload(work_tree, proposal.text, questions, replace=is_existing_file_rejected) if proposal else []
     )
+    gate = GateTrial() if ci_system == NO_CI or sandboxed else _try_gate(repository, revision, workload, settings)
+    ci_file = render_ci_file(ci_system, sources, workload=workload_path, branch=branch, readable=gate.readable)
     if ci_file:
         written_files += _write_ci_file(work_tree, ci_file, questions)
     # Print the result.
@@ -268,7 +268,9 @@ def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
     text = ""
     with suppress(OSError):  # it is a folder, or a link to a missing file
         text = ci_file.read_text(encoding="utf-8", errors="replace")
-    whole_path = rf"(?<![\w./-]){re.escape(workload_path)}(?![\w/-])"  # not as a part of a longer path
+    # Not as a part of a longer path, except below "./" or the value of a variable, which may be the top.
+    beginning = r"(?<![\w./-])(?:\./)?|\$\w+/|[}\"']/"
+    whole_path = rf"(?:{beginning}){re.escape(workload_path)}(?![\w/-])"
     if re.search(whole_path, text):
         return ""
     return (

@@ -126,6 +126,11 @@ def choose_build_and_run(
             raise FaultwatchError(
                 f"{first_measurement.repository.name} was not built", f"{missing_part}; then start init again"
             )
+        if not failures:  # only after a build command of the user's is no command tried
+            raise FaultwatchError(
+                f"no program could be measured: {_NO_PROGRAM}",
+                f"{_suggest_remedy(build, missing_submodules, _NO_PROGRAM)}, or pass the command to measure with --run",
+            )
         error_texts = [error.text for error in build_errors]
         raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
     proposal, tree, tried_commands = working_build

@@ -1,5 +1,6 @@
 """Finds the repository, the workload and the case of a job on this host."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,7 +121,8 @@ def _list_revisions(question: Question) -> list[str]:
 def _load_workload_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; refuse a link that leads out of the repository."""
     file = repository.path / path
-    if not file.resolve().is_relative_to(repository.path.resolve()):
+    # Unlike Path.resolve, os.path.realpath does not raise if a file is a link to itself.
+    if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(repository.path)):
         raise FaultwatchError(f"{path} points outside {repository.path}")
     if not file.exists():
         raise FaultwatchError(

@@ -29,7 +29,8 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        other_option = options_by_file.setdefault(file.resolve(), option)
+        # Unlike Path.resolve, os.path.realpath does not raise if a checkout contains a link to itself at this place.
+        other_option = options_by_file.setdefault(Path(os.path.realpath(file)), option)
         if other_option != option:
             raise FaultwatchError(
                 f"{other_option} and {option} use the same file, {file}", "choose two different files"
@@ -57,7 +58,10 @@ def write_output_file(file: Path, text: str, option: str) -> None:
         if _must_write_in_place(file):
             _write_in_place(file, break_commands(text))  # The file may be the log of a CI job.
             return
-        temporary_file.write_text(text, encoding="utf-8")
+        temporary_file.unlink(missing_ok=True)
+        # An untrusted checkout may contain a link for each process id: this mode does not follow one.
+        with temporary_file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
         temporary_file.replace(file)
     except OSError as error:
         raise make_unwritable_error(option, file, error) from None

@@ -180,9 +180,9 @@ def _request_diagnosis(
 class _Steps:
     """Shows the progress of profiles, each of which consists of a build, a count and two recordings."""
 
-    def __init__(self, activity: Activity, profiles: int) -> None:
+    def __init__(self, activity: Activity, n_profiles: int) -> None:
         self._activity = activity
-        self._total_steps = _STEPS_PER_PROFILE * profiles
+        self._total_steps = _STEPS_PER_PROFILE * n_profiles
         self._n_started = 0
 
     def __call__(self, text: str) -> None:

@@ -7,6 +7,7 @@ All times at which files of a tree were made count as equal, because each build 
 is replaced in contents and links; all trees have paths of the same length.
 """
 
+import errno
 import os
 import stat
 import time
@@ -173,8 +174,14 @@ class _AnswerReader:
 
     def _resolve_folder(self, path: str, link_count: int) -> str | None:
         """Return the path of a folder without links, from the cache if it was asked for before."""
-        if path not in self._real_paths:
-            self._real_paths[path] = self._resolve_path(path, follow=True, link_count=link_count)
+        # The outermost folder comes first: a link can lead through thousands, too many for one call within another.
+        unresolved_folders = []
+        folder = path
+        while folder not in self._real_paths:
+            unresolved_folders.append(folder)
+            folder = folder.rstrip("/").rpartition("/")[0] or "/"
+        for folder in reversed(unresolved_folders):
+            self._real_paths[folder] = self._resolve_path(folder, follow=True, link_count=link_count)
         return self._real_paths[path]
 
     def _follow_link(self, real_path: str, link_count: int) -> str | None:
@@ -258,7 +265,7 @@ class _AnswerReader:
         try:
             status = os.lstat(real_path)
             if kind == "x":
-                return _list_attributes(real_path)
+                return list_attributes(real_path)
             match stat.S_IFMT(status.st_mode):
                 case stat.S_IFLNK:
                     return ("link", self._blank_out_tree(os.readlink(real_path)))  # noqa: PTH115 - as text
@@ -268,7 +275,7 @@ class _AnswerReader:
                     digest = hash_built_file(Path(real_path), self._program_tree.tree) or _UNKNOWN
                     return (status.st_mode, digest, _find_data_extents(real_path, status.st_size))
                 case _:
-                    return (*self._build_answer(status), _list_attributes(real_path))
+                    return (*self._build_answer(status), list_attributes(real_path))
         except OSError:
             return (_UNKNOWN,)
 
@@ -303,9 +310,14 @@ class _AnswerReader:
         return text.replace(self._tree, "\0" * len(self._tree))
 
 
-def _list_attributes(path: str) -> Answer:
-    """Return the extended attributes that a build can set."""
-    names = sorted(name for name in os.listxattr(path) if name.startswith(_COMPARED_ATTRIBUTES))
+def list_attributes(path: str) -> Answer:
+    """Return the extended attributes that a build can set; none if the file system has no extended attributes."""
+    try:
+        names = sorted(name for name in os.listxattr(path) if name.startswith(_COMPARED_ATTRIBUTES))
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return ()
     return tuple((name, os.getxattr(path, name)) for name in names)
 
 

@@ -30,26 +30,51 @@ class Action(IntEnum):
     """What ``lookup_tracer.c`` does when it is stopped at a system call."""
 
     OPEN = 1
+    """Record that the content of a file was asked for, and whether the call writes it or makes it."""
     STATE = 2
+    """Record that the status of a file was asked for: of a link's target, unless the flags forbid to follow links."""
     NAME_STATE = 3
+    """Record that the status of a name was asked for, of a link itself."""
     LIST = 4
+    """Record that the names in an open folder were asked for."""
     DESCRIPTOR = 5
+    """Record that the status of an open file was asked for."""
     MAKE = 6
+    """Record that a file is made, if it does not exist."""
     CHANGE = 7
+    """Record that a file is changed or removed."""
     RENAME = 8
+    """Record that a file is moved, and that its new name is made."""
     LINK = 9
+    """Record that a file gets another name, by which its content can be read."""
     EXECUTE = 10
+    """Record that a program and its interpreters are read."""
     UNFOLLOWED = 11
+    """Give the tracing up, because lookups can no longer be seen."""
     CONNECT = 12
+    """Give the tracing up if the process connects to another process."""
     CLONE = 13
+    """Give the tracing up if the new process must not be traced."""
     CLONE3 = 14
+    """The same for ``clone3``, whose flags are in memory."""
     ATTRIBUTES = 15
+    """Record that the extended attributes of a file were asked for."""
 
 
 def _encode_call(
     action: Action, folder: int = _NO_ARGUMENT, name: int = _NO_ARGUMENT, flags: int = _NO_ARGUMENT
 ) -> int:
-    """Return the filter's code for a call: the action, and the positions of up to three arguments."""
+    """Return the filter's code for a call: the action, and the positions of up to three arguments.
+
+    Parameters
+    ----------
+    folder
+        The position of the descriptor: of an open file or, before a name, of the folder to which the name is relative.
+    name
+        The position of the path; of two paths, that of the first.
+    flags
+        The position of the flags.
+    """
     return action | folder << 4 | name << 7 | flags << 10
 
 

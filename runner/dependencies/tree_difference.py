@@ -1,11 +1,9 @@
 """Lists the differences between two built trees: names, contents, sizes, modes, times, links."""
 
-import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
-from runner.dependencies.lookup_answers import Answer, ProgramTree, answer_lookups
+from runner.dependencies.lookup_answers import Answer, ProgramTree, answer_lookups, list_attributes
 from runner.dependencies.recorded_lookups import Lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
@@ -29,8 +27,11 @@ _MAX_DIFFERENCE_CHARACTERS = 1000
 
 
 def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
-    """Return the first differences between two trees, as clauses; empty if a tree is too large."""
-    base_answers, head_answers = _answer_all_questions(base), _answer_all_questions(head)
+    """Return the first differences between two trees, as clauses; empty if a tree is too large, or cannot be read."""
+    try:
+        base_answers, head_answers = _answer_all_questions(base), _answer_all_questions(head)
+    except (TreeTooLarge, OSError):
+        return []
     respects_by_path: dict[str, list[str]] = {}
     for kind, path in sorted(
         base_answers.keys() | head_answers.keys(), key=lambda question: (question[1], question[0])
@@ -56,15 +57,14 @@ def _answer_all_questions(program_tree: ProgramTree) -> Mapping[tuple[str, str],
 
 def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
     """Yield questions about each file of a tree: its own status, its content and its extended attributes."""
-    with suppress(TreeTooLarge, OSError):
-        for entry in walk_tree(program_tree.tree):
-            mode = entry.stat(follow_symlinks=False).st_mode
-            if not stat.S_ISDIR(mode):
-                yield "l", entry.path
-            if stat.S_ISREG(mode):
-                yield "c", entry.path
-                if os.listxattr(entry.path):
-                    yield "x", entry.path
+    for entry in walk_tree(program_tree.tree):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if not stat.S_ISDIR(mode):
+            yield "l", entry.path
+        if stat.S_ISREG(mode):
+            yield "c", entry.path
+            if list_attributes(entry.path):
+                yield "x", entry.path
 
 
 def _describe_difference(kind: str, base: Answer | None, head: Answer | None) -> list[str]:

@@ -23,13 +23,22 @@ _MAX_MESSAGE_CHARACTERS = 300
 
 
 class CountingResult(Struct, frozen=True):
-    """The result of a trial count of the program ``true``: the scope that perf can count, or what prevents counting."""
+    """The result of a trial count of the program ``true``: the scope that perf can count, or what prevents counting.
+
+    Attributes
+    ----------
+    scope
+        The faults that can be counted; None if none can.
+    what, remedy
+        What prevents counting, and how to allow it; empty if faults can be counted.
+    is_missing
+        Whether perf is not installed, or not for this kernel.
+    """
 
     scope: Scope | None = None
     what: str = ""
     remedy: str = ""
     is_missing: bool = False
-    """Whether perf is not installed, or not for this kernel."""
 
 
 def require_measurable() -> None:

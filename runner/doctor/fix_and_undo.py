@@ -74,7 +74,13 @@ def get_undo_file(host: HostProbe) -> Path:
 
 
 def apply_fixes(host: HostProbe) -> FixReport:
-    """Apply every safe fix; without root, only list what root could fix."""
+    """Apply every safe fix; without root, only list what root could fix.
+
+    Raises
+    ------
+    FaultwatchError
+        The previous values cannot be stored, so nothing was changed.
+    """
     fixable_names = [name for name, fix in OWN_FIXES.items() if fix.check(host).status is CheckStatus.WARNING]
     if not host.is_root:
         return FixReport(
@@ -87,13 +93,17 @@ def apply_fixes(host: HostProbe) -> FixReport:
     _store_values_before_fix(host, before)
     fix_report = FixReport()
     tuned_names = [name for name, check in PYPERF_FIXES.items() if check(host).status is CheckStatus.WARNING]
+    was_reset_needed = bool(read_record(get_undo_file(host)).get("reset"))
+    _record_pyperf_reset(host, is_needed=True)  # in case it is interrupted
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
+    was_killed = answer.status < 0
+    is_reset_needed = was_reset_needed or was_killed or _has_changed_services(answer.text)
+    _record_pyperf_reset(host, is_needed=is_reset_needed)
     fix_report.failed += [
         f"{name}: `pyperf system tune` did not fix it"
         for name in tuned_names
         if PYPERF_FIXES[name](host).status is CheckStatus.WARNING
     ]
-    _record_pyperf_reset(host, is_needed=_has_changed_services(answer.text))
     # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
     _write_values(host, {OWN_FIXES[name].file: OWN_FIXES[name].value for name in fixable_names}, fix_report)
@@ -186,8 +196,7 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
 
 def _record_pyperf_reset(host: HostProbe, *, is_needed: bool) -> None:
     """Record whether undoing the fixes has to include ``pyperf system reset``."""
-    if is_needed:
-        write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
+    write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": is_needed})
 
 
 def _has_changed_services(output: str) -> bool:

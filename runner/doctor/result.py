@@ -36,7 +36,7 @@ class Check(Struct, frozen=True):
     remedy: str = ""
 
     def build_document(self) -> dict[str, str]:
-        """Return this check as JSON."""
+        """Return this check in the form that ``--json`` prints."""
         return asdict(self)
 
 

@@ -67,7 +67,15 @@ def _count_results(tests: Sequence[ET.Element], kind: str) -> str:
 def _build_test(
     name: str, group: str, seconds: float, findings: Sequence[GateFinding], comparison: Comparison | None
 ) -> ET.Element:
-    """Return the test case of one case of a gate: failed, skipped with a warning, or passed."""
+    """Return one test: failed, with an error because nothing was measured, skipped with a warning, or passed.
+
+    Parameters
+    ----------
+    group
+        The class of the test, by which readers of JUnit XML group the tests.
+    comparison
+        The comparison of the case; None if there is none, or if the test is for the whole gate.
+    """
     test = ET.Element(
         "testcase", name=escape_result_text(name), classname=escape_result_text(group), time=_format_seconds(seconds)
     )

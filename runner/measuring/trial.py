@@ -60,7 +60,7 @@ from runner.subject.session_tree_restorer import read_build_start
 from runner.subject.tree_changes import KeepRules
 from runner.system.tree import SettingValues, Tree
 from runner.workload import Workload
-from runner.workload.allocators import describe_missing_library
+from runner.workload.allocators import find_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
 from runner.workload.workload_folder import get_build_path
 
@@ -201,7 +201,7 @@ class Trial:
             # The other policies are always possible: a process can set "never", and "host" is what the host has.
             case "madvise" | "always" as policy if actual_policy != policy:
                 return f"the huge-page policy of this host is {actual_policy}, not {policy}: {HugePages(policy).remedy}"
-        library = describe_missing_library(self._case.allocator)
+        library = find_missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 
     @property

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from errno import ELOOP
 from pathlib import Path
 from typing import Protocol
 
@@ -43,11 +44,11 @@ from runner.subject.session_tree_restorer import (
     overlay_files,
     restore_original_tree,
 )
-from runner.subject.tool_search import describe_missing_tool, suggest_path
+from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.paused import Clock
 from runner.system.tree import Tree
-from runner.system.tree_walk import explain_unusable_tree, remove_tree, walk_tree
+from runner.system.tree_walk import TreeTooLarge, explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
 from runner.workload.workload_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
 from runner.workload.workload_folder_files import copy_sources
@@ -486,15 +487,9 @@ def run_build_command(
                 inherited_descriptors=tracer.inherited_descriptors if tracer else (),
                 read_clock=clock.read,
             )
-    except (FileNotFoundError, PermissionError) as error:
-        defect = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
-        if "/" in command[0]:  # It is a file of the checkout, so other revisions may have it.
-            return f"`{command_text}` cannot be executed: {command[0]} {defect}", Build(command=command)
-        advice = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
-        raise FaultwatchError(
-            f"{workload.path}: [build] command: {command[0]!r} is not installed",
-            advice or "install it, or correct the command",
-        ) from None
+    except OSError as error:
+        failure = _explain_failed_start(error, workload, tree, sandbox, reveals_host=reveals_host)
+        return f"`{command_text}` cannot be executed: {failure}", Build(command=command)
     output = TERMINAL_CODE.sub("", result.output)  # Maven colours its messages even if no terminal shows them.
     log_step("the build took %.1f s%s", result.seconds, f" and {result.problem}" if result.problem else "")
     build = Build(
@@ -519,11 +514,40 @@ def run_build_command(
     return failure, build
 
 
+def _explain_failed_start(
+    error: OSError, workload: Workload, tree: Path, sandbox: Sandbox | None, *, reveals_host: bool
+) -> str:
+    """Return why the program of a build command could not be executed, if it is a file of the checkout.
+
+    Raises
+    ------
+    FaultwatchError
+        The program is not a file of the checkout, and not installed.
+    OSError
+        The error is not about the program, but about this host.
+    """
+    if not isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError) and error.errno != ELOOP:
+        raise error
+    program = (get_build_command(workload) or ("",))[0]
+    if "/" in program:  # Other revisions may have this file.
+        if isinstance(error, PermissionError):
+            return f"{program} is not executable"
+        # In a sandbox, the message must not reveal whether a file of the host exists.
+        exists = not sandbox and (tree / program).exists()
+        return f"{program} {'has an interpreter that does not exist' if exists else 'does not exist'}"
+    path = get_build_path(workload)
+    advice = suggest_path(program, path) if reveals_host or not sandbox else ""
+    raise FaultwatchError(
+        f"{workload.path}: [build] command: {program!r} is not installed",
+        advice or "install it, or correct the command",
+    ) from None
+
+
 def _find_hint(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox | None, tree: Path, log: str
 ) -> str:
     """Return what to change on this host so that a failed build may succeed; empty if no change would help."""
-    tool = describe_missing_tool(log) or command[0]
+    tool = find_missing_tool(log) or command[0]
     hint = suggest_path(tool, environment["PATH"])
     if hint:
         return hint
@@ -534,7 +558,11 @@ def _find_hint(
 
 def _name_missing_part(log: str, tree: Path) -> str:
     """Return what a failed build lacks on this host and how to install it; empty if this is unknown."""
-    part = find_missing_dependency(log, {entry.name for entry in walk_tree(tree)})
+    names = set()
+    with suppress(TreeTooLarge):  # The first names suffice: they only show which headers belong to the project.
+        for entry in walk_tree(tree):
+            names.add(entry.name)
+    part = find_missing_dependency(log, names)
     return str(part) if part and (part.packages or part.update) else ""
 
 

@@ -18,6 +18,8 @@ from runner.system.tree_walk import walk_tree
 
 _NAMES_FILE = "asked"
 """The file beside a tree with the paths that its build looked up and changed."""
+_END_MARK = "."
+"""The end of this file, which is no path in a tree. After a power cut, the file may be empty or cut off."""
 _FILES_READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
 """Files that affect how git checks out other files."""
 
@@ -29,7 +31,7 @@ def write_inputs(tree: Path, lookups: Lookups) -> None:
     if lookups.untraced_reason:
         return
     paths = {path for _, path in lookups.entries} | lookups.made_paths
-    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed_paths)]
+    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed_paths), _END_MARK]
     file.write_bytes(b"\0".join(map(os.fsencode, rows)))
 
 
@@ -43,15 +45,17 @@ class Inputs:
     """The files of the checkout that a build looked up; all files if its lookups are unknown."""
 
     def __init__(self, build_folder: Path) -> None:
-        """Read the lists that were kept with a build: two lists of paths, with an empty path in between."""
+        """Read the lists that were kept with a build: paths, an empty path, further paths, and the end mark."""
         self._looked_up_files: frozenset[str] | None = None
         """The files that the build looked up; None if they are unknown."""
         self._changed_paths: frozenset[str] = frozenset()
         """The files and folders that the build moved or removed."""
-        with suppress(OSError):  # There may be no list.
-            looked_up_names, _, changed_names = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
-            self._looked_up_files = frozenset(map(os.fsdecode, looked_up_names.split(b"\0")))
-            self._changed_paths = frozenset(map(os.fsdecode, changed_names.split(b"\0")))
+        with suppress(OSError, ValueError):  # There may be no list, or no empty path in it.
+            *rows, end = map(os.fsdecode, (build_folder / _NAMES_FILE).read_bytes().split(b"\0"))
+            middle = rows.index("")
+            if end == _END_MARK:
+                self._looked_up_files = frozenset(rows[:middle])
+                self._changed_paths = frozenset(rows[middle + 1 :])
 
     def may_depend_on(self, name: str) -> bool:
         """Return whether the build may depend on a file of the checkout."""

@@ -12,7 +12,11 @@ from runner.subject.repository import Repository
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _FILE = re.compile(r"\+\+\+ b/([^\t]+)\t?")  # git ends a name that has a space with a tab
-_OPTIONS = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--dst-prefix=b/")
+_OPTIONS = (
+    *("--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
+    "--dst-prefix=b/",
+)
+"""Options that set what a user may have configured for a diff: the hunks then contain only changed lines."""
 
 
 def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str, tuple[LineRange, ...]]:

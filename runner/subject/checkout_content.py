@@ -15,10 +15,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from runner.errors import FaultwatchError
-from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
+from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, CheckoutTotal, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE_HINT, Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
@@ -63,10 +63,17 @@ class TooLargeCheckout(Exception):
 
 
 class _RefusalRules(Struct, frozen=True):
-    """Decides whether :func:`write_commit` refuses commits that are too large or incomplete in the clone."""
+    """Decides whether :func:`write_commit` refuses commits that are too large or incomplete in the clone.
+
+    Attributes
+    ----------
+    total
+        What was listed and written so far, which the commit and all its submodules share.
+    """
 
     refuse_large: bool
     refuse_incomplete: bool
+    total: CheckoutTotal = field(default_factory=CheckoutTotal)
 
     def skip_missing_if_allowed(self) -> AbstractContextManager[None]:
         """Return the context for writing a part that the clone may lack: it suppresses the error if that is allowed."""
@@ -201,13 +208,13 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Refusa
         As :func:`write_commit` does.
     """
     git_entries = repository.iterate_git_entries(*LIST_FILES, commit)
-    listing, objection = read_listing(git_entries) if rules.refuse_large else (list(git_entries), "")
+    listing, objection = read_listing(git_entries, rules.total) if rules.refuse_large else (list(git_entries), "")
     if objection:
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
     entries = list(_parse_entries(listing))
     with rules.skip_missing_if_allowed():
-        _write_large_files(repository, entries, tree)
+        _write_large_files(repository, entries, tree, rules.total)
     submodule_entries = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
     names = _read_submodule_names(repository, commit) if submodule_entries else {}
     for submodule_entry in submodule_entries:
@@ -283,7 +290,7 @@ def _remove_submodule_folder(folder: Path, tree: Path) -> None:
         folder.rmdir()
 
 
-def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
+def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path, total: CheckoutTotal) -> None:
     """Replace the pointers of Git LFS by the files that the clone has.
 
     Raises
@@ -291,14 +298,14 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
     IncompleteCheckout
         The clone lacks such a file, or it is damaged.
     TooLargeCheckout
-        The files are too large in total.
+        These files, and those of the levels before, are too large in total.
     """
     pointers = dict(_list_pointers(entries, tree))
     # Without an index, git reads the attributes of the files in the tree.
     checkout = Checkout(tree.absolute(), tree.parent / "no-index")
     lfs_paths = _list_lfs_paths(repository, list(pointers), checkout)
-    total_bytes = sum(size for _, size in (pointers[path] for path in lfs_paths))
-    if total_bytes > MAX_BYTES:
+    total.lfs_bytes += sum(size for _, size in (pointers[path] for path in lfs_paths))
+    if total.lfs_bytes > MAX_BYTES:
         raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes in total")
     for path in lfs_paths:
         digest, size = pointers[path]

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 LIST_FILES = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", "--end-of-options")
 """Arguments of git, to be followed by a commit, that list the files and folders that a checkout would contain.
 
@@ -16,7 +18,25 @@ MAX_LEVELS = 256
 """The maximum depth of a tree. Paths in deeper trees are too long for the kernel, so tools cannot remove them."""
 
 
-def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
+class CheckoutTotal(Struct):
+    """What a checkout contains so far, including its submodules: a commit can refer to the same submodule many times.
+
+    Attributes
+    ----------
+    files
+        The number of files and folders.
+    bytes
+        The size of all files, as git has them.
+    lfs_bytes
+        The size of the files in Git LFS.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    lfs_bytes: int = 0
+
+
+def read_listing(entries: Iterable[str], total: CheckoutTotal | None = None) -> tuple[list[str], str]:
     """Return the entries of a checkout, and why it is refused (empty if it is not).
 
     The listing is read only up to the limits: a few folders that contain each other many times can have ten billion
@@ -26,18 +46,21 @@ def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
     ----------
     entries
         The lines that git prints: mode, type, hash, size and path of each file and folder.
+    total
+        What the checkout contains besides, to which the entries are added; None if they are the whole checkout.
     """
+    total = total or CheckoutTotal()
     listing: list[str] = []
-    total_bytes = 0
     for entry in entries:
         head, _, path = entry.partition("\t")
         size = head.split()[-1]
-        total_bytes += int(size) if size.isdecimal() else 0
+        total.bytes += int(size) if size.isdecimal() else 0
+        total.files += 1
         listing.append(entry)
         if path.count("/") > MAX_LEVELS:
             return listing, f"the checkout has folders more than {MAX_LEVELS} levels deep"
-        if total_bytes > MAX_BYTES:
+        if total.bytes > MAX_BYTES:
             return listing, f"the checkout would take more than {MAX_BYTES:,} bytes"
-        if len(listing) > MAX_FILES:
+        if total.files > MAX_FILES:
             return listing, f"the checkout has more than {MAX_FILES:,} files and folders"
     return listing, ""

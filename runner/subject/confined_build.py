@@ -44,14 +44,16 @@ def execute_confined(
 
     Raises
     ------
-    FileNotFoundError
-        The command does not exist.
+    FileNotFoundError, PermissionError
+        The command does not exist, the sandbox does not show it, or it is not executable.
     FaultwatchError
         The sandbox cannot be created.
     """
     # Find the program, and make it the owner of the tree.
     is_visible = (lambda _: True) if reveals_host else partial(sandbox.is_visible_in_tree, tree)
     path, missing_reason = resolve_program(command[0], tree, environment["PATH"], is_visible)
+    if missing_reason.endswith("is not executable"):
+        raise PermissionError(missing_reason)
     if missing_reason:
         raise FileNotFoundError(missing_reason)
     sandbox.change_owner(tree)

@@ -20,8 +20,9 @@ from runner.system.tree_walk import TreeTooLarge, remove_tree
 
 _FILES_PER_COPY = 200
 """The number of files that one command copies: their paths must fit into its arguments."""
-_MAX_ROUNDS = 3
-"""How many times a tree is compared. The files in an unreadable folder are seen only after its mode is restored."""
+_MAX_ROUNDS = 20
+"""How many times a tree is compared. The files in an unreadable folder are seen only after its mode is restored, so one
+more round is needed for each unreadable folder within another."""
 _PERMISSION_BITS = 0o7777
 """The bits of a file's mode without those of its type."""
 

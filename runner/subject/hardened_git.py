@@ -65,7 +65,7 @@ _CHECKOUT_SETTINGS: Mapping[str, str] = {
     "core.symlinks": "true",
 }
 """Settings that make the written files the same as in the commit, whatever the user has configured for work trees."""
-_TRANSFER_SUBCOMMANDS = frozenset({"clone", "fetch"})
+_TRANSFER_SUBCOMMANDS = frozenset({"clone", "fetch", "ls-remote"})
 _FILE_READING_SUBCOMMANDS = frozenset({"checkout-index", "read-tree", "status"})
 """Commands of git that pass the files of a work tree through filters."""
 

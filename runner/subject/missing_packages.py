@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from runner.subject.tool_search import describe_missing_tool
+from runner.subject.tool_search import find_missing_tool
 
 
 class Packages(NamedTuple):
@@ -281,7 +281,7 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
         is_missing = is_foreign and PurePosixPath(header).name not in own_names
         return MissingPart(header, packages) if is_missing else None
     last_lines = "\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])
-    if tool := describe_missing_tool(last_lines) or _find_known_tool(log):
+    if tool := find_missing_tool(last_lines) or _find_known_tool(log):
         return name_missing_tool(tool)
     if match := _COMPILER.search(log):
         compiler = next(filter(None, match.groups()))

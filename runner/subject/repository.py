@@ -349,6 +349,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
         with _lock_clone(clone):
             run_git(*fetch, git_dir=str(clone))
+            _follow_default_branch(clone, location)
     else:
         make_private_folder(cache)
         with make_scratch_folder(cache) as scratch:
@@ -370,6 +371,17 @@ def _lock_clone(clone: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _follow_default_branch(clone: Path, location: str) -> None:
+    """Let the HEAD of a clone refer to the present default branch of the repository at ``location``, if it has one.
+
+    A fetch leaves HEAD as it is, even if its branch was renamed, and is therefore missing.
+    """
+    listing = run_git("ls-remote", "--symref", "--", location, "HEAD", git_dir=str(clone))
+    match = re.search(r"^ref: (refs/heads/\S+)\tHEAD$", listing, re.MULTILINE)
+    if match and Repository(clone, "", bare=True).find_revision(match[1]):
+        run_git("symbolic-ref", "HEAD", match[1], git_dir=str(clone))
 
 
 def _convert_date(seconds: str) -> datetime:

@@ -1,5 +1,6 @@
 """Finds the repository and the workload of a command, and refuses work trees with uncommitted changes."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -100,7 +101,9 @@ def refuse_dirty_work_tree(repository: Repository, workload: Workload, *, allows
     changed_files = [] if allows_changes else repository.list_changed_files()
     if changed_files:
         top = repository.get_work_tree()
-        changed_files = [name for name in changed_files if (top / name).resolve() != workload.path.resolve()]
+        workload_file = os.path.realpath(workload.path)
+        # Unlike Path.resolve, this does not raise if a file is a link to itself.
+        changed_files = [name for name in changed_files if os.path.realpath(top / name) != workload_file]
     if changed_files:
         file_names = ", ".join(changed_files[:_MAX_NAMED_FILES])
         if len(changed_files) > _MAX_NAMED_FILES:

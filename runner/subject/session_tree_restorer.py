@@ -117,7 +117,10 @@ def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: 
 
 
 def read_build_start(tree: Path) -> int:
-    """Return the time at which a build began, in nanoseconds since the epoch; 0 for a tree outside of the cache."""
+    """Return the time at which a build began, in nanoseconds since the epoch.
+
+    It is 0 for a tree outside of the cache, and if the record of the build is damaged.
+    """
     try:
         record = read_record(tree.parent) if tree.name == TREE_FOLDER else None
     except DamagedBuild:

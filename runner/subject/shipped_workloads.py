@@ -65,4 +65,8 @@ def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
     }
     parent_options = [word for parent in parents for word in ("-p", parent)]
     commit = git("commit-tree", *parent_options, "-m", "The shipped workloads", tree, **author)
-    git("update-ref", _BRANCH, commit, *parents)  # With a parent, only if the branch still points to it.
+    try:
+        git("update-ref", _BRANCH, commit, *parents)  # With a parent, only if the branch still points to it.
+    except GitError:
+        if git("rev-parse", "--verify", "--quiet", _BRANCH) != commit:  # Otherwise another command was faster.
+            raise

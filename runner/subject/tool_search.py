@@ -51,7 +51,7 @@ def suggest_path(tool: str, build_path: str) -> str:
     )
 
 
-def describe_missing_tool(log: str) -> str:
+def find_missing_tool(log: str) -> str:
     """Return the last program that the end of a build's log reports as missing; empty if it reports none."""
     for line in reversed(log.splitlines()[-_SEARCHED_LINES:]):
         for pattern in _MISSING_TOOL_PATTERNS:

@@ -95,7 +95,11 @@ class KeepRules(Struct, frozen=True):
         return bool(self.patterns or "/" in self.result)
 
     def keeps(self, path: str) -> bool:
-        """Return whether a file stays as an execution left it, because a pattern matches it or a parent folder."""
+        """Return whether a file stays as an execution left it.
+
+        That is the result file, the bytecode of Python, and each file that, or of which a parent folder, matches one of
+        the patterns.
+        """
         names = path.split("/")
         if path == self.result or names[-1].endswith(_BYTECODE_SUFFIX) or _BYTECODE_FOLDER in names:
             return True

@@ -36,7 +36,7 @@ def get_allocator_variables(name: str) -> dict[str, str]:
         ) from None
 
 
-def describe_missing_library(name: str) -> str:
+def find_missing_library(name: str) -> str:
     """Return the name of an allocator's library if this host lacks it; otherwise an empty string."""
     library = get_allocator_variables(name).get("LD_PRELOAD", "")
     return "" if not library or _can_preload(library) else library

@@ -34,7 +34,10 @@ def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tup
         for point in points
         if not any(excluded_point.items() <= point.items() for excluded_point in workload.exclude)
     ]
-    points += [dict(added_point) for added_point in workload.include if dict(added_point) not in points]
+    points_by_key = {make_point_key(point): point for point in points}
+    for added_point in workload.include:
+        points_by_key.setdefault(make_point_key(added_point), dict(added_point))
+    points = list(points_by_key.values())
     if not points:
         raise FaultwatchError(
             f"{workload.path}: [[exclude]] leaves no point in the matrix", "exclude fewer values, or add an [[include]]"

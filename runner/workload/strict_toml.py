@@ -1,6 +1,7 @@
 """Reads TOML into strict models, and describes a mistake in one line with the file, the key and a likely correction."""
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ MAX_BYTES = 256 * 1024
 """The largest size of a file in bytes. It is limited, because the file may come from a pull request."""
 _MAX_NESTING = 100
 """How deep tables and lists may be nested: functions call themselves for each level."""
+_TYPE_NAME = re.compile(r"(?:function-\w+|tuple)\[")
+"""The last part of a location if a key allows several types: pydantic's name of the type that does not fit."""
 
 
 class Table(BaseModel):
@@ -92,6 +95,8 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     # If a key is mistyped, the correct key is missing too; report the mistyped one.
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     key_path = mistake["loc"]
+    if key_path and _TYPE_NAME.match(str(key_path[-1])):
+        key_path = key_path[:-1]
     key = str(key_path[-1]) if key_path else ""
     location = _format_location(key_path) if key_path else ""
     if mistake["type"] == "extra_forbidden":

@@ -49,11 +49,6 @@ def is_path(name: str) -> bool:
     return "/" in name or (path / WORKLOAD_FILE).exists() or (path.is_file() and path.suffix == ".toml")
 
 
-def is_workload(name: str) -> bool:
-    """Return whether a word is the name of a shipped workload, or a path at which something exists."""
-    return Path(name).exists() or name in list_shipped_names()
-
-
 def list_shipped_names() -> list[str]:
     """Return the names of the shipped workloads."""
     return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob(f"*/{WORKLOAD_FILE}"))

@@ -1,6 +1,7 @@
 """Fortran without another build system: fpm, its package manager, or the plain source files of one program."""
 
 import re
+from collections.abc import Iterator
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary
@@ -34,19 +35,26 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def sort_by_dependency(files: dict[str, str]) -> list[str]:
     """Return the files in an order in which each follows the files whose modules it uses; cycles keep their order."""
     file_by_module = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
-    sorted_files: dict[str, None] = {}
+    sorted_files: list[str] = []
     entered: set[str] = set()
 
-    def visit(file: str) -> None:
-        """Add a file, after the files that define the modules that it uses."""
-        if file in entered:
-            return
-        entered.add(file)
+    def list_used_files(file: str) -> Iterator[str]:
+        """Yield the files that define the modules that a file uses."""
         for name in _USE.findall(files[file]):
             if name.lower() in file_by_module:
-                visit(file_by_module[name.lower()])
-        sorted_files[file] = None
+                yield file_by_module[name.lower()]
 
-    for file in files:
-        visit(file)
-    return list(sorted_files)
+    for first_file in files:
+        # The files that are waiting for those that they use: a recursion could not go a thousand modules deep.
+        waiting_files = [] if first_file in entered else [(first_file, list_used_files(first_file))]
+        entered.add(first_file)
+        while waiting_files:
+            file, used_files = waiting_files[-1]
+            next_file = next((used_file for used_file in used_files if used_file not in entered), None)
+            if next_file is None:
+                sorted_files.append(file)
+                waiting_files.pop()
+            else:
+                entered.add(next_file)
+                waiting_files.append((next_file, list_used_files(next_file)))
+    return sorted_files

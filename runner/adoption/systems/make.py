@@ -1,6 +1,7 @@
 """Make."""
 
 import re
+from collections import defaultdict
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -129,16 +130,16 @@ def list_made_folders(sources: Sources, folder: str) -> list[str]:
 def find_outside_targets(text: str) -> set[str]:
     """Return the targets that work outside of the tree, directly or by a prerequisite: in a container, or as root."""
     rules = _parse_rules(text)
+    dependent_targets: defaultdict[str, set[str]] = defaultdict(set)
+    for name, rule in rules.items():
+        for prerequisite in rule.prerequisites:
+            dependent_targets[prerequisite].add(name)
     outside_targets: set[str] = set()
     new_targets = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
     while new_targets:
         outside_targets |= new_targets
         # The targets with one of the previous targets as a prerequisite.
-        new_targets = {
-            name
-            for name, rule in rules.items()
-            if name not in outside_targets and not outside_targets.isdisjoint(rule.prerequisites)
-        }
+        new_targets = {name for target in new_targets for name in dependent_targets[target]} - outside_targets
     return outside_targets
 
 

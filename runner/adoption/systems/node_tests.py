@@ -29,16 +29,29 @@ def find_test_run(scripts: Mapping[str, str]) -> RunProposal | None:
     scripts
         The scripts of ``package.json``.
     """
-    runs = map(_convert_step, _list_steps(scripts, _TEST_SCRIPT, _MAX_DEPTH))
+    runs = map(_convert_step, _list_steps(scripts, _TEST_SCRIPT, _MAX_DEPTH, set()))
     return next(filter(None, runs), None)
 
 
-def _list_steps(scripts: Mapping[str, str], name: str, depth: int) -> Iterator[list[str]]:
-    """Yield the commands of a script as words; those of another script in place of the command that starts it."""
+def _list_steps(
+    scripts: Mapping[str, str], name: str, depth: int, listed_scripts: set[tuple[str, int]]
+) -> Iterator[list[str]]:
+    """Yield the commands of a script as words; those of another script in place of the command that starts it.
+
+    Parameters
+    ----------
+    depth
+        How many further scripts that start each other are followed.
+    listed_scripts
+        The scripts that were listed at each depth, which are not listed again.
+    """
+    if (name, depth) in listed_scripts:
+        return
+    listed_scripts.add((name, depth))
     for step in re.split(r"&&|;|\|\|", scripts.get(name, "")):
         other_script = _OTHER_SCRIPT.fullmatch(step.strip())
         if other_script and depth:
-            yield from _list_steps(scripts, other_script[1], depth - 1)
+            yield from _list_steps(scripts, other_script[1], depth - 1, listed_scripts)
             continue
         try:
             yield shlex.split(step)

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shlex
 import tomllib
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -41,7 +42,8 @@ _MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
 _CONSOLE_SCRIPTS = re.compile(r"\bconsole_scripts\b[\"']?\s*[=:]([^\]\[]*\[?[^\]\[]*)")
 _ENTRY_POINT = re.compile(r"([\w.-]+)[ \t]*=[ \t]*[\w.]+:\w+")
-_INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
+_INSTALL = re.compile(r"\bpip3? install\b((?:\"(?:[^\"\\]|\\.)*\"|[^&|;\"])*)")
+"""An installation with pip, up to the end of the command. Requirements with markers are in double quotes."""
 _REQUIREMENT_FILE_OPTIONS = ("-r", "--requirement")
 _AUXILIARY_FOLDER = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
 """Folders of packages that only help to develop the project."""
@@ -93,7 +95,7 @@ def _propose_tests(
     """
     folders = {str(PurePosixPath(file).parent) for file in sources.files if _TEST.search(file)}
     outer_folders = sorted(
-        (folder for folder in folders if not is_third_party(f"{folder}/x")), key=lambda path: path.count("/")
+        (folder for folder in folders if not is_third_party(f"{folder}/x")), key=lambda path: (path.count("/"), path)
     )
     if not outer_folders:
         return []
@@ -235,14 +237,17 @@ def build_download_command(sources: Sources, command: str) -> str:
     install = _INSTALL.search(command)
     if install is None:
         return ""
-    words = [word.strip("\"'") for word in install[1].split()]
+    try:
+        words = shlex.split(install[1])
+    except ValueError:  # a quotation mark is not closed
+        words = [word.strip("\"'") for word in install[1].split()]
     files = {next_word for word, next_word in pairwise(words) if word in _REQUIREMENT_FILE_OPTIONS}
     requirements = []
     for word, next_word in pairwise([*words, ""]):
         if word in _REQUIREMENT_FILE_OPTIONS:
-            requirements.append(f"-r {next_word}")
+            requirements.append(f"-r {shlex.quote(next_word)}")
         elif not word.startswith("-") and word not in files:
-            requirements.append(word)
+            requirements.append(shlex.quote(word))
     if not requirements:
         return ""
     if "." in requirements:

@@ -132,6 +132,10 @@ def test_the_build_at_the_top_comes_before_that_of_a_folder() -> None:
 
 def test_a_project_that_names_nothing_to_run_is_told_what_was_found() -> None:
     assert explain_missing_build(listing({"main.zig": ""})).startswith("has no build system that init knows (CMake, ")
+    for name in ("GNUmakefile", "makefile"):
+        assert explain_missing_build(listing({name: "all:\n\tdocker build .\n"})) == (
+            f"has nothing that init can build and run: {name} names no program or benchmark"
+        )
     assert explain_missing_build(listing({"package.json": "{}", "vendor/x/Makefile": ""})) == (
         "has nothing that init can build and run: package.json names no benchmark, start script, `bin` program, "
         "`main` module or known test runner"

@@ -1,5 +1,7 @@
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -8,6 +10,7 @@ from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_in
 from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
+from runner.errors import FaultwatchError
 from runner.execution.execute import ProgramResult
 from tests.runner.adoption.listings import listing
 
@@ -501,3 +504,40 @@ def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatc
     assert try_file_runs(outcomes, monkeypatch, test, help_text=help_text) == ["./lulesh"], "tests are numerous"
     outcomes["./lulesh"] = TriedCommand(bare, (900, 900, 900), seconds=17.0, cpu_seconds=30.0)
     assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"], "it is slow"
+
+
+@pytest.mark.parametrize("target", ["missing", "/dev/zero"])
+def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
+    target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a").symlink_to(target)
+    next_outputs = iter(["one", "two", "two", "three"])
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
+    monkeypatch.setattr(
+        FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(next_outputs), "", 0.1, 1.0)
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    run = RunProposal("./x a", input_file="a")
+    assert first._reads_standard_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
+    assert not first._prints_file(BuildProposal("Make", ""), run, tmp_path)
+
+
+@pytest.mark.parametrize("command", ["./x 'a", " "])
+def test_a_command_that_is_not_valid_is_refused_with_the_mistake(command: str, tmp_path: Path) -> None:
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources, first._file = listing({}), tmp_path / "workload.toml"
+    with pytest.raises(FaultwatchError, match=r"\[run\] command"):
+        first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
+
+
+@pytest.mark.parametrize("command", ["./missing", "missing-tool", "./folder", "./file"])
+def test_the_help_of_a_program_that_cannot_be_started_is_empty(command: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources, first._file = listing({}), tmp_path / "workload.toml"
+    process_state = SimpleNamespace(environment={"PATH": "/usr/bin:/bin"})
+    bench = SimpleNamespace(make_process_state=lambda _: process_state, sandbox=None)
+    first._workbench = cast("Any", SimpleNamespace(bench=bench))
+    workload = first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
+    assert first._execute_command(workload, tmp_path).output == ""

@@ -92,3 +92,9 @@ def test_whatever_a_document_says_no_argument_needs_quotes(text: str) -> None:
     for command in find(f"sorter {text}\n`sorter test/a.fq {text}`"):
         assert all(map(is_plain_path, command.arguments))
         assert command.file in FILES
+
+
+@pytest.mark.parametrize("option", ["--it's", "--by the", "--a|b", "--$HOME"])
+@pytest.mark.parametrize("value", ["data/words.txt", "index/x"])
+def test_an_option_that_needs_quotes_is_in_no_command(option: str, value: str) -> None:
+    assert find(f'sorter "{option}={value}" < data/words.txt') == []

@@ -68,3 +68,9 @@ def test_a_file_that_is_not_there_or_elsewhere_is_refused(top: Path, tmp_path: P
     write(tmp_path, "other/workload.toml")
     with pytest.raises(FaultwatchError, match=r"is not in .*project"):
         place(top, str(tmp_path / "other"))
+
+
+def test_a_link_to_itself_is_no_workload_file(top: Path) -> None:
+    (top / "loop.toml").symlink_to("loop.toml")
+    with pytest.raises(FaultwatchError, match=r"loop\.toml does not exist"):
+        place(top, str(top / "loop.toml"))

@@ -115,3 +115,12 @@ def test_a_program_with_a_language_runtime_works_only_beyond_its_start() -> None
     assert does_more_work(take(6500, 6400), take(5290, 5150), start)
     assert not does_more_work(take(5900, 6400), take(5290, 5150), start), "a start varies"
     assert count_runtime_faults(80) == 0, "a native program starts with few faults"
+
+
+@pytest.mark.parametrize("command", ["make CFLAGS='-O2 -g'", "sh -c \"make CFLAGS='-O2 -g'\""])
+def test_a_build_with_quotes_gets_the_step_that_makes_the_larger_input(command: str) -> None:
+    proposed = propose_larger_input(BuildProposal("your command", command), SMALL, 10_000)
+    assert proposed
+    shell, option, text = shlex.split(proposed[0].command)
+    assert (shell, option) == ("sh", "-c")
+    assert text.startswith("make CFLAGS='-O2 -g' && for round ")

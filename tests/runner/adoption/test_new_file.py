@@ -37,3 +37,9 @@ def test_a_link_that_leads_out_of_the_work_tree_is_refused(tmp_path: Path) -> No
     assert has_other_content(tmp_path / "tree", "file", "text")
     write_file(tmp_path / "tree", "file", "text")
     assert not (tmp_path / "victim").exists(), "the link is replaced, not followed"
+
+
+def test_a_folder_that_is_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".github").symlink_to(".github")
+    with pytest.raises(FaultwatchError, match=r"\.github/x cannot be written"):
+        write_file(tmp_path, ".github/x", "text")

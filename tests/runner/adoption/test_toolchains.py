@@ -53,3 +53,8 @@ def test_versions_are_compared_as_numbers() -> None:
         for one in [choose_toolchain(found), choose_toolchain(found, "1.10"), choose_toolchain(found, "2")]
         if one
     ] == [*("1.9", "1.10", "1.10")]
+
+
+def test_a_version_with_thousands_of_digits_is_only_a_new_one(versions: Path) -> None:
+    _, lacks = describe_tools(go(f"1.{'9' * 5000}", versions / "old"))
+    assert "but this host has go 1.22.1" in lacks

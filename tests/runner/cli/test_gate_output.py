@@ -65,3 +65,18 @@ def test_a_link_in_a_checkout_leads_nowhere(tmp_path: Path) -> None:
     write_output_file(named, "{}", "--output")
     assert named.read_text() == "{}"
     assert not named.is_symlink()
+
+
+def test_a_link_at_the_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -> None:
+    """A stranger's checkout may have a link for each process id."""
+    (tmp_path / "victim").write_text("kept")
+    (tmp_path / f".out.{os.getpid()}").symlink_to("victim")
+    write_output_file(tmp_path / "out", "text", "--output")
+    assert ((tmp_path / "out").read_text(), (tmp_path / "victim").read_text()) == ("text", "kept")
+
+
+def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("out")
+    require_writable({"output": tmp_path / "out"})
+    write_output_file(tmp_path / "out", "text", "--output")
+    assert (tmp_path / "out").read_text() == "text"

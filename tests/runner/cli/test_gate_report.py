@@ -28,3 +28,14 @@ def test_the_file_is_named_relative_to_its_repository(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", [os.fsdecode(b"caf\xe9"), "/".join(["x" * 200] * 6)])
 def test_a_name_that_no_report_can_contain_is_left_out(folder: str, tmp_path: Path) -> None:
     assert _find_budget_lines(place(tmp_path, folder), tmp_path) == ("", {})
+
+
+@pytest.mark.parametrize("content", [None, b"\xff"])
+def test_a_file_that_is_removed_or_damaged_while_it_is_measured_has_no_known_lines(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    file = place(tmp_path, "a")
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    assert _find_budget_lines(file, tmp_path) == ("a/workload.toml", {})

@@ -1,6 +1,7 @@
 """Which build and which command `faultwatch init` chooses, when the first ones do not work."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -420,6 +421,12 @@ def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_p
     assert "does not mention more/bench/workload.toml" in _describe_kept_ci_file(ci, "more/bench/workload.toml")
 
 
+@pytest.mark.parametrize("path", ["./workload.toml", "$PWD/workload.toml", '"${ROOT}"/workload.toml'])
+def test_a_kept_ci_file_may_name_the_workload_from_the_top(path: str, tmp_path: Path) -> None:
+    (tmp_path / "ci.yml").write_text(f"run: faultwatch gate {path} main..HEAD\n")
+    assert not _describe_kept_ci_file(tmp_path / "ci.yml", "workload.toml")
+
+
 def test_a_kept_file_that_cannot_be_read_runs_no_gate(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("nowhere")
@@ -467,6 +474,20 @@ def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> 
     assert isinstance(done.exception, FaultwatchError)
     assert "{workload} is the folder of the workload file" in done.exception.what
     assert "in a separate folder" in (done.exception.remedy or "")
+
+
+def test_a_workload_that_no_ci_file_can_name_is_refused_before_it_is_measured(
+    commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("runner.cli.init.create_host_turn", lambda _: pytest.fail("it waits for its turn"))
+    folder = tmp_path / "subject" / "my benchmark"
+    folder.mkdir()
+    (folder / "workload.toml").write_text('[workload]\nname = "x"\n[run]\ncommand = "true"\n')
+    commit("Add a workload")
+    done = CliRunner().invoke(command, ["--yes", "--ci", "shell", str(folder)])
+    assert isinstance(done.exception, FaultwatchError)
+    assert "'my benchmark/workload.toml' cannot be written into a CI file" in done.exception.what
 
 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -628,3 +649,12 @@ def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() ->
     assert _describe_server(RunProposal("./x"), None) == ""
     remark = _describe_server(RunProposal("./x"), RunProposal("./srv {port}", obstacle="./srv is a server"))
     assert remark.startswith("./srv is a server. To measure it under load, ")
+
+
+def test_a_build_command_of_the_users_that_makes_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: [BuildProposal("your command", "make lib")])
+    with pytest.raises(FaultwatchError, match="the build produces no executable program") as refusal:
+        init_choice.choose_build_and_run(
+            cast("FirstMeasurement", Host({})), Questions(silent=True), build="make lib", run=None
+        )
+    assert refusal.value.remedy.startswith("correct --build 'make lib'")

@@ -1,5 +1,6 @@
 """When a program would be answered the same in another tree."""
 
+import errno
 import os
 import shutil
 import time
@@ -177,3 +178,34 @@ def test_differences_are_named(trees: tuple[Path, Path]) -> None:
         "new: only in head",
         "one: mode",
     ]
+
+
+def test_a_link_through_thousands_of_folders_is_followed(trees: tuple[Path, Path]) -> None:
+    for tree in trees:
+        (tree / "long").symlink_to("/".join(["deep/.."] * 500) + "/one")
+        (tree / "broken").symlink_to("/".join(["x"] * 2000))
+    assert are_alike(trees, "c long", "s broken")
+    (trees[1] / "one").write_text("another text")
+    assert not are_alike(trees, "c long")
+
+
+def test_differences_are_named_where_the_file_system_has_no_extended_attributes(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> list[str]:
+        raise OSError(errno.ENOTSUP, "Operation not supported", path)
+
+    monkeypatch.setattr(os, "listxattr", refuse)
+    for name in NAMES:
+        (trees[0] / name).write_text("another text")
+    differences = find_tree_differences(ProgramTree(trees[0]), ProgramTree(trees[1]))
+    assert [text.partition(":")[0] for text in differences] == sorted(NAMES)
+    assert all("content" in text for text in differences)
+
+
+def test_of_a_tree_that_is_too_large_no_difference_is_named(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trees[1] / "new").touch()
+    monkeypatch.setattr("runner.system.tree_walk.MAX_ENTRIES", len(list(trees[0].rglob("*"))))
+    assert find_tree_differences(ProgramTree(trees[0]), ProgramTree(trees[1])) == []

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,19 @@ def test_pyperf_is_the_installed_one(tmp_path: Path) -> None:
         )
         assert "planted" not in done.stdout
     assert run_tool(["pwd"]).text.strip() == "/"
+
+
+@pytest.mark.parametrize("answer", [KeyboardInterrupt(), ProgramOutput(-1, "Actions\n=======\n")])
+def test_what_pyperf_changed_before_it_was_interrupted_is_put_back_by_it(
+    answer: BaseException | ProgramOutput, machine: Machine
+) -> None:
+    def run(command: Sequence[str]) -> ProgramOutput:
+        machine.run(command)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    with suppress(KeyboardInterrupt):
+        apply_fixes(replace(machine.host(), run=run))
+    undo_fixes(machine.host())
+    assert machine.commands == ["tune", "reset"]

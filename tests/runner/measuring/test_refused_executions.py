@@ -15,7 +15,7 @@ from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.perf.hidden_programs import describe_hidden_programs
 from runner.perf.ignored_preloads import describe_unmapped_preload
 from runner.workload import Workload, list_cases
-from runner.workload.allocators import describe_missing_library
+from runner.workload.allocators import find_missing_library
 
 
 def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsByFile:
@@ -100,6 +100,6 @@ def test_a_warning_of_the_loader_is_not_lost_in_much_output(tmp_path: Path) -> N
 
 
 @pytest.mark.perf
-@pytest.mark.skipif(bool(describe_missing_library("jemalloc")), reason="without jemalloc")
+@pytest.mark.skipif(bool(find_missing_library("jemalloc")), reason="without jemalloc")
 def test_a_preloaded_allocator_is_found(tmp_path: Path) -> None:
     assert report_of(tmp_path, ["true"], allocator="jemalloc").outcome is Outcome.MEASURED

@@ -262,6 +262,46 @@ def test_a_build_script_that_a_revision_lacks_is_the_failure_of_that_revision(
     builder.build(repository, fixed, workload("./configure"))
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("./folder/configure", "does not exist"),
+        ("./loop", "does not exist"),
+        ("./script", "has an interpreter that does not exist"),
+    ],
+)
+def test_a_build_script_that_cannot_be_started_is_the_failure_of_its_revision(
+    command: str, said: str, builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "subject" / "loop").symlink_to("loop")
+    (tmp_path / "subject" / "script").write_text("#!/missing/interpreter\n")
+    (tmp_path / "subject" / "script").chmod(0o755)
+    head = commit("A file in place of a folder", folder="")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match=rf"{command} {said}") as failure:
+        builder.build(repository, head, workload(command))
+    assert not failure.value.temporary
+
+
+def test_a_build_script_that_is_not_executable_is_told_so_in_a_sandbox_too(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", configure="#!/bin/sh\n")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match=r"\./configure is not executable"):
+        replace(builder, sandbox=Sandbox()).build(repository, head, workload("./configure"))
+
+
+def test_a_build_that_fails_and_leaves_too_many_files_is_the_failure_of_its_revision(
+    builder: Builder, commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    monkeypatch.setattr("runner.system.tree_walk.MAX_ENTRIES", 10)
+    with pytest.raises(BuildFailure, match="ended with exit code 3"):
+        builder.build(repository, head, workload("sh -c 'touch $(seq 20); exit 3'"))
+
+
 def test_a_build_that_could_not_download_says_what_and_how_cmake_does_without(
     builder: Builder, commit: Run, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.dependencies.lookup_tracing import LookupTracer
+from runner.dependencies.recorded_lookups import Lookups
 from runner.subject.build_inputs import Inputs, find_changed_files, parse_changes, write_inputs
 from runner.subject.repository import open_repository
 
@@ -121,3 +122,18 @@ def test_a_changed_file_whose_name_is_not_text_is_one_that_the_build_read(
     changed = find_changed_files(open_repository(str(tmp_path / "subject"), tmp_path), before, commit("Second"))
     assert changed == {name}
     assert inputs_of("cat caf*", tree).may_depend_on(name)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 20, b"one\0tw"])
+def test_a_build_whose_list_of_inputs_was_lost_in_a_power_cut_may_depend_on_each_file(
+    content: bytes, tree: Path
+) -> None:
+    assert not inputs_of("cat one", tree).may_depend_on("two")
+    (tree.parent / "asked").write_bytes(content)
+    assert Inputs(tree.parent).may_depend_on("two")
+
+
+def test_a_build_that_only_moves_a_folder_may_depend_on_the_files_in_it(tree: Path) -> None:
+    write_inputs(tree, Lookups(changed_paths=frozenset({f"{tree}/folder"})))
+    assert Inputs(tree.parent).may_depend_on("folder/three")
+    assert not Inputs(tree.parent).may_depend_on("two")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,3 +58,21 @@ def test_a_file_with_a_name_of_any_letters_is_named_as_it_is(tmp_path: Path) -> 
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "second")
     assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {"größe.c": ((1, 1),)}
+
+
+def test_the_lines_between_two_changes_are_unchanged_whatever_the_user_has_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".gitconfig").write_text("[diff]\ninterHunkContext = 9\nnoprefix = true\ncontext = 9\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    folder = tmp_path / "changes"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for message, (first, last) in {"first": ("one", "five"), "second": ("ONE", "FIVE")}.items():
+        (folder / "a.c").write_text(f"{first}\ntwo\nthree\nfour\n{last}\n", encoding="utf-8")
+        (folder / "b.c").write_text(f"{first}\n", encoding="utf-8")
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", message)
+    changed_lines = list_changed_lines(Repository(folder, "changes"), "HEAD~1", "HEAD")
+    assert changed_lines == {"a.c": ((1, 1), (5, 5)), "b.c": ((1, 1),)}

@@ -172,3 +172,19 @@ def test_all_files_of_all_commits_have_one_time(repository: Repository, commit: 
     commit("Change them", configure="z")
     trees.append(whole(repository, tmp_path / "tree-2"))
     assert len({file.stat().st_mtime for tree in trees for file in tree.iterdir()}) == 1
+
+
+def test_a_commit_that_refers_to_a_submodule_very_often_does_not_fill_the_disk(
+    repository: Repository, submodule: list[str], git: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = tmp_path / "subject" / ".gitmodules"
+    for number in range(20):
+        git("update-index", "--add", "--cacheinfo", f"160000,{submodule[0]},copy-{number}")
+        modules.write_text(f"{modules.read_text()}\tpath = copy-{number}\n")
+    git("add", ".gitmodules")
+    git("commit", "--quiet", "--message", "Refer often")
+    assert (whole(repository, tmp_path / "tree") / "copy-19/file").read_text() == "old"
+    monkeypatch.setattr("runner.subject.checkout_size.MAX_FILES", 30)
+    with pytest.raises(TooLargeCheckout, match="more than 30 files and folders"):
+        whole(repository, tmp_path / "large-tree")
+    whole(repository, tmp_path / "trusted-tree", refuse_large=False)

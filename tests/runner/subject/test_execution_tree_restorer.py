@@ -5,6 +5,7 @@ import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -219,3 +220,21 @@ def test_what_cannot_be_removed_is_an_error(tree: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("runner.subject.execution_tree_restorer.remove_tree", lambda folder: None)
     with pytest.raises(FaultwatchError, match="cannot be removed"):
         restorer.restore()
+
+
+def test_folders_in_folders_that_cannot_be_entered_are_restored(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    restorer, before = make_restorer(tree), list_tree(tree)
+    (tree / "folder" / "deep" / "data").write_text("another text")
+    for path in ("folder/deep", "folder"):
+        (tree / path).chmod(0)
+    scan = os.scandir
+
+    def scan_as_ordinary_user(folder: Path | str) -> Any:
+        if not Path(folder).stat().st_mode & 0o400:
+            raise PermissionError(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", scan_as_ordinary_user)
+    restorer.restore()
+    monkeypatch.undo()
+    assert list_tree(tree) == before

@@ -129,6 +129,14 @@ def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], com
     assert open_repository(address, tmp_path / "clones").list_revisions("main")[-1].commit == newest
 
 
+def test_a_clone_follows_a_renamed_default_branch(history: list[str], git: Run, commit: Run, tmp_path: Path) -> None:
+    address = f"file://{tmp_path / 'subject'}"
+    open_repository(address, tmp_path / "clones")
+    git("branch", "--move", "trunk")
+    newest = commit("New", file="new")
+    assert open_repository(address, tmp_path / "clones").resolve("HEAD") == newest
+
+
 @pytest.mark.parametrize(
     ("origin", "name"),
     [

@@ -1,9 +1,12 @@
 """The shipped workloads of an installation without a clone: one commit for each version, the same everywhere."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runner.subject import shipped_workloads
+from runner.subject.hardened_git import run_git
 from runner.subject.shipped_workloads import prepare_shipped_repository
 
 
@@ -56,3 +59,20 @@ def test_a_work_tree_that_only_root_may_write_is_enough(shipped: Path, tmp_path:
     shipped.chmod(0o555)
     assert prepare_shipped_repository(shipped, tmp_path / "home")
     assert sorted(place.name for place in shipped.iterdir()) == [".date", "one"]
+
+
+def test_two_commands_that_commit_a_later_version_at_the_same_time_both_get_it(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_shipped_repository(shipped, tmp_path / "home")
+    (shipped / "one/main.c").write_text("int main(void) { return 0; }\n")
+
+    def run_after_another_command(*arguments: str, **options: Any) -> str:
+        if arguments[0] == "update-ref":
+            run_git(*arguments, **options)
+        return run_git(*arguments, **options)
+
+    monkeypatch.setattr(shipped_workloads, "run_git", run_after_another_command)
+    repository = prepare_shipped_repository(shipped, tmp_path / "home")
+    assert repository
+    assert len(repository.list_revisions("HEAD")) == 2

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.subject.tool_search import describe_missing_tool, find_tool_outside, suggest_path
+from runner.subject.tool_search import find_missing_tool, find_tool_outside, suggest_path
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
@@ -44,4 +44,4 @@ def test_nothing_is_said_of_a_tool_that_is_there_or_nowhere() -> None:
     ],
 )
 def test_the_program_that_a_log_reports_as_missing(line: str, name: str) -> None:
-    assert describe_missing_tool(f"cc -c x.c\n{line}\nmake: *** [all] Error 127\n") == name
+    assert find_missing_tool(f"cc -c x.c\n{line}\nmake: *** [all] Error 127\n") == name

@@ -97,6 +97,8 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("[1, 64]", '[1, "1"]', r"\[matrix\] mib: 1 occurs twice"),
         ("make -j2 'a target'", "", r"\[build\] command: the command is empty"),
         ("make -j2 'a target'", "make 'a", r"\[build\] command: No closing quotation"),
+        ('["./copy", "--mib", "{mib}"]', '"./copy \'a"', r"\[run\] command: No closing quotation"),
+        ('["./copy", "--mib", "{mib}"]', '""', r"\[run\] command: the command is empty"),
         ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
         ("[matrix]", "[matrix", "not valid TOML"),
         ("[matrix]", f"deep = {'[' * 5000}\n[matrix]", "not valid TOML"),
@@ -214,3 +216,9 @@ def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: i
 def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FaultwatchError, match=hint):
         load_workload(write(GOOD + f'[metrics]\njudge = ["{name}"]\n'))
+
+
+def test_a_point_that_is_added_twice_is_one_case(write) -> None:  # type: ignore[no-untyped-def]
+    point = '[[include]]\nmib = 2\nmode = "fresh"\n'
+    names = [case.name for case in list_cases(load_workload(write(GOOD + point + point)))]
+    assert len(names) == len(set(names)) == 5

@@ -47,3 +47,11 @@ def test_a_library_is_measured_by_its_tests_if_its_module_does_nothing() -> None
 def test_a_package_without_a_module_has_its_tests() -> None:
     (tests,) = node.propose(listing({"package.json": json.dumps({"scripts": {"test": "node test.js"}})}))
     assert [run.command for run in tests.runs] == ["node --single-threaded test.js"]
+
+
+def test_scripts_that_start_each_other_hundreds_of_times_are_read_once() -> None:
+    scripts = {name: ";".join([f"npm run {other}"] * 500) for name, other in (("test", "a"), ("a", "b"), ("b", "c"))}
+    assert find_test_run({**scripts, "c": "echo"}) is None
+    run = find_test_run({**scripts, "c": "mocha"})
+    assert run
+    assert run.program == "node_modules/.bin/mocha"

@@ -1,5 +1,9 @@
 """What each build system proposes for files as projects have them."""
 
+import shlex
+import time
+from string import ascii_lowercase
+
 import pytest
 
 from runner.adoption.built_programs import add_file_runs
@@ -752,3 +756,34 @@ def test_the_largest_files_of_tests_are_tried_too_because_all_tests_may_take_lon
     assert words == ["tests", "tests/test_b.py", "tests/test_d.py", "tests/test_a.py"]
     assert len({run.program for run in tests.runs}) == 4
     assert all(run.is_test for run in tests.runs)
+
+
+def test_a_requirement_with_a_version_can_be_downloaded_by_the_shown_command() -> None:
+    command = 'venv/bin/python -m pip install -e . pytest "numpy>=2, <3" "tomli; python_version < \\"3.11\\"" || exit'
+    download = python.build_download_command(listing({"setup.py": ""}), command)
+    assert shlex.split(download)[-6:] == [
+        ".",
+        "pytest",
+        "numpy>=2, <3",
+        'tomli; python_version < "3.11"',
+        "setuptools",
+        "wheel",
+    ]
+
+
+def test_the_proposed_tests_of_a_python_package_do_not_depend_on_the_process() -> None:
+    files = {f"packages/{name}/tests/test_a.py": "" for name in ascii_lowercase}
+    *_, tests = python.propose(listing({"setup.py": "", **files}))
+    assert tests.runs[0].command.endswith(" packages/a/tests")
+
+
+def test_thousands_of_modules_that_use_each_other_are_sorted() -> None:
+    files = {f"{number}.f90": f"module m{number}\nuse m{number + 1}\nend\n" for number in range(3000)}
+    assert fortran.sort_by_dependency(files) == list(reversed(files))
+
+
+def test_a_makefile_with_thousands_of_targets_in_a_row_is_read_quickly() -> None:
+    text = "".join(f"t{number + 1}: t{number}\n" for number in range(15_000)) + "t0:\n\tdocker run x\n"
+    started_at = time.monotonic()
+    assert len(make.find_outside_targets(text)) == 15_001
+    assert time.monotonic() - started_at < 8, "examining each target at each step takes twice as long"
