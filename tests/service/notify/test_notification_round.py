@@ -277,6 +277,19 @@ def test_a_password_that_cannot_be_sent_stops_no_other_channel(
     assert len(receiver.posts) == 1
 
 
+def test_a_webhook_whose_host_name_is_wrong_stops_no_other_channel(
+    api: Api, database: Database, receiver: Receiver
+) -> None:
+    wrong = by_webhook(receiver, name="wrong", url="https://hooks..example/secret").channel
+    settings = NotificationSettings(channel=(*wrong, *by_webhook(receiver).channel))
+    go(database, settings)
+    regress(api)
+    (reason,) = go(database, settings).failures
+    assert reason.startswith("wrong: ")
+    assert "secret" not in reason
+    assert len(receiver.posts) == 1
+
+
 def test_redirects_are_not_followed(api: Api, database: Database, receiver: Receiver) -> None:
     settings = by_webhook(receiver)
     go(database, settings)
