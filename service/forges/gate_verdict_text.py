@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.contract import MetricVerdict, Outcome, Stage, metric
@@ -18,6 +19,8 @@ from service.text.numbers import format_difference, format_percent
 _MAX_NAMED_CHANGES = 8
 """Number of changes of the workload file that are named; further changes are counted."""
 _MAX_GROUPED_DIGITS = 20
+_WORD = re.compile("[a-z]+")
+"""The name of a table of the workload file, such as ``budget``; any other text in a report is untrusted."""
 Escape = Callable[[str], str]
 """Escapes untrusted text from a repository."""
 _STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
@@ -97,7 +100,8 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
         return f"matrix {' and '.join(parts)}"
     metric_table, _, name = key.partition(".")
     if table == "metrics" and name:
-        subject = f"{metric_table} of {escape(name)}"
+        shown_table = metric_table if _WORD.fullmatch(metric_table) else escape(metric_table)
+        subject = f"{shown_table} of {escape(name)}"
     else:
         subject = escape(key if table in {"workload", "metrics"} else f"[{table}] {key}")
     missing_value = "0" if metric_table == "budget" else "none"  # A metric without a budget has a budget of 0.
