@@ -129,6 +129,22 @@ def test_a_restore_whose_connection_is_refused_says_why(
         restore_database(database, tmp_path / "copy")
 
 
+def test_runs_that_are_only_in_the_log_beside_a_backup_are_restored(
+    api: Api, database: Database, tmp_path: Path
+) -> None:
+    """A database that is copied by hand while the service runs consists of two files."""
+    api.send(reports.report(1, 100))
+    assert database.file is not None
+    for suffix in ("", "-wal"):
+        shutil.copyfile(f"{database.file}{suffix}", tmp_path / f"copy{suffix}")
+    with closing(sqlite3.connect(f"file:{tmp_path}/copy?mode=ro&immutable=1", uri=True)) as connection:
+        assert connection.execute("SELECT count(*) FROM run").fetchone() == (0,)
+    database.close()
+    close(api)
+    restore_database(database, tmp_path / "copy")
+    assert api.get("/runs")["total"] == 1
+
+
 @EVERY_DATABASE
 def test_a_database_in_use_is_not_replaced(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(reports.report(1, 100))
