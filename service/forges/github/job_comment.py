@@ -151,6 +151,7 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
 def _find_pull_request(repository: Repository, reported_head: ReportedHead) -> PullRequest | None:
     """Return the open pull request that an event is about; None if it is no longer open."""
     if reported_head.number is not None:
-        return repository.get_pull(reported_head.number)
+        pull = repository.get_pull(reported_head.number)
+        return pull if pull.state == "open" else None
     candidates = repository.get_pulls(state="open", head=reported_head.label)
     return next((pull for pull in candidates if pull.head.sha == reported_head.commit), None)

@@ -92,6 +92,12 @@ def test_another_pull_request_of_the_same_branch_name_is_left_alone(run: Comment
     assert not hub.comments
 
 
+def test_the_comment_of_a_closed_pull_request_is_left_alone(run: Comment, hub: stand_in.GitHub) -> None:
+    hub.state = "closed"
+    assert "its comment was not changed" in run(WORSE, OF_PULL_REQUEST).output
+    assert not hub.comments
+
+
 def test_a_copied_mark_is_not_taken_for_the_comment(run: Comment, hub: stand_in.GitHub) -> None:
     run(WORSE)
     (body,) = list_bodies(hub)
