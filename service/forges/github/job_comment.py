@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import requests
 from github import Auth, Github, GithubException
 from github.PullRequest import PullRequest
 from github.Repository import Repository
@@ -126,7 +127,7 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
     Raises
     ------
     JobCommentError
-        If the report is about another head, or GitHub refuses the comment.
+        If the report is about another head, or GitHub refuses the comment or does not answer.
     """
     if report.head != reported_head.commit:
         raise JobCommentError(
@@ -146,6 +147,8 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
         message = (error.data or {}).get("message") or error.message or "no reason was given"
         remedy = "; the job needs `permissions: pull-requests: write`" if error.status in _FORBIDDEN_STATUSES else ""
         raise JobCommentError(f"GitHub answered {error.status}: {message}{remedy}") from None
+    except requests.RequestException as error:
+        raise JobCommentError(f"GitHub did not answer ({type(error).__name__})") from None
 
 
 def _find_pull_request(repository: Repository, reported_head: ReportedHead) -> PullRequest | None:

@@ -98,6 +98,13 @@ def test_the_comment_of_a_closed_pull_request_is_left_alone(run: Comment, hub: s
     assert not hub.comments
 
 
+def test_a_server_that_does_not_answer_is_said_in_one_line(run: Comment) -> None:
+    error = run(WORSE, GITHUB_API_URL="http://127.0.0.1:1").exception
+    assert isinstance(error, ServiceError)
+    assert "GitHub did not answer" in str(error)
+    assert "\n" not in str(error)
+
+
 def test_a_copied_mark_is_not_taken_for_the_comment(run: Comment, hub: stand_in.GitHub) -> None:
     run(WORSE)
     (body,) = list_bodies(hub)
