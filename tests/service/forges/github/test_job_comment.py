@@ -147,6 +147,14 @@ def test_what_is_wrong_is_said_in_one_line(
     assert "\n" not in str(error)
 
 
+def test_an_event_that_is_nested_too_deeply_is_refused(run: Comment, tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 200_000)
+    error = run(WORSE, GITHUB_EVENT_PATH=str(file)).exception
+    assert isinstance(error, ServiceError)
+    assert "does not contain an event" in str(error)
+
+
 def test_an_event_without_the_documented_fields_is_refused() -> None:
     assert read_event(OF_PULL_REQUEST) == ReportedHead(made_gates.HEAD, 7)
     with pytest.raises(JobCommentError, match=r"workflow_run\.head_branch"):
