@@ -53,9 +53,16 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
         The largest size of the text, in bytes.
     """
     links = replace(publication.links, offers_bisect=False)
-    text = comment_text.build_comment(
-        publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
-    )
+    marker = comment_text.build_marker(name, publication.number)
+
+    def build_text(limit: int) -> str:
+        return comment_text.build_comment(publication.outcome, links, marker, limit)
+
+    text = build_text(max_bytes)
+    # Breaking quick actions makes the text longer. None of them is in the table, which is the part that is cut.
+    n_added_bytes = len(break_quick_actions(text)) - len(text)
+    if n_added_bytes:
+        text = build_text(max_bytes - n_added_bytes)
     return break_quick_actions(text)
 
 
