@@ -41,6 +41,13 @@ class Mailbox:
     def __init__(self) -> None:
         self.mails: list[Message] = []
         self.refusal: str | None = None
+        self.unknown = ""
+
+    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:  # noqa: N802
+        if address == self.unknown:
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 known"
 
     async def handle_DATA(self, _server: object, _session: object, envelope: Any) -> str:  # noqa: N802
         if self.refusal is None:
@@ -245,6 +252,19 @@ def test_mail_that_is_refused_is_tried_again(api: Api, database: Database, mailb
     assert "451" in reason
     box.refusal = None
     assert go(database, settings, timedelta(minutes=2)).n_sent == 1
+
+
+def test_the_log_names_the_receivers_that_a_mail_server_refuses(
+    api: Api, database: Database, mailbox: tuple[Mailbox, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    box, port = mailbox
+    settings = by_mail(port, to=["perf@example.org", "gone@example.org"])
+    go(database, settings)
+    regress(api)
+    box.unknown = "gone@example.org"
+    assert go(database, settings).n_sent == 1, "the others must not get it a second time"
+    assert "gone@example.org (550 no such user)" in caplog.text
+    assert [mail["To"] for mail in box.mails] == ["perf@example.org, gone@example.org"]
 
 
 def test_a_mail_server_whose_name_is_no_host_name_is_not_blamed_on_the_password(
