@@ -373,6 +373,16 @@ def test_many_at_once_are_one_message(api: Api, database: Database, receiver: Re
     assert f"{len(OTHERS)} events" in receiver.posts[0][2]["text"]
 
 
+def test_many_at_once_that_wait_are_counted_as_one_message(api: Api, database: Database, receiver: Receiver) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    for first, case in enumerate(OTHERS):
+        api.send(*reports.proven(*[100] * (2 + first), 150, case=case))
+    receiver.status = 500
+    go(database, settings)
+    assert 'faultwatch_notifications_waiting{to="channels"} 1.0' in api.client.get("/metrics").text
+
+
 def test_a_digest_waits_for_its_time(api: Api, database: Database, receiver: Receiver) -> None:
     settings = by_webhook(receiver, digest="08:00")
     go(database, settings)
