@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from shutil import copyfile
 from typing import Any, cast
@@ -81,17 +81,17 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
 
 @contextmanager
 def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a backup; if it is from an older version, open an upgraded copy of it."""
-    with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
+    """Open a backup; if it is from an older version, open an upgraded copy of it, which is made in the same folder."""
+    with ExitStack() as stack:
         current_file = file
         if _read_schema(file) != find_newest_schema():
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent))
             current_file = Path(folder) / "upgraded.db"
             copyfile(file, current_file)
             copy = Database(f"sqlite:///{current_file}")
             upgrade_database(copy)
             copy.close()
-        with closing(open_file(current_file, "ro")) as connection:
-            yield connection
+        yield stack.enter_context(closing(open_file(current_file, "ro")))
 
 
 def _read_schema(file: Path) -> str:
