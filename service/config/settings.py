@@ -50,6 +50,11 @@ def read_host_name() -> str:
     return make_safe_name(socket.gethostname())
 
 
+def build_sqlite_address(file: Path) -> str:
+    """Return the address of a SQLite database, whatever its path contains."""
+    return f"sqlite:///{str(file).replace('%', '%25').replace('?', '%3F')}"
+
+
 def _check_database_address(address: str) -> str:
     """Return the address of a database; raise if it is not valid."""
     from service.config.database_address import parse_address  # noqa: PLC0415 - SQLAlchemy: --help needs none
@@ -87,7 +92,7 @@ class Config(Settings):
     database_url: Annotated[str, AfterValidator(_check_database_address)] = declare_setting(
         "DATABASE_URL",
         "Database",
-        default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
+        default_factory=lambda settings: build_sqlite_address(settings["home"] / "faultwatch.db"),
         default_text="SQLite in `FAULTWATCH_HOME`",
         format_shown=_hide_database_password,
         repr=False,

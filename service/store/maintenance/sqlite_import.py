@@ -15,6 +15,7 @@ from sqlalchemy import Boolean, Connection, Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from service.config.settings import build_sqlite_address
 from service.errors import ServiceError
 from service.store.engine import bulk, table_partitions
 from service.store.engine.database import Database
@@ -88,7 +89,7 @@ def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent))
             current_file = Path(folder) / "upgraded.db"
             copyfile(file, current_file)
-            copy = Database(f"sqlite:///{current_file}")
+            copy = Database(build_sqlite_address(current_file))
             upgrade_database(copy)
             copy.close()
         yield stack.enter_context(closing(open_file(current_file, "ro")))
