@@ -98,7 +98,7 @@ def _clean_text(text: str, max_characters: int) -> str:
 
 
 def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of an entry without tokens and without characters that PostgreSQL cannot store."""
+    """Return the details of an entry: texts cut to a length, without tokens or characters that cannot be stored."""
     shortened_detail = {name: _shorten_detail(value) for name, value in detail.items()}
     text = redact_tokens(json.dumps(shortened_detail, ensure_ascii=False))
     storable_text = _UNSTORABLE_IN_JSON.sub(lambda match: match["backslash"] or "\N{REPLACEMENT CHARACTER}", text)

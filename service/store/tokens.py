@@ -87,7 +87,7 @@ def add_token(session: Session, token: Token) -> None:
 
 
 def find_token(session: Session, token_id: str) -> Token | None:
-    """Return the token with an id, valid or not."""
+    """Return the token with this id, valid or not; None if there is none."""
     return session.get(Token, token_id) if token_id.isascii() else None  # SQLite takes no invalid text
 
 

@@ -96,7 +96,7 @@ def list_judged_series(session: Session, series_filter: SeriesFilter) -> list[Se
 
 
 def find_series(session: Session, series_id: int) -> Series | None:
-    """Return the series with this id, with its subject, case and host."""
+    """Return the series with this id, with its subject, case and host; None if there is none."""
     return session.scalar(_SELECT_SERIES.where(Series.id == series_id))
 
 
