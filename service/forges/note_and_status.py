@@ -1,6 +1,7 @@
-"""The single comment of a pull request on forges without an App, which is found by its id, or marker and author.
+"""The single comment of a pull request, the status of its head and replies to commands, on forges without an App.
 
-On GitLab and Forgejo, the author is the user whose token the service has.
+The comment is found by its id, or by its marker and author. On GitLab and Forgejo, the author is the user whose token
+the service has.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _check_request() -> AnyResponse | None:
     if is_anonymous() and may_read_anonymously(request.endpoint, request.method):
         return None
     if find_caller().scopes:
-        detail = f"This request needs a token with the scope {scope}; yours has only {_list_scopes()}."
+        detail = f"This request needs a token with the scope {scope}; yours has only {_describe_scopes()}."
         raise ProblemError(HTTPStatus.FORBIDDEN, detail)
     # A person with a browser can sign in and come back. Files such as the style sheet belong to no blueprint.
     is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)
@@ -83,8 +83,8 @@ def _check_request() -> AnyResponse | None:
     )
 
 
-def _list_scopes() -> str:
-    """Return the scopes of the caller's token, for a sentence."""
+def _describe_scopes() -> str:
+    """Return the scopes of the caller's token as a list in a sentence."""
     return join_words(sorted(find_caller().scopes))
 
 
