@@ -107,4 +107,5 @@ def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shorten_detail(value: Any) -> Any:
-    return value[:_MAX_DETAIL_CHARACTERS] if isinstance(value, str) else value
+    """Return a value among the details; a text without tokens first, because a token that is cut is not recognised."""
+    return redact_tokens(value)[:_MAX_DETAIL_CHARACTERS] if isinstance(value, str) else value
