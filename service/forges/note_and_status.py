@@ -68,7 +68,10 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
 
 
 def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
-    """Return the first comment that has a marker and was written by the service: anybody can copy the marker."""
+    """Return the first comment with a marker that the service wrote; None if there is none.
+
+    Anybody can copy the marker, so the author is checked too.
+    """
     return next((note for note in notes if note.author == author and marker in note.body), None)
 
 

@@ -132,7 +132,10 @@ def find_visit(session: Session, token_id: str) -> Visit | None:
 
 
 def find_last_visit(session: Session, name: str) -> Visit | None:
-    """Return the latest visit with any token of this name, because a person has another token in each session."""
+    """Return the latest visit with any token of this name; None if there is none.
+
+    A person has another token in each session.
+    """
     query = select(VisitRow).join(Token, Token.id == VisitRow.token_id).where(Token.name == name)
     row = session.scalar(query.order_by(VisitRow.seen_at.desc()).limit(1))
     return None if row is None else Visit(row.since, row.seen_at)

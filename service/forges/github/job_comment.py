@@ -121,8 +121,9 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
 
     Returns
     -------
-    The address of the comment; empty without a comment, because the commit is no longer the head of an open pull
-    request.
+    str
+        The address of the comment; empty without a comment, because the commit is no longer the head of an open pull
+        request.
 
     Raises
     ------

@@ -60,7 +60,14 @@ def is_anonymous() -> bool:
 
 
 def _check_request() -> AnyResponse | None:
-    """Let a request pass if its caller may send it; otherwise ask for a token."""
+    """Let a request pass (None) if its caller may send it; otherwise return the way to the sign-in page, or refuse it.
+
+    Raises
+    ------
+    ProblemError
+        401, where a program sends no valid token; 403, where the token lacks the scope, or a page of another site sends
+        the request.
+    """
     _refuse_other_sites()
     scope = find_needed_scope(request.endpoint, request.method)
     if scope is None or find_caller().may(scope):
