@@ -68,6 +68,8 @@ def test_a_file_of_channels_that_cannot_be_read_is_a_line(monkeypatch: pytest.Mo
         ("FAULTWATCH_GITHUB_APP", "my app", "a number"),
         ("FAULTWATCH_ADDRESS", "foo", "https://HOST"),
         ("FAULTWATCH_ADDRESS", "https://faults.example.org:x", "https://HOST"),
+        ("FAULTWATCH_ADDRESS", "https://faults.example.org\r", "https://HOST"),
+        ("FAULTWATCH_ADDRESS", "https://faults.example.org/a b", "https://HOST"),
         ("FAULTWATCH_PROXIES", "127.0.0.1, foo", "IP addresses"),
     ],
 )
