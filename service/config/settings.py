@@ -70,8 +70,9 @@ def _hide_database_password(config: Config) -> str:
 
 
 def _check_addresses(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return addresses of machines in the form in which requests contain them; raise for names and networks."""
-    return tuple(str(ipaddress.ip_address(word)) for word in words)
+    """Return addresses of machines in the form in which callers are compared; raise for names and networks."""
+    addresses = map(ipaddress.ip_address, words)
+    return tuple(str(getattr(address, "ipv4_mapped", None) or address) for address in addresses)
 
 
 _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
