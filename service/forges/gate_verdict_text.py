@@ -96,7 +96,7 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
         return "the files in the workload's folder"
     if table == "matrix":
         sides = (("loses", change.before), ("gains", change.after))
-        parts = [f"{verb} {_list_names([escape(item) for item in items])}" for verb, items in sides if items]
+        parts = [f"{verb} {_join_names([escape(item) for item in items])}" for verb, items in sides if items]
         return f"matrix {' and '.join(parts)}"
     metric_table, _, name = key.partition(".")
     if table == "metrics" and name:
@@ -159,7 +159,7 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
     if not count:
         pronoun = "it" if len(outcome.cases) == 1 else "them"
         return f"Head adds {format_count(len(outcome.cases), 'case')}: there is nothing to compare {pronoun} with."
-    unchanged_clause = f"No change in {_list_names(_list_judged_titles(outcome, escape))}"
+    unchanged_clause = f"No change in {_join_names(_list_judged_titles(outcome, escape))}"
     statement = "No change, because base and head are byte-identical" if outcome.same_bytes else unchanged_clause
     return f"{statement}, in {format_count(count, 'case')}."
 
@@ -242,7 +242,7 @@ def _describe_open_metrics(rows: Sequence[MetricOutcome], escape: Escape) -> str
 
 def describe_rows(rows: Sequence[MetricOutcome], escape: Escape) -> tuple[str, str]:
     """Return the metrics of some rows, and their cases, each in words."""
-    titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, escape) for row in rows)))
+    titles = _join_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, escape) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
     return titles, f"{escape(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
 
@@ -277,7 +277,7 @@ def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
-def _list_names(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Return up to three names as a list in a sentence; of more names, two and the number of the others."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} others"]

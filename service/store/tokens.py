@@ -56,13 +56,13 @@ def issue_token(
             scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
-            **list_limits(limits),
+            **build_limit_columns(limits),
         ),
     )
     return presented_token
 
 
-def list_limits(limits: TokenLimits) -> dict[str, list[str] | None]:
+def build_limit_columns(limits: TokenLimits) -> dict[str, list[str] | None]:
     """Return the columns of a token's limits; None means no limit."""
     patterns_of_limit = {name: getattr(limits, name) for name in _LIMITS}
     return {name: None if patterns is None else list(patterns) for name, patterns in patterns_of_limit.items()}

@@ -62,7 +62,7 @@ def mark_withdrawn_drifts(session: Session, reasons: Mapping[str, str]) -> None:
         session.execute(mark.execution_options(synchronize_session=False))
 
 
-def list_withdrawn_drifts(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+def map_withdrawn_drifts(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the withdrawn drifts, largest change first, by the event's id."""
     rows_by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):

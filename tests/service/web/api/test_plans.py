@@ -194,7 +194,7 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]
     with api.client.application.app_context(), app_resources.get_database().reading() as session:
-        assert {one.n_points for one in series.list_stale_series(session).values()} == {1}, (
+        assert {one.n_points for one in series.map_stale_series(session).values()} == {1}, (
             "series of other hosts are left alone"
         )
 
