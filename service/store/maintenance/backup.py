@@ -86,7 +86,7 @@ def restore_database(
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
     with write_completely(target) as part_file:
-        _copy_backup(file, part_file)
+        sqlite_import.copy_backup(file, part_file)
         _require_replaceable(target, file, replace)
         for suffix in ("-wal", "-shm"):  # logs of the replaced database, which SQLite would apply to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
@@ -129,20 +129,6 @@ def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], Non
         raise ServiceError(
             "The database cannot be copied", f"{file} ({error})", "Check the database and the disk."
         ) from error
-
-
-def _copy_backup(file: Path, part_file: Path) -> None:
-    """Copy a backup with the runs in the log beside it, if somebody copied both files while the service was running."""
-    try:
-        with (
-            closing(sqlite_import.open_file(file, "ro")) as source,
-            closing(sqlite_import.open_file(part_file, "rw")) as copy,
-        ):
-            copy.execute("PRAGMA synchronous = OFF")  # the file is flushed as a whole afterwards
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log
-    except sqlite3.Error as error:
-        raise ServiceError("The backup cannot be copied", f"{file} ({error})", "Check the disk.") from error
 
 
 def _verify_backup(file: Path) -> None:

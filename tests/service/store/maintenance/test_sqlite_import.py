@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -179,6 +180,23 @@ def test_an_older_backup_is_upgraded_on_the_way(
     assert [row[1] for row in rows(target)["subject"]] == ["demo"]
     assert (tmp_path / "copy").read_bytes() == before
     assert sorted(entry.name for entry in tmp_path.iterdir() if "faultwatch-" in entry.name) == []
+
+
+def test_runs_that_are_only_in_the_log_beside_an_older_backup_are_loaded(
+    tmp_path: Path, target: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = Database(f"sqlite:///{tmp_path / 'own.db'}")
+    upgrade_database(older)
+    with older.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    with older.writing() as session:
+        session.execute(text("INSERT INTO subject (name) VALUES ('demo')"))
+    for suffix in ("", "-wal"):
+        shutil.copyfile(tmp_path / f"own.db{suffix}", tmp_path / f"copy{suffix}")
+    older.close()
+    later_version.become(tmp_path, monkeypatch, "ALTER TABLE host ADD COLUMN added INTEGER")
+    restore_database(target, tmp_path / "copy")
+    assert [row[1] for row in rows(target)["subject"]] == ["demo"]
 
 
 def test_nothing_is_written_beside_a_backup_of_this_version(
