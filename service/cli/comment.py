@@ -77,7 +77,7 @@ def _read_event_file() -> dict[str, Any]:
     remedy = "Run the command in a GitHub Actions job, for which GitHub writes this file."
     try:
         payload = json.loads(_read_file(file, remedy))
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = None  # It is rejected below, because it is not an object.
     if not isinstance(payload, dict):
         raise ServiceError("The file at GITHUB_EVENT_PATH does not contain an event", str(file), remedy)

@@ -77,7 +77,7 @@ def create_token(
     from service.store import audit, tokens  # noqa: PLC0415 - so that --help stays fast
 
     now, limits = datetime.now(UTC), TokenLimits(hosts or None, subjects or None, repositories or None)
-    detail = {"name": name, "scopes": scopes, "days": days, **tokens.list_limits(limits)}
+    detail = {"name": name, "scopes": scopes, "days": days, **tokens.build_limit_columns(limits)}
     try:
         with open_database(may_be_new=True) as database, database.writing() as session:
             issued_token = tokens.issue_token(

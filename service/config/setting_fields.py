@@ -119,6 +119,8 @@ def _check_address(address: str) -> str:
         and parts.hostname
         and parts.port != 0
         and not (parts.username or parts.password or parts.query or parts.fragment)
+        and address.isprintable()  # urlsplit leaves out line ends, such as those of a file with variables
+        and " " not in address
     ):
         raise ValueError("not an address")
     return address.rstrip("/")

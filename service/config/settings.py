@@ -50,6 +50,11 @@ def read_host_name() -> str:
     return make_safe_name(socket.gethostname())
 
 
+def build_sqlite_address(file: Path) -> str:
+    """Return the address of a SQLite database, whatever its path contains."""
+    return f"sqlite:///{str(file).replace('%', '%25').replace('?', '%3F')}"
+
+
 def _check_database_address(address: str) -> str:
     """Return the address of a database; raise if it is not valid."""
     from service.config.database_address import parse_address  # noqa: PLC0415 - SQLAlchemy: --help needs none
@@ -65,8 +70,9 @@ def _hide_database_password(config: Config) -> str:
 
 
 def _check_addresses(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return addresses of machines in the form in which requests contain them; raise for names and networks."""
-    return tuple(str(ipaddress.ip_address(word)) for word in words)
+    """Return addresses of machines in the form in which callers are compared; raise for names and networks."""
+    addresses = map(ipaddress.ip_address, words)
+    return tuple(str(getattr(address, "ipv4_mapped", None) or address) for address in addresses)
 
 
 _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
@@ -87,7 +93,7 @@ class Config(Settings):
     database_url: Annotated[str, AfterValidator(_check_database_address)] = declare_setting(
         "DATABASE_URL",
         "Database",
-        default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
+        default_factory=lambda settings: build_sqlite_address(settings["home"] / "faultwatch.db"),
         default_text="SQLite in `FAULTWATCH_HOME`",
         format_shown=_hide_database_password,
         repr=False,

@@ -27,7 +27,7 @@ class IssuerUnavailable(Exception):
 def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of repositories in lower case; raise if one is not valid."""
     for name in names:
-        if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name.lower()):
+        if not re.fullmatch(r"[^/*:]+/([^/*:]+|\*)(:[0-9]+)?", name.lower()):
             prefix = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
             raise ServiceError("Not a repository", prefix, "Write owner/name, or owner/*.")
     return tuple(name.lower() for name in names)

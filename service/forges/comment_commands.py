@@ -11,7 +11,8 @@ _LINE_END = re.compile(r"\r\n?|\n")
 """The line endings of Markdown. Python's ``splitlines`` knows more, so a quoted line could contain a further line."""
 _CODE_FENCE = re.compile(r" {0,3}(?P<marker>`{3,}|~{3,})(?P<rest>.*)")
 """A fence of a code block, which may be indented by at most three spaces (CommonMark, "Fenced code blocks")."""
-_MAX_COMMAND_CHARACTERS = 500
+_MAX_TEXT_CHARACTERS = 1_000
+"""Largest length of the text after a verb: as long as a case can be named in a command that a comment offers."""
 _MAX_COMMANDS = 5
 """Largest number of commands of a comment that are run, because each can start a workflow."""
 
@@ -80,7 +81,7 @@ def _parse_command(words: str) -> Command:
     """Return the command in a line; if it is unknown or incomplete, with the problem."""
     parts = words.split(maxsplit=1)
     word = parts[0] if parts else ""
-    text = parts[1][:_MAX_COMMAND_CHARACTERS] if len(parts) > 1 else ""
+    text = parts[1][:_MAX_TEXT_CHARACTERS] if len(parts) > 1 else ""
     try:
         verb = Verb(word.lower() or Verb.HELP)  # `/faultwatch` alone asks for help
     except ValueError:

@@ -59,15 +59,21 @@ def may_offer_bisect(policies: Iterable[BisectPolicy], n_commits: int) -> bool:
 
 
 def offer_bisect(outcome: GateOutcome, links: Links) -> str:
-    """Return the offer to bisect the first regression that fails the gate; empty if there is none to offer."""
+    """Return the offer to bisect the first regression that fails the gate.
+
+    It is empty if there is none to offer, or if a command on one line cannot name its case.
+    """
     # A metric has crept if small steps, each within its budget, have together exceeded it since the baseline.
     cases_over_budget = [
         row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over_budget or row.crept is not None
     ]
     if not links.offers_bisect or not cases_over_budget:
         return ""
-    command = format_code(f"/faultwatch bisect {cases_over_budget[0]}", _MAX_COMMAND_CHARACTERS)
-    return f"To find the commit that caused the change, comment {command}.\n\n"
+    command = f"/faultwatch bisect {cases_over_budget[0]}"
+    if len(command) > _MAX_COMMAND_CHARACTERS or not command.isprintable():
+        return ""  # it could only be shown changed, and would then name no case
+    shown_command = format_code(command, _MAX_COMMAND_CHARACTERS)
+    return f"To find the commit that caused the change, comment {shown_command}.\n\n"
 
 
 def explain_faults(outcome: GateOutcome, links: Links) -> str:

@@ -79,7 +79,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     ]
     sections_after_table = [
         offer_bisect(outcome, links),
-        _list_explanations(explanations[1:_MAX_EXPLANATIONS]),
+        _format_explanations(explanations[1:_MAX_EXPLANATIONS]),
         insight.format_insights(outcome.insights),
         _describe_missing_values(outcome.metrics),
         _describe_same_bytes(outcome),
@@ -109,7 +109,7 @@ def _describe_caveat(outcome: GateOutcome) -> str:
     return f"⚠ Workload caveat: {format_code(caveat, _MAX_CAVEAT_CHARACTERS)}\n\n" if caveat else ""
 
 
-def _list_explanations(explanations: Sequence[tuple[str, str]]) -> str:
+def _format_explanations(explanations: Sequence[tuple[str, str]]) -> str:
     """Return a list of explanations, each with its case; empty if there are none."""
     items = [f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations]
     return f"{''.join(items)}\n" if items else ""

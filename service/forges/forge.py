@@ -100,7 +100,8 @@ class Forge(Protocol):
 
         Returns
         -------
-        The id of the comment; None if there is none.
+        int | None
+            The id of the comment; None if there is none.
         """
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.contract import MetricVerdict, Outcome, Stage, metric
@@ -18,6 +19,8 @@ from service.text.numbers import format_difference, format_percent
 _MAX_NAMED_CHANGES = 8
 """Number of changes of the workload file that are named; further changes are counted."""
 _MAX_GROUPED_DIGITS = 20
+_WORD = re.compile("[a-z]+")
+"""The name of a table of the workload file, such as ``budget``; any other text in a report is untrusted."""
 Escape = Callable[[str], str]
 """Escapes untrusted text from a repository."""
 _STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
@@ -93,11 +96,12 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
         return "the files in the workload's folder"
     if table == "matrix":
         sides = (("loses", change.before), ("gains", change.after))
-        parts = [f"{verb} {_list_names([escape(item) for item in items])}" for verb, items in sides if items]
+        parts = [f"{verb} {_join_names([escape(item) for item in items])}" for verb, items in sides if items]
         return f"matrix {' and '.join(parts)}"
     metric_table, _, name = key.partition(".")
     if table == "metrics" and name:
-        subject = f"{metric_table} of {escape(name)}"
+        shown_table = metric_table if _WORD.fullmatch(metric_table) else escape(metric_table)
+        subject = f"{shown_table} of {escape(name)}"
     else:
         subject = escape(key if table in {"workload", "metrics"} else f"[{table}] {key}")
     missing_value = "0" if metric_table == "budget" else "none"  # A metric without a budget has a budget of 0.
@@ -155,7 +159,7 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
     if not count:
         pronoun = "it" if len(outcome.cases) == 1 else "them"
         return f"Head adds {format_count(len(outcome.cases), 'case')}: there is nothing to compare {pronoun} with."
-    unchanged_clause = f"No change in {_list_names(_list_judged_titles(outcome, escape))}"
+    unchanged_clause = f"No change in {_join_names(_list_judged_titles(outcome, escape))}"
     statement = "No change, because base and head are byte-identical" if outcome.same_bytes else unchanged_clause
     return f"{statement}, in {format_count(count, 'case')}."
 
@@ -238,7 +242,7 @@ def _describe_open_metrics(rows: Sequence[MetricOutcome], escape: Escape) -> str
 
 def describe_rows(rows: Sequence[MetricOutcome], escape: Escape) -> tuple[str, str]:
     """Return the metrics of some rows, and their cases, each in words."""
-    titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, escape) for row in rows)))
+    titles = _join_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, escape) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
     return titles, f"{escape(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
 
@@ -273,7 +277,7 @@ def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
-def _list_names(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Return up to three names as a list in a sentence; of more names, two and the number of the others."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} others"]

@@ -1,6 +1,7 @@
-"""The single comment of a pull request on forges without an App, which is found by its id, or marker and author.
+"""The single comment of a pull request, the status of its head and replies to commands, on forges without an App.
 
-On GitLab and Forgejo, the author is the user whose token the service has.
+The comment is found by its id, or by its marker and author. On GitLab and Forgejo, the author is the user whose token
+the service has.
 """
 
 from __future__ import annotations
@@ -53,14 +54,24 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
         The largest size of the text, in bytes.
     """
     links = replace(publication.links, offers_bisect=False)
-    text = comment_text.build_comment(
-        publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
-    )
+    marker = comment_text.build_marker(name, publication.number)
+
+    def build_text(limit: int) -> str:
+        return comment_text.build_comment(publication.outcome, links, marker, limit)
+
+    text = build_text(max_bytes)
+    # Breaking quick actions makes the text longer. None of them is in the table, which is the part that is cut.
+    n_added_bytes = len(break_quick_actions(text)) - len(text)
+    if n_added_bytes:
+        text = build_text(max_bytes - n_added_bytes)
     return break_quick_actions(text)
 
 
 def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
-    """Return the first comment that has a marker and was written by the service: anybody can copy the marker."""
+    """Return the first comment with a marker that the service wrote; None if there is none.
+
+    Anybody can copy the marker, so the author is checked too.
+    """
     return next((note for note in notes if note.author == author and marker in note.body), None)
 
 

@@ -101,13 +101,16 @@ class NoteForge(ABC):
         return decide_actions(self.events, event, payload)
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why a call failed."""
+        """Return why a call failed; None for an exception that does not come from a call."""
         return self.client.find_refusal(error)
 
     def publish(self, publication: Publication) -> int | None:
         """Set the status of a head and, unless the pull request has a newer head, create or edit its note.
 
-        Returns the note's id, or None if there is no note.
+        Returns
+        -------
+        int | None
+            The note's id; None if there is no note.
         """
         pull, head = PullRequest(publication.repository, publication.number), publication.outcome.head
         note_id = publication.comment_id

@@ -15,7 +15,7 @@ _FIRST_WAIT = timedelta(seconds=5)
 _RATE_LIMIT_WAIT = timedelta(minutes=1)
 """The wait that GitHub recommends after a rate limit that names no time."""
 _MAX_TIME_DIGITS = 11
-"""Digits of a time in seconds since 1970. The largest such time is in the year 5138, which a datetime can represent."""
+"""Digits of a number of seconds. As a time since 1970, the largest is in the year 5138, which a datetime can hold."""
 _PERMANENT_STATUSES = frozenset({404, 410, 422})
 """Statuses that another attempt will not change: the target is gone, or the forge rejects the request as such."""
 
@@ -86,9 +86,10 @@ def _is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
 def _read_requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
     """Return how long the forge asks to wait, at most :data:`_MAX_WAIT`; None if it does not ask."""
     retry_after, reset_at = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
-    # A header can hold more seconds than a timedelta, or a later time than a datetime: both would overflow.
+    # A header can hold a number that Python does not convert, or that is too large for a timedelta or a datetime.
     if retry_after.isdecimal():
-        return timedelta(seconds=min(int(retry_after), int(_MAX_WAIT.total_seconds())))
+        is_too_long = len(retry_after) > _MAX_TIME_DIGITS
+        return _MAX_WAIT if is_too_long else min(timedelta(seconds=int(retry_after)), _MAX_WAIT)
     if headers.get("x-ratelimit-remaining") == "0" and reset_at.isdecimal() and len(reset_at) <= _MAX_TIME_DIGITS:
         wait = datetime.fromtimestamp(int(reset_at), UTC) - now
         return min(max(wait, timedelta(0)), _MAX_WAIT)

@@ -204,7 +204,7 @@ class ForgeWorker:
         return Handlers(accept, order_job)
 
     def _find_pull_request(self, action: MeasureHead) -> int | None:
-        """Return the pull request recorded for a head: GitHub names none if the head is in a fork."""
+        """Return the pull request recorded for a head; None if there is none. GitHub names none for a fork's head."""
         with self.database.reading() as session:
             return store.find_pull_request(session, action.repository, action.head)
 

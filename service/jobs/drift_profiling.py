@@ -49,13 +49,15 @@ class DriftProfiler:
             version = session.scalar(select(func.sum(Subject.drifts_version))) or 0
             if version == self._last_version or not self._are_hosts_idle(session):
                 return
-            questions = drifts_to_profile.list_questions_to_order(
-                drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
-                lambda drift: build_profile_question(session, drift),
-                lambda question: _is_answered_or_ordered(session, question),
-            )
-        for question in questions:
-            order = JobOrder(question=question)
+            orders = [
+                JobOrder(question=question, github=jobs.find_github_repository(session, question.subject))
+                for question in drifts_to_profile.list_questions_to_order(
+                    drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
+                    lambda drift: build_profile_question(session, drift),
+                    lambda question: _is_answered_or_ordered(session, question),
+                )
+            ]
+        for order in orders:
             # A job that only the caller can start would wait in vain: nobody has asked for it.
             if self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))

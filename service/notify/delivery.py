@@ -15,7 +15,7 @@ from service.store.events import deliveries, events
 
 
 def build_message(database: Database, key: str, base_url: str, now: datetime) -> Message:
-    """Return the message about the events that share a key."""
+    """Return the message with a key, about the events that are stored under this key, as they are now."""
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
         steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import smtplib
 import ssl
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from email.policy import SMTP
 from email.utils import format_datetime
 
 from service.config.notifications import EmailChannel
-from service.notify.message import Message
+from service.notify.message import Message, make_single_line
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 20
 """Seconds to wait for the server at each step of the protocol."""
@@ -35,22 +38,26 @@ def compose_mail(message: Message, channel: EmailChannel, now: datetime) -> Emai
 
 
 def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str, str], now: datetime) -> None:
-    """Send a message through the channel's mail server.
+    """Send a message through the channel's mail server. Receivers that the server refuses are logged.
 
     Raises
     ------
     NotSentError
-        If the server refuses the mail or does not answer.
+        If the server refuses the mail or all of its receivers, or does not answer.
     """
     try:
         with _connect_to_server(channel) as server:
             if channel.user is not None and channel.password_variable is not None:
                 _sign_in(server, channel, _find_password(channel.password_variable, environment))
-            server.send_message(compose_mail(message, channel, now))
+            refusals = server.send_message(compose_mail(message, channel, now))
     except (OSError, smtplib.SMTPException) as error:
         raise NotSentError(f"{channel.host} port {channel.port}: {error or type(error).__name__}") from error
     except UnicodeError as error:
         raise NotSentError(f"{channel.host!r} is not a valid host name") from error
+    # Not an error: another attempt would send the mail to the other receivers once more.
+    for receiver, (status, reply) in refusals.items():
+        text = make_single_line(f"{status} {reply.decode(errors='replace')}")
+        log.warning("%s: the mail server refused the receiver %s (%s)", channel.name, receiver, text)
 
 
 def _sign_in(server: smtplib.SMTP, channel: EmailChannel, password: str) -> None:

@@ -73,7 +73,7 @@ def write_message(
     if len(events) == 1:
         return Message(
             key,
-            describe_subject(events[0]),
+            write_subject_line(events[0]),
             (*_describe_event(events[0], base_url, steps), "", build_link(base_url)),
             links,
         )
@@ -88,7 +88,7 @@ def write_message(
     for event in shown_events:
         # The headline replaces the first line about the event.
         _, *further_lines = _describe_event(event, base_url, steps)
-        lines += [describe_subject(event), *further_lines, ""]
+        lines += [write_subject_line(event), *further_lines, ""]
     if len(above_floor) > len(shown_events):
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
@@ -100,11 +100,11 @@ def write_message(
     return Message(key, subject, (*lines, build_link(base_url)), links)
 
 
-def describe_subject(event: EventSummary) -> str:
-    """Return in one line what happened."""
+def write_subject_line(event: EventSummary) -> str:
+    """Return in one line what happened: the subject of a mail about an event, and its title in the feed."""
     prefix = _PREFIXES.get(event.state, "")
-    subject = make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)
-    return f"[{subject}] {prefix}{make_single_line(event.full_headline)}"
+    subject_name = make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)
+    return f"[{subject_name}] {prefix}{make_single_line(event.full_headline)}"
 
 
 def build_link(base_url: str, event: EventSummary | None = None) -> str:

@@ -35,7 +35,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
             stream=True,
         ) as response:
             status = response.status_code
-    except requests.RequestException as error:
+    except (requests.RequestException, ValueError) as error:  # ValueError: the host name is not valid
         raise NotSentError(f"the receiver did not answer ({type(error).__name__})") from error
     if not 200 <= status < 300:
         raise NotSentError(

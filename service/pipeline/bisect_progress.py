@@ -67,7 +67,10 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
 
 
 def _find_request(session: Session, job: Job, search: Search | None) -> SearchRequest | None:
-    """Return the request of the search, from its result, or while there is none, from its first run."""
+    """Return the request of the search, from its result, or while there is none, from its first run.
+
+    None if the job is no bisect, or if a run, a commit or an environment that it names is not stored.
+    """
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question

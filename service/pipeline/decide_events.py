@@ -57,13 +57,14 @@ def add_entry(session: Session, event: Event, entry: LogEntry, author: str, deci
     return row
 
 
-def copy_log(session: Session, origin: str, event: Event) -> None:
-    """Copy the log of one event to another event, which continues it or was split off from it.
+def copy_log(session: Session, origin_id: str, event: Event) -> None:
+    """Copy the log of an event, given by its id, to another event, which continues it or was split off from it.
 
-    Decisions that the other event already has, as its own or as copies, are left out.
+    Decisions that the other event already has, as its own or as copies, are left out. Its state follows from its new
+    log.
     """
     copied_ids = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
-    for row in decisions.read_log(session, origin):
+    for row in decisions.read_log(session, origin_id):
         original_id = row.original_id or row.id
         if original_id in copied_ids:
             continue

@@ -138,7 +138,7 @@ def _may_judge_at_once(stale_series: Mapping[int, StaleSeries]) -> bool:
 def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
     """Return the series that have changed since they were judged, except those that this process cannot judge."""
     with database.reading() as session:
-        stale_series = series.list_stale_series(session, filters)
+        stale_series = series.map_stale_series(session, filters)
     failed_versions = _failed_versions.get(database, {})
     return {
         series_id: entry for series_id, entry in stale_series.items() if failed_versions.get(series_id) != entry.version

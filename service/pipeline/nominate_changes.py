@@ -30,6 +30,8 @@ MAX_LIKELY_POINTS = 256
 
 
 class _RankedNomination(NamedTuple):
+    """A nomination with its place among all nominations."""
+
     rank: tuple[bool, float]
     """The sort key: likely changes come first, then larger changes."""
     nomination: Nomination

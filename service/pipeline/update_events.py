@@ -359,7 +359,7 @@ def _log_withdrawals(session: Session, events: Mapping[str, Event], certain_befo
         certain_before - certain_now
     )
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
-    withdrawn_drifts = event_drifts.list_withdrawn_drifts(session, list(candidate_events))
+    withdrawn_drifts = event_drifts.map_withdrawn_drifts(session, list(candidate_events))
     for name, event in candidate_events.items():
         entry = build_certainty_entry(
             event.state,

@@ -29,6 +29,7 @@ def replace_site(site: Path) -> Iterator[Path]:
         _refuse_other_files(site)
         new_folder = site.with_name(f".{site.name}.{os.getpid()}.part")
         old_folder = site.with_name(f".{site.name}.{os.getpid()}.old")
+        shutil.rmtree(new_folder, ignore_errors=True)  # left by a process of the same number that was killed
         new_folder.mkdir()
         try:
             # Without this file, GitHub Pages leaves out files whose names begin with an underscore.

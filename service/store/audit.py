@@ -22,6 +22,9 @@ from service.schemas.audit import AuditAction, AuditEntry, AuditLog
 from service.store.models import AuditRow
 
 _UNPRINTABLE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_UNSTORABLE_IN_JSON = re.compile(r"(?P<backslash>\\\\)|\\u0000|[\ud800-\udfff]")
+"""Null characters and lone surrogates in JSON, which PostgreSQL cannot store. An escaped backslash is matched too,
+because what follows it is not an escape sequence."""
 _MAX_DETAIL_CHARACTERS = 4000
 """Maximum length of a text among the details."""
 _MAX_AUTHOR_CHARACTERS, _MAX_ADDRESS_CHARACTERS, _MAX_TARGET_CHARACTERS = 140, 64, 200
@@ -95,12 +98,14 @@ def _clean_text(text: str, max_characters: int) -> str:
 
 
 def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of an entry without tokens and without characters that PostgreSQL cannot store."""
-    text = redact_tokens(json.dumps({name: _shorten_detail(value) for name, value in detail.items()}))
-    # PostgreSQL can store neither null characters nor lone surrogates in JSON.
-    document: dict[str, Any] = json.loads(re.sub(r"\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})", r"\\ufffd", text))
+    """Return the details of an entry: texts cut to a length, without tokens or characters that cannot be stored."""
+    shortened_detail = {name: _shorten_detail(value) for name, value in detail.items()}
+    text = redact_tokens(json.dumps(shortened_detail, ensure_ascii=False))
+    storable_text = _UNSTORABLE_IN_JSON.sub(lambda match: match["backslash"] or "\N{REPLACEMENT CHARACTER}", text)
+    document: dict[str, Any] = json.loads(storable_text)
     return document
 
 
 def _shorten_detail(value: Any) -> Any:
-    return value[:_MAX_DETAIL_CHARACTERS] if isinstance(value, str) else value
+    """Return a value among the details; a text without tokens first, because a token that is cut is not recognised."""
+    return redact_tokens(value)[:_MAX_DETAIL_CHARACTERS] if isinstance(value, str) else value

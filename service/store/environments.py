@@ -31,7 +31,7 @@ def list_environments(session: Session, host: str | None = None) -> list[Environ
 
 
 def find_environment(session: Session, prefix: str) -> EnvironmentEntry | None:
-    """Return the environment whose hash has this prefix, if there is exactly one."""
+    """Return the environment whose hash has this prefix; None if there is none, or more than one."""
     rows = session.scalars(
         select(Environment).where(Environment.hash.startswith(prefix, autoescape=True)).limit(2)
     ).all()

@@ -44,7 +44,10 @@ def unpack_baselines(packed_baselines: Mapping[str, Any] | None) -> Baselines:
 
 
 def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:
-    """Return the first level of a metric since its last expected drift, in the environment of the head."""
+    """Return the first level of a metric since its last expected drift, in the environment of the head.
+
+    None if the metric has no series, or no level in this environment since then.
+    """
     # Find the series.
     series = session.scalar(
         select(Series.id)

@@ -190,7 +190,7 @@ def list_open_jobs(session: Session) -> list[Job]:
 
 
 def find_due_result(session: Session, now: datetime) -> Job | None:
-    """Return an ended job whose result is due to be posted in its thread."""
+    """Return the ended job whose result is due first to be posted in its thread; None if no result is due."""
     return session.scalar(select(Job).where(Job.post_at <= now).order_by(Job.post_at).limit(1))
 
 
@@ -203,7 +203,7 @@ def find_github_repository(session: Session, subject: str) -> str | None:
 def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: datetime) -> None:
     """Queue a job that could not be started, to be tried again at ``retry_at``; if this is None, fail the job.
 
-    A failed start does not count as an attempt.
+    A start that is tried again does not count as an attempt.
     """
     row.sentence = reason
     if retry_at is None:

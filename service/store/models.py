@@ -589,7 +589,7 @@ class DeliveryRow(Base):
     channel: Mapped[str] = mapped_column(ForeignKey("channel.name"))
     event_id: Mapped[str] = mapped_column(ForeignKey("event.id"))
     occasion: Mapped[str] = mapped_column(String(40))
-    """``new``, or ``reopened`` with the number of the decision."""
+    """``new``, or ``reopened`` or ``withdrawn`` with the number of the decision."""
     message_id: Mapped[str | None] = mapped_column(String(40), index=True)
     """Key of the message, which is the same for each attempt to send it."""
     attempts: Mapped[int]

@@ -118,29 +118,29 @@ def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreR
     return StoreResult.CREATED
 
 
-def find_zipped_profile(session: Session, profile_id: UUID) -> bytes | None:
+def find_compressed_profile(session: Session, profile_id: UUID) -> bytes | None:
     """Return a profile as gzip-compressed JSON; None if there is none."""
     return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
 
 
 def find_profile(session: Session, profile_id: UUID) -> Profile | None:
     """Return a profile with its stacks; None if there is none."""
-    document = find_zipped_profile(session, profile_id)
-    return None if document is None else read_compressed(document)
+    document = find_compressed_profile(session, profile_id)
+    return None if document is None else parse_compressed_profile(document)
 
 
-def read_compressed(document: bytes) -> Profile:
-    """Read a stored profile."""
-    return Profile.model_validate_json(unzip_text(document))
+def parse_compressed_profile(document: bytes) -> Profile:
+    """Return a stored profile, which is gzip-compressed JSON, as its model."""
+    return Profile.model_validate_json(decompress_profile(document))
 
 
-def unzip_text(document: bytes) -> bytes:
-    """Return a stored profile as JSON."""
+def decompress_profile(document: bytes) -> bytes:
+    """Return the JSON of a stored profile."""
     return gzip.decompress(document)
 
 
 def read_summary(session: Session, profile_id: UUID) -> ProfileWithoutStacks | None:
-    """Return the summary of a profile, which lacks its stacks."""
+    """Return the summary of a profile, which lacks its stacks; None if there is no such profile."""
     packed_summary = session.scalar(select(StoredProfile.summary).where(StoredProfile.id == profile_id))
     return None if packed_summary is None else _unpack_summary(packed_summary)
 
@@ -190,7 +190,7 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
             row = session.execute(query).first()
         if row is None:
             return count, freed_bytes
-        thinned_document = _compress_profile(_encode_profile(thin_profile(read_compressed(row.document))))
+        thinned_document = _compress_profile(_encode_profile(thin_profile(parse_compressed_profile(row.document))))
         change = (
             update(StoredProfile)
             .where(StoredProfile.number == row.number)

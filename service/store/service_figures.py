@@ -67,7 +67,11 @@ def read_figures(session: Session) -> Figures:
         drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed_events)),
         unjudged=session.scalar(select(func.count()).select_from(SELECT_STALE_SERIES.subquery())) or 0,
         messages={
-            "channels": count(DeliveryRow.sent_at.is_(None)),
+            # A message has a row for each of its events.
+            "channels": session.scalar(
+                select(func.count(DeliveryRow.message_id.distinct())).where(DeliveryRow.sent_at.is_(None))
+            )
+            or 0,
             "forges": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),
         },
         pending_webhooks=count(ForgeDelivery.due_at.is_not(None)),

@@ -27,7 +27,7 @@ def list_page(session: Session, limit: int, offset: int) -> SubjectList:
 
 
 def find_subject_entry(session: Session, name: str) -> SubjectEntry | None:
-    """Return one subject."""
+    """Return the subject with this name; None if there is none."""
     row = shared_rows.find_subject(session, name)
     return None if row is None else _build_view(row)
 

@@ -31,7 +31,7 @@ class Result(NamedTuple):
 
 
 def search_text(session: Session, text: str) -> Iterator[Result]:
-    """Return the results that contain every word of a text, kind by kind."""
+    """Yield what a text finds, kind by kind: the run and the commits that it names, and what contains all its words."""
     words = text.split()
     if not words:
         return

@@ -56,13 +56,13 @@ def issue_token(
             scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
-            **list_limits(limits),
+            **build_limit_columns(limits),
         ),
     )
     return presented_token
 
 
-def list_limits(limits: TokenLimits) -> dict[str, list[str] | None]:
+def build_limit_columns(limits: TokenLimits) -> dict[str, list[str] | None]:
     """Return the columns of a token's limits; None means no limit."""
     patterns_of_limit = {name: getattr(limits, name) for name in _LIMITS}
     return {name: None if patterns is None else list(patterns) for name, patterns in patterns_of_limit.items()}
@@ -87,7 +87,7 @@ def add_token(session: Session, token: Token) -> None:
 
 
 def find_token(session: Session, token_id: str) -> Token | None:
-    """Return the token with an id, valid or not."""
+    """Return the token with this id, valid or not; None if there is none."""
     return session.get(Token, token_id) if token_id.isascii() else None  # SQLite takes no invalid text
 
 
@@ -132,7 +132,10 @@ def find_visit(session: Session, token_id: str) -> Visit | None:
 
 
 def find_last_visit(session: Session, name: str) -> Visit | None:
-    """Return the latest visit with any token of this name, because a person has another token in each session."""
+    """Return the latest visit with any token of this name; None if there is none.
+
+    A person has another token in each session.
+    """
     query = select(VisitRow).join(Token, Token.id == VisitRow.token_id).where(Token.name == name)
     row = session.scalar(query.order_by(VisitRow.seen_at.desc()).limit(1))
     return None if row is None else Visit(row.since, row.seen_at)

@@ -31,7 +31,7 @@ class ForgejoForge(NoteForge):
         return cls(Client(settings), settings)
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery if its signature is valid (Forgejo, "Webhooks": HMAC-SHA256 in hexadecimal digits).
+        """Return the delivery; None if its signature is not valid (Forgejo, "Webhooks": HMAC-SHA256, hexadecimal).
 
         Forgejo sends both its own headers and Gitea's; Gitea sends only Gitea's.
         """

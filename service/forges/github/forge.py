@@ -41,14 +41,14 @@ class GithubForge:
         return self.settings.address
 
     def publish(self, publication: Publication) -> int | None:
-        """Create or update the comment and the check run; return the comment's id."""
+        """Create or update the comment and the check run; return the comment's id, None if there is no comment."""
         app_id = self.client.app_id
         return self.client.call_with_repository(
             publication.repository, lambda repository: publish(repository, publication, app_id)
         )
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery if its signature is valid (GitHub Docs, "Validating webhook deliveries")."""
+        """Return the delivery; None if its signature is not valid (GitHub Docs, "Validating webhook deliveries")."""
         if not is_signed(self.settings.secret, body, header("X-Hub-Signature-256"), "sha256="):
             return None
         event, number = header("X-GitHub-Event"), header("X-GitHub-Delivery")
@@ -78,5 +78,5 @@ class GithubForge:
         self.client.call_with_repository(action.repository, work)
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why a call failed."""
+        """Return why a call failed; None for an exception that does not come from a call."""
         return client.find_refusal(error)

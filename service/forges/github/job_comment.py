@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import requests
 from github import Auth, Github, GithubException
 from github.PullRequest import PullRequest
 from github.Repository import Repository
@@ -120,13 +121,14 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
 
     Returns
     -------
-    The address of the comment; empty without a comment, because the commit is no longer the head of an open pull
-    request.
+    str
+        The address of the comment; empty without a comment, because the commit is no longer the head of an open pull
+        request.
 
     Raises
     ------
     JobCommentError
-        If the report is about another head, or GitHub refuses the comment.
+        If the report is about another head, or GitHub refuses the comment or does not answer.
     """
     if report.head != reported_head.commit:
         raise JobCommentError(
@@ -146,11 +148,14 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
         message = (error.data or {}).get("message") or error.message or "no reason was given"
         remedy = "; the job needs `permissions: pull-requests: write`" if error.status in _FORBIDDEN_STATUSES else ""
         raise JobCommentError(f"GitHub answered {error.status}: {message}{remedy}") from None
+    except requests.RequestException as error:
+        raise JobCommentError(f"GitHub did not answer ({type(error).__name__})") from None
 
 
 def _find_pull_request(repository: Repository, reported_head: ReportedHead) -> PullRequest | None:
     """Return the open pull request that an event is about; None if it is no longer open."""
     if reported_head.number is not None:
-        return repository.get_pull(reported_head.number)
+        pull = repository.get_pull(reported_head.number)
+        return pull if pull.state == "open" else None
     candidates = repository.get_pulls(state="open", head=reported_head.label)
     return next((pull for pull in candidates if pull.head.sha == reported_head.commit), None)

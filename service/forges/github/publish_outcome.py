@@ -19,7 +19,7 @@ from service.forges.github.pull_request_comment import publish_comment
 
 
 def publish(repository: Repository, publication: Publication, app_id: int) -> int | None:
-    """Create or update the comment and the check run; return the comment's id.
+    """Create or update the comment and the check run; return the comment's id, None if there is no comment.
 
     The pull request may have a newer head. The check run belongs to its commit, and is published nevertheless. The
     comment belongs to the pull request, and is only updated for the newest head.

@@ -19,7 +19,7 @@ _GONE_STATUSES = frozenset({404, 410})
 
 
 def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
-    """Create or update the comment; return its id."""
+    """Create or update the comment; return its id, None if the conversation is locked and has no comment yet."""
     marker = comment_text.build_marker(publication.repository, publication.number)
     links = replace(publication.links, offers_bisect=may_offer_bisect(publication.bisect_policies, pull.commits or 0))
     body = comment_text.build_comment(publication.outcome, links, marker)
@@ -49,7 +49,10 @@ def is_locked(error: GithubException) -> bool:
 
 
 def find_marked_comment(pull: PullRequest, marker: str, is_own: Callable[[IssueComment], bool]) -> IssueComment | None:
-    """Return the service's own comment with a marker. Anybody can copy the marker, so the author is checked too."""
+    """Return the service's own comment with a marker; None if there is none.
+
+    Anybody can copy the marker, so ``is_own`` also checks the author.
+    """
     marked_comments = (candidate for candidate in pull.get_issue_comments() if marker in (candidate.body or ""))
     return next((candidate for candidate in marked_comments if is_own(candidate)), None)
 

@@ -67,7 +67,7 @@ class Client:
         return str(self._get_project(pull.repository).mergerequests.get(pull.number).sha)
 
     def list_notes(self, pull: PullRequest) -> Iterator[Note]:
-        """Return the notes that users wrote, the oldest first."""
+        """Yield the notes that users wrote, the oldest first."""
         for note in self._fetch_notes(pull).list(iterator=True, order_by="created_at", sort="asc"):
             if not note.system:
                 yield Note(note.id, note.author["id"], note.body)

@@ -31,7 +31,7 @@ class GitlabForge(NoteForge):
         return cls(Client(settings), settings)
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery if it has the secret (GitLab, "Webhooks", section "Validate payloads by secret token").
+        """Return the delivery; None if it lacks the secret (GitLab, "Webhooks", "Validate payloads by secret token").
 
         GitLab does not sign the body, but sends the secret itself. The idempotency key stays the same in repeated
         deliveries; older versions of GitLab send only the UUID of the event.

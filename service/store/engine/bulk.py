@@ -192,7 +192,7 @@ def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...]
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * n_rows)}) "  # noqa: S608 - no user input
-        f'UPDATE "{table}" SET {_list_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
+        f'UPDATE "{table}" SET {_join_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
     )
 
 
@@ -201,12 +201,13 @@ def _build_array_update_sql(dialect: Dialect, table: Table, key: tuple[str, ...]
     names = (*key, *columns)
     arrays = ", ".join(f"CAST(%s AS {table.c[name].type.compile(dialect)}[])" for name in names)
     return (
-        f'UPDATE "{table.name}" SET {_list_assignments(columns)} '  # noqa: S608 - not user input
+        f'UPDATE "{table.name}" SET {_join_assignments(columns)} '  # noqa: S608 - not user input
         f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE {_build_match(table.name, key)}"
     )
 
 
-def _list_assignments(columns: Iterable[str]) -> str:
+def _join_assignments(columns: Iterable[str]) -> str:
+    """Return the clause that sets columns to the values of a new row."""
     return ", ".join(f"{name} = new.{name}" for name in columns)
 
 

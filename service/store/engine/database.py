@@ -211,9 +211,19 @@ _SESSION_SETTINGS = (
 
 def _configure_postgresql(engine: Engine) -> None:
     """Set the options of each PostgreSQL connection, and discard connections that have become read-only."""
+    from psycopg.abc import Buffer  # noqa: PLC0415 - most services have SQLite
+    from psycopg.types.string import StrDumperUnknown  # noqa: PLC0415
+
+    class TextDumper(StrDumperUnknown):
+        """Replaces null characters in texts, which PostgreSQL cannot store; the output of a program can have some."""
+
+        def dump(self, text: str) -> Buffer | None:
+            """Return the text as the driver sends it."""
+            return super().dump(text.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in text else text)
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
+        connection.adapters.register_dumper(str, TextDumper)
         with connection.cursor() as cursor:
             cursor.execute("; ".join(f"SET {setting}" for setting in _SESSION_SETTINGS))
         connection.commit()

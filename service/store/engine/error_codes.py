@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy.exc import InterfaceError, OperationalError
+
 _COLLISIONS = {"23505", "40P01"}
 """A unique violation, and a deadlock."""
 _LOCK_FAILURES = {"55P03", "40P01"}
@@ -30,10 +32,12 @@ def is_unreachable(error: BaseException) -> bool:
     connections) and 25006 (read-only). If the connection itself fails, there is no code.
     """
     code = _get_code(error)
-    return code is None or code.startswith(("08", "57P", "53300", READ_ONLY_TRANSACTION))
+    if code is None:  # Errors of other classes come from the driver, which refuses a value or a statement.
+        return isinstance(error, OperationalError | InterfaceError)
+    return code.startswith(("08", "57P", "53300", READ_ONLY_TRANSACTION))
 
 
 def _get_code(error: BaseException) -> str | None:
-    """Return the code of an error of PostgreSQL; None if the connection failed; empty for other errors."""
+    """Return the code of an error of PostgreSQL; None if it did not come from the server; empty for other errors."""
     original: Any = getattr(error, "orig", None)
     return getattr(original, "sqlstate", "")

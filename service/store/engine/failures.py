@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,8 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, InternalError, Operational
 from service.errors import ServiceError
 from service.store.engine.database import Database
 
+_QUOTED_NAME = re.compile(r"""(?<!\w)(["'])[^"']*\1""")
+"""A name in the message of a driver, such as that of a user: ``readonly`` is no symptom there."""
 _REMEDIES = {
     "lock timeout": (
         "A table is constantly in use",
@@ -61,8 +64,9 @@ def explain_reason(reason: str, where: str) -> ServiceError:
         The name of the database.
     """
     reason = " ".join(reason.split())
+    reason_without_names = _QUOTED_NAME.sub("", reason)
     for symptom, (problem, remedy) in _REMEDIES.items():
-        if symptom in reason:
+        if re.search(rf"\b{re.escape(symptom)}\b", reason_without_names):
             return ServiceError(problem, where, remedy)
     return ServiceError("The database cannot be used", f"{where} ({reason})", "Check DATABASE_URL.")
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from runner.contract.level import compute_median
+from service.rules.plan.settled_revisions import MAX_ATTEMPTS
 from service.rules.series.split_change import CrossLevels, split_change
 from service.schemas import triage
 from service.schemas.history import Drift as DriftView
@@ -153,8 +154,9 @@ def _find_status(
 ) -> Literal["ordered", "settled", "impossible"]:
     """Return how far the change is divided between the revision and the environment.
 
-    ``settled`` if it is divided, ``ordered`` if it still can be, ``impossible`` if both cross-measurements failed. One
-    of them is enough: the old revision in the new environment, or the new revision in the old environment.
+    ``settled`` if it is divided, ``ordered`` if it still can be, ``impossible`` if both cross-measurements failed and
+    are not attempted again. One of them is enough: the old revision in the new environment, or the new revision in the
+    old environment.
     """
     if settled:
         return "settled"
@@ -162,20 +164,25 @@ def _find_status(
         (row.revision_before_id, row.environment_after_id),
         (row.revision_after_id, row.environment_before_id),
     )
-    failed_runs = [
-        session.scalar(
-            select(Run.id).where(
-                Run.subject_id == series_row.subject_id,
-                Run.host_id == series_row.host_id,
-                Run.case_id == series_row.case_id,
-                Run.revision_id == revision,
-                Run.environment_id == environment,
-                Run.outcome != Outcome.MEASURED,
-            )
+    is_given_up = all(
+        _is_given_up(session, series_row, revision, environment) for revision, environment in cross_measured
+    )
+    return "impossible" if is_given_up else "ordered"
+
+
+def _is_given_up(session: Session, series_row: Series, revision_id: int, environment_id: int) -> bool:
+    """Return whether a case failed at a revision in an environment, and no plan orders another attempt."""
+    failures = session.scalars(
+        select(Run.failure_temporary).where(
+            Run.subject_id == series_row.subject_id,
+            Run.host_id == series_row.host_id,
+            Run.case_id == series_row.case_id,
+            Run.revision_id == revision_id,
+            Run.environment_id == environment_id,
+            Run.outcome != Outcome.MEASURED,
         )
-        for revision, environment in cross_measured
-    ]
-    return "impossible" if all(failed_runs) else "ordered"
+    ).all()
+    return len(failures) >= MAX_ATTEMPTS or not all(failures)
 
 
 def _is_split_drift(sides: _Sides, drift: DriftView) -> bool:

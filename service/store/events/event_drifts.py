@@ -62,7 +62,7 @@ def mark_withdrawn_drifts(session: Session, reasons: Mapping[str, str]) -> None:
         session.execute(mark.execution_options(synchronize_session=False))
 
 
-def list_withdrawn_drifts(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+def map_withdrawn_drifts(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the withdrawn drifts, largest change first, by the event's id."""
     rows_by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
@@ -326,7 +326,12 @@ def _hash_facts(drift: history.Drift) -> str:
     candidates = [candidate.commit for candidate in drift.candidates]
     settings = [setting.model_dump(mode="json") for setting in drift.settings]
     proof_and_limits = drift.evidence.pairs, drift.within_budget, drift.floor
-    return hash_document([*proof_and_limits, candidates, drift.candidates_known, settings])
+    prices = []
+    if drift.price is not None:
+        # Rounded, because every further run moves a cost that profiles of both sides give together.
+        costs = f"{drift.price.fault_before:.2g}", f"{drift.price.fault_after:.2g}"
+        prices.append([drift.price.source, *costs])
+    return hash_document([*proof_and_limits, candidates, drift.candidates_known, settings, *prices])
 
 
 def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:

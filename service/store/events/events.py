@@ -369,7 +369,7 @@ def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str
 
 def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
     """Return the withdrawn drifts of an event, with the reasons."""
-    rows = event_drifts.list_withdrawn_drifts(session, [event_id]).get(event_id, [])
+    rows = event_drifts.map_withdrawn_drifts(session, [event_id]).get(event_id, [])
     query = (
         select(Series.id, Host.name, Case.name, Series.metric)
         .join(Host, Series.host_id == Host.id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -87,7 +86,7 @@ def restore_database(
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
     with write_completely(target) as part_file:
-        shutil.copyfile(file, part_file)
+        sqlite_import.copy_backup(file, part_file)
         _require_replaceable(target, file, replace)
         for suffix in ("-wal", "-shm"):  # logs of the replaced database, which SQLite would apply to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)

@@ -18,12 +18,14 @@ def write_completely(file: Path) -> Iterator[Path]:
     Raises
     ------
     ServiceError
-        If the folder does not exist, the name is that of a folder, or the file cannot be written.
+        If the folder does not exist, the name is that of a folder, a device or a pipe, or the file cannot be written.
     """
     part_file = file.with_name(f".{file.name}.{os.getpid()}.part")
     with explain_write_errors(file):
         if file.is_dir():
             raise IsADirectoryError(None, "Is a directory", str(file))
+        if file.exists() and not file.is_file():  # a device or a pipe, which would become a file
+            raise OSError(None, "it is not a regular file", str(file))
         try:
             os.close(os.open(part_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             yield part_file

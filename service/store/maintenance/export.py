@@ -77,7 +77,7 @@ def list_samples(
 
 
 def list_reports(session: Session, subject: str | None = None) -> Iterator[Report]:
-    """Return every report as it was sent, in the order of arrival."""
+    """Yield every report as it is stored, in the order of arrival: retention may have thinned or reduced old ones."""
     query = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number).order_by(Run.number)
     if subject is not None:
         query = query.join(Subject, Run.subject_id == Subject.id).where(Subject.name == subject)
@@ -86,13 +86,13 @@ def list_reports(session: Session, subject: str | None = None) -> Iterator[Repor
 
 
 def list_report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
-    """Return every report as a JSON document on one line, which another service can ingest."""
+    """Yield every report as a JSON document on one line, which another service can ingest."""
     for report in list_reports(session, subject):
         yield report.model_dump_json(exclude_defaults=True) + "\n"
 
 
 def list_suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID, str]]:
-    """Return the text of a pyperf suite file of each run that can have one, with the run's id."""
+    """Yield the id of each run that can have a pyperf suite file, with the text of this file."""
     for report in list_reports(session, subject):
         suite = build_suite(report)
         if suite is not None:

@@ -77,8 +77,8 @@ def export_columns(
     try:
         if state_file.exists():
             state = json.loads(state_file.read_text(encoding="utf-8"))
-        is_same_export = state["subject"] == subject and state["runs"] <= newest_run
-    except (ValueError, TypeError, KeyError):  # another program's file, or a damaged one
+        is_same_export = state["subject"] == subject and state["runs"] in range(newest_run + 1)
+    except (ValueError, TypeError, KeyError, RecursionError):  # another program's file, or a damaged one
         is_same_export = False
     if not is_same_export:
         problem = "The folder contains another export, or a damaged one"

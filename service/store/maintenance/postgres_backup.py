@@ -93,6 +93,7 @@ def _replace_content(url: URL, file: Path) -> None:
             shutil.copyfileobj(restore_process.stdout, psql_process.stdin)
             if restore_process.wait() == 0:
                 psql_process.stdin.write(b"\nCOMMIT;\n")
+        with suppress(BrokenPipeError):  # Closing writes what is left. If psql has ended early, its output says why.
             psql_process.stdin.close()
         restore_process.stdout.close()
         if psql_process.wait() or restore_process.wait():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from shutil import copyfile
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from sqlalchemy import Boolean, Connection, Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from service.config.settings import build_sqlite_address
 from service.errors import ServiceError
 from service.store.engine import bulk, table_partitions
 from service.store.engine.database import Database
@@ -40,13 +40,35 @@ def is_sqlite(file: Path) -> bool:
 
 
 def open_file(file: Path, mode: str) -> sqlite3.Connection:
-    """Open a SQLite database for reading (``ro``) or writing (``rw``), without waiting for locks."""
+    """Open a SQLite database in one of SQLite's modes: ``ro``, ``rw`` or ``rwc``; do not wait for locks."""
     return sqlite3.connect(build_uri(file, mode), uri=True, isolation_level=None, timeout=0)
 
 
 def build_uri(file: Path, mode: str) -> str:
-    """Return the URI by which SQLite opens a file for reading (``ro``) or writing (``rw``)."""
+    """Return the URI by which SQLite opens a file for reading (``ro``), writing (``rw``) or creating (``rwc``)."""
     return f"file:{quote(str(file.absolute()))}?mode={mode}"
+
+
+def copy_backup(file: Path, target: Path) -> None:
+    """Copy a backup with the runs in the log beside it, if somebody copied both files while the service was running.
+
+    Parameters
+    ----------
+    target
+        The copy: a new or an empty file.
+
+    Raises
+    ------
+    ServiceError
+        If the backup cannot be copied.
+    """
+    try:
+        with closing(open_file(file, "ro")) as source, closing(open_file(target, "rwc")) as copy:
+            copy.execute("PRAGMA synchronous = OFF")  # the caller flushes the file as a whole if necessary
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log
+    except sqlite3.Error as error:
+        raise ServiceError("The backup cannot be copied", f"{file} ({error})", "Check the disk.") from error
 
 
 def load_backup(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
@@ -81,17 +103,17 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
 
 @contextmanager
 def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a backup; if it is from an older version, open an upgraded copy of it."""
-    with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
+    """Open a backup; if it is from an older version, open an upgraded copy of it, which is made in the same folder."""
+    with ExitStack() as stack:
         current_file = file
         if _read_schema(file) != find_newest_schema():
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent))
             current_file = Path(folder) / "upgraded.db"
-            copyfile(file, current_file)
-            copy = Database(f"sqlite:///{current_file}")
+            copy_backup(file, current_file)
+            copy = Database(build_sqlite_address(current_file))
             upgrade_database(copy)
             copy.close()
-        with closing(open_file(current_file, "ro")) as connection:
-            yield connection
+        yield stack.enter_context(closing(open_file(current_file, "ro")))
 
 
 def _read_schema(file: Path) -> str:

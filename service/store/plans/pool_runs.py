@@ -30,7 +30,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
     environments_by_case = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
     if POOL_SETTING not in request.environment.settings:
         return environments_by_case
-    series_of_case = _list_exact_series(session, request)
+    series_of_case = _map_exact_series(session, request)
     all_series = [series_id for series_ids in series_of_case.values() for series_id in series_ids]
     points_by_series = points.read_points_on_trend(session, all_series)
     environments = {point.environment for points_of_series in points_by_series.values() for point in points_of_series}
@@ -62,7 +62,7 @@ def adopt_pool_runs(
     }
 
 
-def _list_exact_series(session: Session, request: PlanRequest) -> dict[str, list[int]]:
+def _map_exact_series(session: Session, request: PlanRequest) -> dict[str, list[int]]:
     """Return the judged series of exact counts of the host, by the key of the case."""
     rows = session.execute(
         select(Case.key, Series.id, Series.metric)

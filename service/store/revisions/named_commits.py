@@ -26,7 +26,7 @@ class NamedCommit(NamedTuple):
 
 
 def match_commit(text: str) -> ColumnElement[bool]:
-    """Return the condition that the hash of a revision begins with a text."""
+    """Return the condition that a hash begins with a text of at least four digits; other texts match no hash."""
     if not _HASH.fullmatch(text.lower()):
         return Revision.commit == text
     # LIKE is not used: it ignores the case of letters, so SQLite would read every commit for it.

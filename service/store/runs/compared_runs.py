@@ -179,7 +179,7 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     return points_of_run.join(first_point, true()).where(is_in_runs)
 
 
-def list_drifts_between(
+def map_drifts_between(
     session: Session, pairs: Sequence[Pair], readings_by_run: ByRun
 ) -> dict[int, list[DriftSummary]]:
     """Return the drifts that can lie between the two sides of a pair, by the id of their series.

@@ -89,7 +89,10 @@ def read_durations(reports: Collection[Report]) -> Durations:
 
 
 def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
-    """Return the reports of the newest measured runs of a case, without those that were imported."""
+    """Return the reports of the newest measured runs of a case, without those that were imported.
+
+    Runs whose reports are already deleted, because their subject is being deleted, are left out.
+    """
     conditions = [Subject.name == case.subject, Case.name == case.case, Run.outcome == Outcome.MEASURED]
     if case.host:
         conditions.append(Host.name == case.host)
@@ -99,5 +102,5 @@ def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
     ).all()
     report_query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(report_query).all())
-    reports = (unpack_report(documents[number]) for number in numbers)
+    reports = (unpack_report(documents[number]) for number in numbers if number in documents)
     return [report for report in reports if not has_imported(report)]

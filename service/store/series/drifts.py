@@ -98,7 +98,7 @@ def list_newest_drifts(
 
 
 def find_drift(session: Session, identity: str) -> ListedDrift | None:
-    """Return one drift, if it is still detected."""
+    """Return the drift with this id; None if there is none, or it is no longer detected."""
     row = session.execute(_SELECT_WITH_FLOOR.where(DriftRow.id == identity)).one_or_none()
     return None if row is None else _build_view(row.document, row.below_floor)
 

@@ -388,7 +388,7 @@ def map_durations(session: Session, runs: Collection[UUID]) -> dict[UUID, float]
 
 
 def find_settings(session: Session, environment: str) -> dict[str, str]:
-    """Return the settings of the environment with this hash."""
+    """Return the settings of the environment with this hash, which must be stored."""
     settings: dict[str, str] = session.scalars(
         select(Environment.settings).where(Environment.hash == environment)
     ).one()

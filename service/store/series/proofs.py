@@ -33,7 +33,9 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     case_id = shared_ids.cases[key]
     host_id = shared_ids.hosts[base.host.name]
     # Replace the earlier verdicts of the session.
-    session.execute(delete(ProofRow).where(ProofRow.session == base.session, ProofRow.case_id == case_id))
+    is_of_session = (ProofRow.session == base.session) & (ProofRow.case_id == case_id)
+    has_earlier_verdicts = session.scalar(select(ProofRow.id).where(is_of_session).limit(1)) is not None
+    session.execute(delete(ProofRow).where(is_of_session))
     rows = [
         {
             "session": base.session,
@@ -56,6 +58,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     ]
     if rows:
         session.execute(insert(ProofRow), rows)
+    if rows or has_earlier_verdicts:
         # A higher version makes a series stale, so that it is judged again.
         is_of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
         session.execute(update(Series).where(is_of_case).values(version=Series.version + 1))

@@ -96,13 +96,11 @@ def list_judged_series(session: Session, series_filter: SeriesFilter) -> list[Se
 
 
 def find_series(session: Session, series_id: int) -> Series | None:
-    """Return the series with this id, with its subject, case and host."""
+    """Return the series with this id, with its subject, case and host; None if there is none."""
     return session.scalar(_SELECT_SERIES.where(Series.id == series_id))
 
 
-def list_stale_series(
-    session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)
-) -> dict[int, StaleSeries]:
+def map_stale_series(session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
     """Return the series selected by any of the filters that have changed since they were judged, by id."""
     stale_series: dict[int, StaleSeries] = {}
     for filter_ in filters:

@@ -67,6 +67,6 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
 
 
 def _draw_series(session: Session, series_id: int) -> Sparkline | None:
-    """Return the sparkline of a series, drawn from its points."""
+    """Return the sparkline of a series, drawn from its points; None if it has none."""
     trend = points.arrange_trends(session, [series_id]).get(series_id)
     return None if trend is None else draw_path(trend, drifts.list_series_drifts(session, series_id))

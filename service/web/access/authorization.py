@@ -60,7 +60,14 @@ def is_anonymous() -> bool:
 
 
 def _check_request() -> AnyResponse | None:
-    """Let a request pass if its caller may send it; otherwise ask for a token."""
+    """Let a request pass (None) if its caller may send it; otherwise return the way to the sign-in page, or refuse it.
+
+    Raises
+    ------
+    ProblemError
+        401, where a program sends no valid token; 403, where the token lacks the scope, or a page of another site sends
+        the request.
+    """
     _refuse_other_sites()
     scope = find_needed_scope(request.endpoint, request.method)
     if scope is None or find_caller().may(scope):
@@ -68,7 +75,7 @@ def _check_request() -> AnyResponse | None:
     if is_anonymous() and may_read_anonymously(request.endpoint, request.method):
         return None
     if find_caller().scopes:
-        detail = f"This request needs a token with the scope {scope}; yours has only {_list_scopes()}."
+        detail = f"This request needs a token with the scope {scope}; yours has only {_describe_scopes()}."
         raise ProblemError(HTTPStatus.FORBIDDEN, detail)
     # A person with a browser can sign in and come back. Files such as the style sheet belong to no blueprint.
     is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)
@@ -83,8 +90,8 @@ def _check_request() -> AnyResponse | None:
     )
 
 
-def _list_scopes() -> str:
-    """Return the scopes of the caller's token, for a sentence."""
+def _describe_scopes() -> str:
+    """Return the scopes of the caller's token as a list in a sentence."""
     return join_words(sorted(find_caller().scopes))
 
 

@@ -24,6 +24,9 @@ def find_caller_address() -> str:
 def _is_proxy(peer: str) -> bool:
     """Return whether a request comes from a proxy whose headers are trusted."""
     try:
-        return ipaddress.ip_address(peer).is_loopback or peer in get_config().proxies
+        address = ipaddress.ip_address(peer)
     except ValueError:
         return False
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address  # a socket for both protocols, such as systemd's, maps IPv4
+    return address.is_loopback or str(address) in get_config().proxies

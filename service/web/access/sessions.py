@@ -19,6 +19,7 @@ from flask.sessions import SecureCookieSessionInterface
 
 from service.config.settings import SESSION_KEY, Config
 from service.durable_files import sync_folder
+from service.errors import ServiceError
 
 _SESSION_DAYS = 30
 _KEY_BYTES = 32
@@ -62,8 +63,14 @@ def is_by_provider() -> bool:
 
 
 def register_sessions(app: Flask, config: Config) -> None:
-    """Register the sessions of an application: their cookies are signed with a key that all its processes share."""
-    app.secret_key = config.session_key or _read_or_make_key(config.home / SESSION_KEY)
+    """Register the sessions of an application: their cookies are signed with a key that all its processes share.
+
+    Raises
+    ------
+    ServiceError
+        If the file of the key in the data folder was cut off.
+    """
+    app.secret_key = config.session_key or _read_sufficient_key(config.home / SESSION_KEY)
     app.session_interface = _CookieSessions(config.address)
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",
@@ -71,6 +78,15 @@ def register_sessions(app: Flask, config: Config) -> None:
         SESSION_COOKIE_SAMESITE="Lax" if config.provider else "Strict",
         PERMANENT_SESSION_LIFETIME=timedelta(days=_SESSION_DAYS),
     )
+
+
+def _read_sufficient_key(file: Path) -> bytes:
+    """Return the key in a file, which is made if it does not exist; raise ServiceError if it can be guessed."""
+    key = _read_or_make_key(file)
+    if len(key) < _KEY_BYTES:
+        remedy = "Delete the file: the service makes a new one, and everybody has to sign in again."
+        raise ServiceError("The session key is too short", str(file), remedy)
+    return key
 
 
 def _read_or_make_key(file: Path) -> bytes:

@@ -76,7 +76,9 @@ def sign_in(json_data: Identity) -> Admission:
         created_at=now,
         expires_at=now + TOKEN_LIFETIME,
         repository=job.repository,
-        **tokens.list_limits(compute_job_limits(job.repository, trusted_jobs.subjects, trusted_jobs.hosts or None)),
+        **tokens.build_limit_columns(
+            compute_job_limits(job.repository, trusted_jobs.subjects, trusted_jobs.hosts or None)
+        ),
     )
     # Store the token together with the identity, so that two requests at the same time cannot both use the identity.
     with get_database().writing() as session:

@@ -77,13 +77,13 @@ def index(query_data: ProfileQuery) -> ProfileList:
 def get(profile_id: UUID) -> Response:
     """Return a profile with its stacks, compressed for callers that accept gzip."""
     with get_database().reading() as session:
-        document = profiles.find_zipped_profile(session, profile_id)
+        document = profiles.find_compressed_profile(session, profile_id)
     if document is None:
         raise make_not_found(f"profile {profile_id}")
     if request.accept_encodings.quality("gzip"):
         response = Response(document, mimetype="application/json", headers={"Content-Encoding": "gzip"})
     else:
-        response = Response(profiles.unzip_text(document), mimetype="application/json")
+        response = Response(profiles.decompress_profile(document), mimetype="application/json")
     response.vary.add("Accept-Encoding")
     return response
 

@@ -230,7 +230,7 @@ def _compare_sides(
     numbers = {run.number for pair in matched_runs.pairs for run in (*pair.base, *pair.head)}
     levels = sides[0].levels | sides[1].levels
     readings = compared_runs.read_readings(session, numbers, query.metrics, levels)
-    drifts_between = compared_runs.list_drifts_between(session, matched_runs.pairs, readings)
+    drifts_between = compared_runs.map_drifts_between(session, matched_runs.pairs, readings)
     # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
     histories = compared_runs.map_histories(session, matched_runs.pairs) if drifts_between else {}
     interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)

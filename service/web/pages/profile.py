@@ -93,8 +93,8 @@ def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileVi
 
 def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
     """Return the view of two profiles; answer 404 if one of them is not stored."""
-    before_document = profiles.find_zipped_profile(session, before)
-    after_document = profiles.find_zipped_profile(session, after)
+    before_document = profiles.find_compressed_profile(session, before)
+    after_document = profiles.find_compressed_profile(session, after)
     if before_document is None or after_document is None:
         abort(404, "At least one of the two profiles is not stored.")
     return _build_cached_view(before_document, after_document)
@@ -102,7 +102,7 @@ def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
 
 @lru_cache(maxsize=16)
 def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
-    return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
+    return build_compared_view(profiles.parse_compressed_profile(before), profiles.parse_compressed_profile(after))
 
 
 def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:

@@ -132,8 +132,8 @@ def test_what_another_process_stored_and_did_not_judge_is_judged(
 ) -> None:
     ingest_reports.ingest_reports(database, [reports.report(number, 100 + number) for number in (1, 2)])
     with database.reading() as session:
-        assert series.list_stale_series(session)
+        assert series.map_stale_series(session)
     (events,) = (task for task in tasks.list_tasks(app, database, config) if task.name == "events")
     events.work()
     with database.reading() as session:
-        assert not series.list_stale_series(session)
+        assert not series.map_stale_series(session)

@@ -68,6 +68,8 @@ def test_a_file_of_channels_that_cannot_be_read_is_a_line(monkeypatch: pytest.Mo
         ("FAULTWATCH_GITHUB_APP", "my app", "a number"),
         ("FAULTWATCH_ADDRESS", "foo", "https://HOST"),
         ("FAULTWATCH_ADDRESS", "https://faults.example.org:x", "https://HOST"),
+        ("FAULTWATCH_ADDRESS", "https://faults.example.org\r", "https://HOST"),
+        ("FAULTWATCH_ADDRESS", "https://faults.example.org/a b", "https://HOST"),
         ("FAULTWATCH_PROXIES", "127.0.0.1, foo", "IP addresses"),
     ],
 )
@@ -94,7 +96,8 @@ def test_an_address_with_a_password_is_refused_without_showing_it(name: str) -> 
 
 
 def test_the_addresses_of_proxies_are_written_as_requests_have_them() -> None:
-    assert read_config({"FAULTWATCH_PROXIES": "192.0.2.1 2001:DB8:0::1"}).proxies == ("192.0.2.1", "2001:db8::1")
+    proxies = read_config({"FAULTWATCH_PROXIES": "192.0.2.1 2001:DB8:0::1 ::ffff:192.0.2.2"}).proxies
+    assert proxies == ("192.0.2.1", "2001:db8::1", "192.0.2.2")
 
 
 def test_an_empty_variable_is_not_set_and_case_matters() -> None:

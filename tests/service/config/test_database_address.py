@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from sqlalchemy import create_engine
 
 from service.config.database_address import hide_password, parse_address
+from service.config.settings import Config
 from service.errors import ServiceError
+from service.store.engine.database import Database
 
 SEVERAL = {"host": "one,other", "port": "5432,5433", "target_session_attrs": "read-write"}
 
@@ -55,3 +59,9 @@ def test_what_is_no_address_is_refused_without_a_word_of_it(address: str) -> Non
 def test_what_is_shown_has_no_password(address: str) -> None:
     assert "s3cret" not in hide_password(parse_address(address))
     assert hide_password(parse_address("postgresql://one/faults")) == "postgresql://one/faults"
+
+
+@pytest.mark.parametrize("name", ["what?", "50%25", "a b#c@d", "größe"])
+def test_the_data_folder_can_have_any_name(tmp_path: Path, name: str) -> None:
+    config = Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / name)})
+    assert Database(config.database_url).file == tmp_path / name / "faultwatch.db"

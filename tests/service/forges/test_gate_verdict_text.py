@@ -3,8 +3,9 @@
 import pytest
 
 from runner.contract.comparison import MetricVerdict, Verdict
+from runner.contract.gate import JudgeChange
 from runner.contract.report import Stage
-from service.forges.gate_verdict_text import describe_gate_verdict, format_metric_name
+from service.forges.gate_verdict_text import describe_gate_verdict, describe_judge, format_metric_name
 from service.rules.gate.verdict import judge_gate
 from tests.service.forges import made_gates
 
@@ -29,3 +30,9 @@ def test_a_metric_is_spelt_as_within_a_sentence(metric: str, spelt: str) -> None
 def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: str) -> None:
     outcome = judge_gate(made_gates.gate(made_gates.failed("base", head_stage=head)))
     assert describe_gate_verdict(outcome, str).startswith(said)
+
+
+@pytest.mark.parametrize("key", ["metrics.![](//x).name", "metrics.name.![](//x)", "![](//x).name", "run.![](//x)"])
+def test_a_key_in_a_report_cannot_become_markup(key: str) -> None:
+    report = made_gates.gate(changes=(JudgeChange(key=key, before=("1",), after=("2",)),))
+    assert "![](//x)" not in describe_judge(judge_gate(report), lambda text: f"<{len(text)}>")

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from service.forges.comment_links import Links
+from service.forges.forge import Publication
+from service.forges.forgejo.forge import ForgejoForge
+from service.forges.note_and_status import build_body
+from service.rules.gate.verdict import judge_gate
 from service.store.models import ForgePull
 from tests.service.forges import made_gates
 from tests.service.forges.conftest import Site
@@ -33,6 +38,16 @@ def test_a_regression_becomes_a_note_and_a_failed_status(both: Both) -> None:
     assert status["description"].startswith("Worse: +1")
     assert status["target_url"].startswith("https://faults.example.org/compare")
     assert "Faultwatch" in {status.get("name"), status.get("context")}
+
+
+def test_a_long_note_with_a_log_full_of_paths_fits() -> None:
+    cases = [made_gates.case([9] * 30, [10 + number] * 30, mib=number) for number in range(800)]
+    log = "/a.c:1: error\n" * 500
+    outcome = judge_gate(made_gates.gate(made_gates.failed("head", log=log, mib=999), *cases))
+    publication = Publication("a/b", 7, outcome, Links(), None, "key", attempted=False)
+    body = build_body(publication, "forgejo:a/b", ForgejoForge.max_note_bytes)
+    assert "\n /a.c" in body
+    assert ForgejoForge.max_note_bytes - 1_000 < len(body.encode()) <= ForgejoForge.max_note_bytes
 
 
 def test_the_note_is_edited_in_place(both: Both) -> None:

@@ -21,6 +21,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         (403, {}, "You have exceeded a secondary rate limit", 1, 60),
         (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225700"}, "", 1, 100),
         (403, {"retry-after": "99999999"}, "", 1, 3 * 3600),
+        (403, {"retry-after": "9" * 5000}, "", 1, 3 * 3600),
         (403, {}, "Resource not accessible by integration", 1, 5),
         (403, {"retry-after": "7"}, "", MAX_ATTEMPTS, 7),
         (404, {}, "", 1, None),

@@ -11,13 +11,14 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion
+from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, Where
 from runner.contract.profile import Frame, Memory, StackKind, Touch
 from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
+from service.store.jobs import Requester
 from service.web import app_resources
 from tests.service import made_series
 from tests.service.profiles import anatomy, profile, stacks
@@ -74,6 +75,24 @@ def test_both_sides_of_confirmed_drifts_are_ordered_once(app: APIFlask) -> None:
     assert all(before != after for before, after in found)
     DriftProfiler(find_scheduler(app)).order_profiles()
     assert ordered(app) == found
+
+
+class StartingInRepositories(Starting):
+    """Starts jobs that name a repository."""
+
+    def explain_objection(self, asked: JobOrder) -> str:
+        return "" if asked.github else "the order does not name a repository"
+
+
+def test_profiles_run_where_the_last_job_about_the_subject_ran(app: APIFlask) -> None:
+    scheduler = find_scheduler(app)
+    scheduler.starters = {Backend.GITHUB: StartingInRepositories()}
+    DriftProfiler(scheduler).order_profiles()
+    assert ordered(app) == []  # no repository is known
+    question = ProfileQuestion(subject=history.SUBJECT, case="copy", revision="main")
+    scheduler.order(JobOrder(question=question, github="octo-org/copies"), Requester("ann", Where.API))
+    DriftProfiler(scheduler).order_profiles()
+    assert (history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)) in ordered(app)
 
 
 def test_an_order_that_failed_is_placed_by_the_next_call(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,13 @@ class Mailbox:
     def __init__(self) -> None:
         self.mails: list[Message] = []
         self.refusal: str | None = None
+        self.unknown = ""
+
+    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:  # noqa: N802
+        if address == self.unknown:
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 known"
 
     async def handle_DATA(self, _server: object, _session: object, envelope: Any) -> str:  # noqa: N802
         if self.refusal is None:
@@ -247,6 +254,19 @@ def test_mail_that_is_refused_is_tried_again(api: Api, database: Database, mailb
     assert go(database, settings, timedelta(minutes=2)).n_sent == 1
 
 
+def test_the_log_names_the_receivers_that_a_mail_server_refuses(
+    api: Api, database: Database, mailbox: tuple[Mailbox, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    box, port = mailbox
+    settings = by_mail(port, to=["perf@example.org", "gone@example.org"])
+    go(database, settings)
+    regress(api)
+    box.unknown = "gone@example.org"
+    assert go(database, settings).n_sent == 1, "the others must not get it a second time"
+    assert "gone@example.org (550 no such user)" in caplog.text
+    assert [mail["To"] for mail in box.mails] == ["perf@example.org, gone@example.org"]
+
+
 def test_a_mail_server_whose_name_is_no_host_name_is_not_blamed_on_the_password(
     api: Api, database: Database, receiver: Receiver
 ) -> None:
@@ -274,6 +294,19 @@ def test_a_password_that_cannot_be_sent_stops_no_other_channel(
     (reason,) = result.failures
     assert "non-ASCII" in reason
     assert "\xe4" not in reason
+    assert len(receiver.posts) == 1
+
+
+def test_a_webhook_whose_host_name_is_wrong_stops_no_other_channel(
+    api: Api, database: Database, receiver: Receiver
+) -> None:
+    wrong = by_webhook(receiver, name="wrong", url="https://hooks..example/secret").channel
+    settings = NotificationSettings(channel=(*wrong, *by_webhook(receiver).channel))
+    go(database, settings)
+    regress(api)
+    (reason,) = go(database, settings).failures
+    assert reason.startswith("wrong: ")
+    assert "secret" not in reason
     assert len(receiver.posts) == 1
 
 
@@ -338,6 +371,16 @@ def test_many_at_once_are_one_message(api: Api, database: Database, receiver: Re
     assert len(api.get("/events")["items"]) == len(OTHERS)
     assert go(database, settings).n_sent == 1
     assert f"{len(OTHERS)} events" in receiver.posts[0][2]["text"]
+
+
+def test_many_at_once_that_wait_are_counted_as_one_message(api: Api, database: Database, receiver: Receiver) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    for first, case in enumerate(OTHERS):
+        api.send(*reports.proven(*[100] * (2 + first), 150, case=case))
+    receiver.status = 500
+    go(database, settings)
+    assert 'faultwatch_notifications_waiting{to="channels"} 1.0' in api.client.get("/metrics").text
 
 
 def test_a_digest_waits_for_its_time(api: Api, database: Database, receiver: Receiver) -> None:

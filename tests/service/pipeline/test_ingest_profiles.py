@@ -11,6 +11,7 @@ import pytest
 from runner.contract import Canary, CanaryCount
 from runner.contract.profile import StackKind, Touch
 from service.notify import message
+from service.pipeline import judging_schedule
 from service.store.engine.database import Database
 from service.store.events import events
 from tests.service import reports
@@ -92,3 +93,16 @@ def test_profiles_replace_the_cost_of_the_canary_and_the_event_follows(api: Api)
     (event,) = api.get("/events")["items"]
     assert event["price"] == drift["price"]["sentence"]
     assert event["state"] == "new"
+
+
+def test_the_event_follows_also_if_its_series_are_judged_later(
+    api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_step(api, CANARY)
+    monkeypatch.setattr(judging_schedule, "MAX_POINTS", 0)
+    send_profile(api, 3, 5000, cost=0.4)
+    judging_schedule.judge_all_series(database)
+    (drift,) = api.drifts()
+    assert drift["price"]["source"] == "a profile of the case"
+    (event,) = api.get("/events")["items"]
+    assert event["price"] == drift["price"]["sentence"]

@@ -95,4 +95,4 @@ def test_series_that_another_process_has_judged_again_meanwhile_are_waited_for(
     monkeypatch.setattr(update_events, "update_events", refresh_after_another_process)
     assert settled(api) == {CASE.name}
     with database.reading() as session:
-        assert series.list_stale_series(session) == {}
+        assert series.map_stale_series(session) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,14 @@ def test_the_former_site_stays_if_the_new_one_cannot_take_its_place(
         (folder / "index.html").write_text("new")
     assert (site / "index.html").read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["site"]
+
+
+def test_what_a_killed_process_with_the_same_number_left_is_replaced(tmp_path: Path) -> None:
+    """In a container, each process of the command can have the same number."""
+    left = tmp_path / f".site.{os.getpid()}.part"
+    left.mkdir()
+    (left / "old.html").touch()
+    with replace_site(tmp_path / "site") as folder:
+        (folder / "index.html").touch()
+    assert [file.name for file in tmp_path.iterdir()] == ["site"]
+    assert not (tmp_path / "site" / "old.html").exists()

@@ -235,4 +235,4 @@ def test_a_stored_drift_that_cannot_be_read_stops_neither_other_series_nor_the_s
     with app.app_context():
         app_resources.get_database().close()
     with database.reading() as session:
-        assert set(series.list_stale_series(session)) == {broken}
+        assert set(series.map_stale_series(session)) == {broken}

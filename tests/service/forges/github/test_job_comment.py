@@ -92,6 +92,19 @@ def test_another_pull_request_of_the_same_branch_name_is_left_alone(run: Comment
     assert not hub.comments
 
 
+def test_the_comment_of_a_closed_pull_request_is_left_alone(run: Comment, hub: stand_in.GitHub) -> None:
+    hub.state = "closed"
+    assert "its comment was not changed" in run(WORSE, OF_PULL_REQUEST).output
+    assert not hub.comments
+
+
+def test_a_server_that_does_not_answer_is_said_in_one_line(run: Comment) -> None:
+    error = run(WORSE, GITHUB_API_URL="http://127.0.0.1:1").exception
+    assert isinstance(error, ServiceError)
+    assert "GitHub did not answer" in str(error)
+    assert "\n" not in str(error)
+
+
 def test_a_copied_mark_is_not_taken_for_the_comment(run: Comment, hub: stand_in.GitHub) -> None:
     run(WORSE)
     (body,) = list_bodies(hub)
@@ -132,6 +145,14 @@ def test_what_is_wrong_is_said_in_one_line(
     assert isinstance(error, ServiceError)
     assert words in str(error)
     assert "\n" not in str(error)
+
+
+def test_an_event_that_is_nested_too_deeply_is_refused(run: Comment, tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 200_000)
+    error = run(WORSE, GITHUB_EVENT_PATH=str(file)).exception
+    assert isinstance(error, ServiceError)
+    assert "does not contain an event" in str(error)
 
 
 def test_an_event_without_the_documented_fields_is_refused() -> None:

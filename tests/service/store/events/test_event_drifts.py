@@ -52,3 +52,19 @@ def test_an_event_follows_a_proof_and_a_budget_that_change_neither_place_nor_lev
     for number, budget in ((3, "5 %"), (4, "1 %")):
         api.send(reports.report(number, 1030, 1030, judging=Judging(budgets={"minor-faults": budget})))
         assert read_both() == [{"certainty": "proven", "within_budget": budget == "5 %"}] * 2
+
+
+def test_a_proof_that_further_pairs_leave_undecided_no_longer_counts(api: Api) -> None:
+    def compare(*levels: tuple[int, ...]) -> str:
+        base, head = (reports.report(number, *values, session=session) for number, values in enumerate(levels, start=1))
+        request = ComparisonRequest(base=base, head=head).model_dump(mode="json")
+        return str(api.client.post("/api/v1/proofs", json=request).json["verdict"])
+
+    session = uuid.uuid4()
+    api.send(*reports.proven(1000, 1030))
+    assert compare((1000,) * 24, (1030,) * 24) == "changed"
+    (drift,) = api.drifts()
+    assert drift["certainty"] == "proven"
+    assert compare((1000, 1030), (1030, 1000)) == "needs_more_runs"
+    (drift,) = api.drifts()
+    assert drift["certainty"] == "single"

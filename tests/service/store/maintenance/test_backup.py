@@ -110,6 +110,41 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     assert len(api.series()["points"]) == 8
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_restore_whose_connection_is_refused_says_why(
+    api: Api, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup_database(database, tmp_path / "copy")
+    scripts = {
+        "pg_restore": "case $1 in --list) exit 0;; esac\nsleep 0.5\nyes 'SELECT 1;'",
+        "psql": "echo 'psql: too many clients' >&2\nexit 2",
+    }
+    for name, script in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(postgres_backup, "_find_tool", lambda program: str(tmp_path / program))
+    database.close()
+    close(api)
+    with pytest.raises(ServiceError, match="psql: too many clients"):
+        restore_database(database, tmp_path / "copy")
+
+
+def test_runs_that_are_only_in_the_log_beside_a_backup_are_restored(
+    api: Api, database: Database, tmp_path: Path
+) -> None:
+    """A database that is copied by hand while the service runs consists of two files."""
+    api.send(reports.report(1, 100))
+    assert database.file is not None
+    for suffix in ("", "-wal"):
+        shutil.copyfile(f"{database.file}{suffix}", tmp_path / f"copy{suffix}")
+    with closing(sqlite3.connect(f"file:{tmp_path}/copy?mode=ro&immutable=1", uri=True)) as connection:
+        assert connection.execute("SELECT count(*) FROM run").fetchone() == (0,)
+    database.close()
+    close(api)
+    restore_database(database, tmp_path / "copy")
+    assert api.get("/runs")["total"] == 1
+
+
 @EVERY_DATABASE
 def test_a_database_in_use_is_not_replaced(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(reports.report(1, 100))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,15 @@ def test_a_place_for_no_file_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(ServiceError) as refused, write_completely(tmp_path / name):
         pytest.fail("nothing can be written")
     assert str(tmp_path / name) in str(refused.value)
+
+
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    """The super-user could otherwise replace /dev/null, or the link /dev/stdout."""
+    pipe, link = tmp_path / "pipe", tmp_path / "stdout"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for file in (pipe, link):
+        with pytest.raises(ServiceError, match="not a regular file"), write_completely(file):
+            pytest.fail("nothing can be written")
+    assert pipe.is_fifo()
+    assert link.is_symlink()

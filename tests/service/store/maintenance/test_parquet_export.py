@@ -99,6 +99,16 @@ def test_a_folder_of_another_export_is_left_alone(api: Api, database: Database, 
         export_columns(database, tmp_path, "demo")
 
 
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"subject": null, "runs": 0.5}', '{"subject": null, "runs": -1}'])
+def test_a_folder_with_a_damaged_export_is_left_alone(
+    api: Api, database: Database, tmp_path: Path, content: str
+) -> None:
+    api.send(varied(1))
+    (tmp_path / "exported.json").write_text(content)
+    with pytest.raises(ServiceError, match="a damaged one"):
+        export_columns(database, tmp_path)
+
+
 def test_without_duckdb_it_says_what_to_install(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

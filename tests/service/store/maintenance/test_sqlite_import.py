@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from uuid import UUID
 
 import psycopg
@@ -176,3 +180,33 @@ def test_an_older_backup_is_upgraded_on_the_way(
     assert [row[1] for row in rows(target)["subject"]] == ["demo"]
     assert (tmp_path / "copy").read_bytes() == before
     assert sorted(entry.name for entry in tmp_path.iterdir() if "faultwatch-" in entry.name) == []
+
+
+def test_runs_that_are_only_in_the_log_beside_an_older_backup_are_loaded(
+    tmp_path: Path, target: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = Database(f"sqlite:///{tmp_path / 'own.db'}")
+    upgrade_database(older)
+    with older.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    with older.writing() as session:
+        session.execute(text("INSERT INTO subject (name) VALUES ('demo')"))
+    for suffix in ("", "-wal"):
+        shutil.copyfile(tmp_path / f"own.db{suffix}", tmp_path / f"copy{suffix}")
+    older.close()
+    later_version.become(tmp_path, monkeypatch, "ALTER TABLE host ADD COLUMN added INTEGER")
+    restore_database(target, tmp_path / "copy")
+    assert [row[1] for row in rows(target)["subject"]] == ["demo"]
+
+
+def test_nothing_is_written_beside_a_backup_of_this_version(
+    tmp_path: Path, target: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder may be read-only."""
+    source = Database(f"sqlite:///{tmp_path / 'own.db'}")
+    upgrade_database(source)
+    backup_database(source, tmp_path / "copy")
+    source.close()
+    monkeypatch.setattr(tempfile, "mkdtemp", mock.Mock(side_effect=OSError(errno.EROFS, "Read-only file system")))
+    restore_database(target, tmp_path / "copy")
+    assert all(found == [] for found in rows(target).values())

@@ -137,6 +137,25 @@ def test_what_looks_like_a_token_or_cannot_be_stored_is_left_out(closed: FlaskCl
     assert "\x1b" not in entry.author
 
 
+def test_a_token_at_the_end_of_what_is_kept_of_a_long_text_is_left_out(closed: FlaskClient, database: Database) -> None:
+    secret = tokens.generate_token()
+    detail = {"reason": secret.text.rjust(audit._MAX_DETAIL_CHARACTERS + 1)}
+    with database.writing() as session:
+        audit.record_entry(session, Actor("ada"), AuditAction.DECIDED, "event 1", detail, now=datetime.now(UTC))
+    with database.reading() as session:
+        entry = audit.list_page(session, AuditAction.DECIDED, 1).items[0]
+    assert secret.secret[:10] not in entry.model_dump_json()
+
+
+def test_symbols_beyond_the_basic_plane_are_kept(closed: FlaskClient, database: Database) -> None:
+    detail = {"reason": "fast again \U0001f680", "path": "C:\\ud800\\u0000", "broken": "\ude80\ud83d"}
+    with database.writing() as session:
+        audit.record_entry(session, Actor("ada"), AuditAction.DECIDED, "event 1", detail, now=datetime.now(UTC))
+    with database.reading() as session:
+        entry = audit.list_page(session, AuditAction.DECIDED, 1).items[0]
+    assert entry.detail == {**detail, "broken": "\ufffd\ufffd"}
+
+
 def test_a_start_with_other_settings_is_recorded(start: Start, database: Database) -> None:
     for lease in (90, 90, 60):
         start(lease=timedelta(seconds=lease))

@@ -45,3 +45,11 @@ def test_a_shared_key_that_is_missing_or_short_is_refused(tmp_path: Path, conten
         file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ServiceError, match="FAULTWATCH_SESSION_KEY_FILE"):
         Config.from_environment({"FAULTWATCH_SESSION_KEY_FILE": str(file)})
+
+
+@pytest.mark.parametrize("content", [b"", b"k" * 31])
+def test_an_own_key_that_was_cut_off_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Nobody could sign in with an empty key, and anybody could guess a short one."""
+    (tmp_path / "session.key").write_bytes(content)
+    with pytest.raises(ServiceError, match="session key"):
+        key(tmp_path)

@@ -67,6 +67,22 @@ def test_a_token_that_has_expired_or_was_revoked_is_no_guess(start: Start, token
     assert {ask(client, token) for _ in range(MAX_FAILURES_PER_ADDRESS + 2)} == {(401, 0)}
 
 
+@pytest.mark.parametrize("proxy", ["::ffff:198.51.100.7", "::ffff:127.0.0.1"])
+def test_a_proxy_is_also_known_by_the_form_of_its_address_on_a_socket_for_both_protocols(
+    start: Start, token: str, proxy: str
+) -> None:
+    client = start(proxies=("198.51.100.7",))
+
+    def ask_by_proxy(text: str, address: str) -> int:
+        headers = {"Authorization": f"Bearer {text}", "X-Forwarded-For": address}
+        return client.get("/api/v1/runs", headers=headers, environ_base={"REMOTE_ADDR": proxy}).status_code
+
+    for _ in range(MAX_FAILURES_PER_ADDRESS):
+        assert ask_by_proxy(generate_token().text, "192.0.2.1") == 401
+    assert ask_by_proxy(token, "192.0.2.1") == 429
+    assert ask_by_proxy(token, "192.0.2.2") == 200
+
+
 def test_only_a_proxy_is_believed_for_whom_it_asks(start: Start, token: str) -> None:
     client = start()
     for number in range(MAX_FAILURES_PER_ADDRESS):

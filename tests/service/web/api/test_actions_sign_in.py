@@ -179,7 +179,8 @@ def test_settings() -> None:
     found = Config.from_environment(told).jobs
     assert found == TrustedJobs(address=AUDIENCE, repositories=("octo-org/*", "a/b"))
     assert found.audience == AUDIENCE
-    for wrong in ({"FAULTWATCH_ADDRESS": ""}, {"FAULTWATCH_ACTIONS_REPOSITORIES": "*/*"}):
+    repositories = "*/*", "octo-org/lib-*", "octo-org/**"  # a pattern that no repository matches would let nobody in
+    for wrong in ({"FAULTWATCH_ADDRESS": ""}, *({"FAULTWATCH_ACTIONS_REPOSITORIES": name} for name in repositories)):
         with pytest.raises(ServiceError):
             Config.from_environment(told | wrong)
 

@@ -151,6 +151,22 @@ def test_what_cannot_be_cross_measured_stays_both(api: Api) -> None:
     assert api.get(f"/events/{event['id']}")["cross_measurements"][0]["status"] == "impossible"
 
 
+def test_a_cross_measurement_that_is_attempted_again_is_still_ordered(api: Api) -> None:
+    def status() -> str:
+        (event,) = api.get("/events")["items"]
+        return str(api.get(f"/events/{event['id']}")["cross_measurements"][0]["status"])
+
+    api.send(*reports.repeated(1, 100, 100, times=6), *reports.repeated(2, 180, 180, times=6, environment=JEMALLOC))
+    full_disk = Failure(stage=Stage.RUN, message="the disk is full", temporary=True)
+    for attempt in range(1, 4):
+        assert (status(), cross_measured(api, 2, environment=JEMALLOC), cross_measured(api, 1)) == ("ordered", [1], [2])
+        api.send(
+            reports.report(1, environment=JEMALLOC, at=8 + attempt, failure=full_disk),
+            reports.report(2, at=20 + attempt, failure=full_disk),
+        )
+    assert (status(), cross_measured(api, 2, environment=JEMALLOC), cross_measured(api, 1)) == ("impossible", [], [])
+
+
 def test_a_doubtful_run_is_measured_again(api: Api) -> None:
     api.send(*[reports.report(number, 100) for number in range(1, 10)], reports.report(10, 150))
     (drift,) = api.drifts()
@@ -178,7 +194,7 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]
     with api.client.application.app_context(), app_resources.get_database().reading() as session:
-        assert {one.n_points for one in series.list_stale_series(session).values()} == {1}, (
+        assert {one.n_points for one in series.map_stale_series(session).values()} == {1}, (
             "series of other hosts are left alone"
         )
 
