@@ -503,6 +503,11 @@ class FirstMeasurement:
         prints_more = len(result_with_files.output.splitlines()) > len(result_without_files.output.splitlines())
         return chosen_folder if prints_more and result_with_files.status == 0 else None
 
+    def get_input_size(self, run: RunProposal, tree: Path) -> int:
+        """Return the size of a command's file in bytes; 0 if it has none, or if there is no such file in the tree."""
+        restore_tree(tree)  # The program may have removed its input, as compressors do.
+        return _get_size(tree / run.file) if run.file else 0
+
     def find_stable_environment(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Return a command with environment variables that make its count repeat, or at least vary much less.
 
@@ -542,13 +547,12 @@ class FirstMeasurement:
 
         None if the program's help names no such option, or if the count still varies.
         """
-        if tried_command.run.is_server or tried_command.run.command.startswith((*_PYTHON_STARTS, "java ")):
-            return None
         start, rest = _split_at_file(tried_command.run)
+        program_start = start.removeprefix(_SHELL_START).removeprefix(_ANY_SHELL_START)
+        if tried_command.run.is_server or program_start.startswith((*_PYTHON_STARTS, "java ")):
+            return None
         # A program prints its usage for --help, or if it gets no file.
-        program = (
-            get_program(tried_command.run) if starts_in_folder(tried_command.run) else start.removeprefix(_SHELL_START)
-        )
+        program = get_program(tried_command.run) if starts_in_folder(tried_command.run) else program_start
         for command in dict.fromkeys((f"{program} --help", program)):
             asking = replace(tried_command.run, command=command)
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)

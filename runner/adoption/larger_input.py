@@ -10,7 +10,7 @@ from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, MIN_ADDED_SHARE
 from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.server_proposals import get_program
-from runner.adoption.tried_command import TriedCommand
+from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
 
 _FEW_FAULTS = 5000
 """An execution with fewer faults, or with fewer in addition to those of its start if these are known, consists largely
@@ -28,6 +28,8 @@ _MAX_OTHER_PROGRAMS = 3
 _MIN_RATIO = 2
 """The larger input has to cause at least this many times the faults or the CPU time of the small one, to be worth its
 build step. A program that maps its input, such as a compressor, takes few faults for a large file in the page cache."""
+_MAX_SPREAD_SHARE = 0.1
+"""By at most this share of the faults that the larger input adds, an exact count of a start may begin to vary."""
 _MIN_TIME_RATIO = 5
 """A program that reads its input piece by piece takes no more faults for a larger one. It is then worth its build step
 if it takes at least this many times the CPU time: a regression for each piece would show."""
@@ -134,6 +136,9 @@ def replace_file(run: RunProposal, file: str) -> RunProposal | None:
 def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, start_faults: int = 0) -> bool:
     """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary.
 
+    If the small input causes little more than the start of a native program, the count may vary a little with the
+    larger one: an exact count of a start is worth less than a count of the program's work that is nearly exact.
+
     Parameters
     ----------
     start_faults
@@ -141,14 +146,21 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     """
     if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
         return False
-    makes_count_vary = len(set(larger_result.faults)) > 1 and len(set(small_result.faults)) == 1
+    is_nearly_start = (
+        min(small_result.faults) < MAX_NATIVE_START_FAULTS and 0 < small_result.cpu_seconds < START_CPU_SECONDS
+    )
+    spread, added_faults = (
+        max(larger_result.faults) - min(larger_result.faults),
+        min(larger_result.faults) - max(small_result.faults),
+    )
+    may_vary = len(set(small_result.faults)) > 1 or (is_nearly_start and spread <= _MAX_SPREAD_SHARE * added_faults)
     # The count of a runtime varies, so a small part of its start counts as work of the small input.
     small_work = max(min(small_result.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
     takes_more_faults = min(larger_result.faults) - start_faults >= _MIN_RATIO * small_work
     takes_more_time = larger_result.cpu_seconds >= _MIN_RATIO * small_result.cpu_seconds > 0
     maps_more = takes_more_time and min(larger_result.faults) > min(small_result.faults)
     reads_more = takes_more_faults or maps_more or _takes_much_longer(larger_result, small_result)
-    return reads_more and not makes_count_vary
+    return reads_more and (may_vary or not spread)
 
 
 def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:

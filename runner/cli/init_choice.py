@@ -278,7 +278,7 @@ def _try_larger_input(
 
     try:
         larger_proposal = propose_larger_input(
-            proposal, small_result, (tree / small_result.run.file).stat().st_size, runtime_faults
+            proposal, small_result, first_measurement.get_input_size(small_result.run, tree), runtime_faults
         )
         if larger_proposal is None or (
             chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)

@@ -6,10 +6,11 @@ _MAX_CHARACTERS = 300
 """The largest number of characters of an error that are shown."""
 _ERROR = re.compile(
     r"""^(?!.*\bmake\S{0,40}:\ \*\*\*\ \[)        # make's own line repeats that a command failed
+    (?!.*\bSome\ problems\ were\ encountered\b)  # Maven names them in the next lines
     (?:.*(?:
         \berror(?:\[\w+\])?:\s+\S            # compilers, configure scripts, Cargo, pip
         |\b\w+(?:Error|Exception):\s+\S      # Python, Java and JavaScript
-        |\[ERROR\]\s+\S                      # Maven
+        |\[(?:ERROR|FATAL)\]\s+\S            # Maven
         |\bundefined\ reference\ to\b
         |\bcannot\ find\ -l
         |\*\*\*\ No\ rule\ to\ make\ target\b

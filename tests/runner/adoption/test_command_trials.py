@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from runner.adoption import command_trials
 from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
 from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
@@ -107,6 +108,16 @@ def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
         ),
         (run_in_folder(RunProposal("bin/x"), "many"), "bin/x --help", "sh -c 'cd many && exec ../bin/x -t 1'"),
         (RunProposal("python3 x.py"), "python3 x.py --help", ""),
+        (
+            RunProposal("sh -c 'venv/bin/python -m x a.json; test $? -eq 1'", input_file="a.json"),
+            "venv/bin/python -m x --help",
+            "",
+        ),
+        (
+            RunProposal("sh -c './x a.txt; test $? -eq 1'", input_file="a.txt"),
+            "./x --help",
+            "sh -c './x -t 1 a.txt; test $? -eq 1'",
+        ),
         (RunProposal("./x"), "./x --version", ""),
     ],
 )
@@ -296,6 +307,16 @@ def test_a_program_that_names_files_after_the_time_opens_its_input_only_if_the_c
     bare, with_file = islice(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None), 2)
     assert bare.own_bytes == "log of 1"
     assert with_file.own_bytes == digest
+
+
+def test_the_size_of_an_input_is_known_after_the_program_removed_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(command_trials, "restore_tree", lambda tree: (tree / "a.txt").write_text("text"))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    assert first.get_input_size(RunProposal("./x a.txt", input_file="a.txt"), tmp_path) == 4
+    assert first.get_input_size(RunProposal("./x b.txt", input_file="b.txt"), tmp_path) == 0
+    assert first.get_input_size(RunProposal("./x"), tmp_path) == 0
 
 
 def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:

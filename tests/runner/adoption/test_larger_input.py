@@ -92,6 +92,16 @@ def test_a_larger_input_is_worth_its_step_only_if_it_takes_much_more_work_and_th
     assert does_more_work(take(700, 701), take(70, 71))
 
 
+def test_an_exact_count_of_a_start_gives_way_to_a_count_of_work_that_is_nearly_exact() -> None:
+    def take(*faults: int, cpu_seconds: float = 0.002) -> TriedCommand:
+        return TriedCommand(SMALL.run, faults, seconds=0.1, cpu_seconds=cpu_seconds)
+
+    assert does_more_work(take(429, 434), take(116, 116))
+    assert not does_more_work(take(429, 634), take(116, 116))
+    assert not does_more_work(take(4290, 4340), take(1160, 1160)), "the small input is work"
+    assert not does_more_work(take(429, 434), take(116, 116, cpu_seconds=0.5)), "it computes for long"
+
+
 def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -> None:
     def take(faults: int, cpu_seconds: float) -> TriedCommand:
         return TriedCommand(SMALL.run, (faults, faults), cpu_seconds=cpu_seconds)

@@ -52,6 +52,9 @@ class Host:
         self.built.append(proposal.command)
         return Path(proposal.command), cast("Build", type("", (), {"seconds": 1.0, "cached": False}))
 
+    def get_input_size(self, run: RunProposal, tree: Path) -> int:
+        return (tree / run.file).stat().st_size
+
     def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         return list(proposal.runs)
 

@@ -37,6 +37,10 @@ Call Stack (most recent call first):
         ("make: *** No rule to make target 'x', needed by 'all'.  Stop.\n", "make: *** No rule to make target 'x', "),
         ("ModuleNotFoundError: No module named 'x'\nlater: error: y\n", "ModuleNotFoundError: No module named 'x'"),
         ("[INFO] Building\n[ERROR] Failed to execute goal x\n", "[ERROR] Failed to execute goal x"),
+        (
+            "[ERROR] [ERROR] Some problems were encountered:\n[FATAL] Non-resolvable parent\n",
+            "[FATAL] Non-resolvable parent",
+        ),
         ("0 errors, no terror\nall is well\n", ""),
     ],
 )
