@@ -13,6 +13,8 @@ def test_the_license_is_read_before_the_readme_which_changes_more_often() -> Non
 def test_an_interpreter_gets_the_benchmarks_and_tests_in_its_own_language() -> None:
     names = ["src/core.wren", "test/api.wren", "test/bench/fib.py", "test/bench/fib.wren", "example/hello.wren"]
     files = dict.fromkeys((*names, "lib/dep/vendor/x.wren", "with space/test.wren"), "")
+    languages = dict.fromkeys(("examples/embed/main.go", "testdata/cli/one.tengo"), "")
+    assert list_inputs(listing(languages, "tengo"), "bin/tengo") == ["testdata/cli/one.tengo"]
     assert list_inputs(listing(files, "wren"), "bin/wren_cli") == [
         *("test/bench/fib.wren", "example/hello.wren", "test/api.wren")
     ]
