@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import time
 import tomllib
@@ -29,7 +30,7 @@ from runner.adoption.command_choice import (
 )
 from runner.adoption.exit_status import accept_result_status, contains_most_words
 from runner.adoption.help_options import list_shorter_options, list_single_thread_options
-from runner.adoption.input_files import find_input_folder
+from runner.adoption.input_files import find_input_folder, list_inputs, list_stand_ins
 from runner.adoption.larger_folder import (
     choose_folder,
     may_work_on_folder,
@@ -41,6 +42,7 @@ from runner.adoption.larger_input import name_larger_file, name_missing_file, re
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
+from runner.adoption.program_text import find_program_text
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (
     get_program,
@@ -367,25 +369,36 @@ class FirstMeasurement:
         if server:
             return self._try_server(proposal, server, tree)
         if _lacks_arguments(tried_command) and " " not in run.command:
-            tried_command = self._try_with_sizes(proposal, tried_command, tree)
+            tried_command = self._try_with_arguments(proposal, tried_command, tree)
         is_shell_command = run.command.startswith(_ANY_SHELL_START)
         takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
         may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
         return self._try_shorter_run(proposal, tried_command, tree) if may_be_shorter else tried_command
 
-    def _try_with_sizes(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that did no work with the sizes that its usage asks for.
+    def _try_with_arguments(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that did no work with the sizes, or the program text and a file, that its usage asks for.
 
         Return the given result if the usage asks for other arguments, or if the command does not work with them.
         """
         run = tried_command.run
         answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
-        arguments = find_size_arguments(answer.output)
-        if not arguments:
+        arguments, program_text = find_size_arguments(answer.output), find_program_text(answer.output)
+        if arguments:
+            further_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
+        elif program_text:
+            inputs = list_inputs(self.sources, get_program(run), lambda file: _get_size(tree / file))
+            stand_ins = list_stand_ins(self.sources)
+            further_run = replace(
+                run,
+                command=" ".join((run.command, shlex.quote(program_text), *[*inputs, *stand_ins][:1])),
+                input_file=next(iter(inputs), ""),
+                stand_in_file="" if inputs else next(iter(stand_ins), ""),
+                may_do_nothing=False,
+            )
+        else:
             return tried_command
-        sized_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
-        result_with_sizes = self._try_run(proposal, sized_run, tree)
-        return result_with_sizes if result_with_sizes.faults and not result_with_sizes.prints_usage else tried_command
+        further_result = self._try_run(proposal, further_run, tree)
+        return further_result if further_result.faults and not further_result.prints_usage else tried_command
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.

@@ -1,3 +1,4 @@
+import shlex
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -283,7 +284,7 @@ def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     monkeypatch.setattr(
         FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (7, 7, 7) if run.file else faults)
     )
-    monkeypatch.setattr(FirstMeasurement, "_try_with_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_try_with_arguments", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./speed"), RunProposal("./speed t/a", input_file="t/a")]
     assert len(list(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None))) == n_tried
@@ -562,3 +563,24 @@ def test_the_help_of_a_program_that_cannot_be_started_is_empty(command: str, tmp
     first._workbench = cast("Any", SimpleNamespace(bench=bench))
     workload = first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
     assert first._execute_command(workload, tmp_path).output == ""
+
+
+def test_an_awk_gets_a_program_in_its_language_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = "usage: ./awk [-F fs] [-f progfile | 'prog'] [file ...]\n"
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(2, usage, "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: TriedCommand(run, (300, 300) if "END" in run.command else (), "usage"),
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    for files, last_word, is_input in (
+        (["LICENSE"], "LICENSE", False),
+        (["LICENSE", "tests/t.awk"], "tests/t.awk", True),
+    ):
+        first.sources = listing(dict.fromkeys(files, "text"), "awk")
+        run = RunProposal("./awk", may_do_nothing=True)
+        (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
+        assert shlex.split(tried.run.command)[::2] == ["./awk", last_word]
+        assert (tried.run.input_file == last_word) is is_input
