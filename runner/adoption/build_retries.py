@@ -5,7 +5,7 @@ from runner.adoption.proposal import BuildProposal, make_build_serial
 from runner.adoption.sources import Sources
 from runner.adoption.systems.cmake import build_release, switch_part_off
 from runner.adoption.systems.go import complete_sums
-from runner.adoption.systems.make_compilers import replace_missing_compiler
+from runner.adoption.systems.make_compilers import replace_foreign_options, replace_missing_compiler
 from runner.subject.build import BuildFailure
 from runner.subject.missing_packages import MissingPart
 
@@ -15,10 +15,10 @@ def list_build_retries(
 ) -> list[BuildProposal]:
     """Return variants of a failed build that may work.
 
-    The variants: with the folder of a missing header; with this host's compiler in place of a missing one; with one
-    job, because not every makefile supports several; with a ``go.sum`` that Go completes; and without the part that
-    needs a missing library. If the code needs compiler options that only releases get, or if a compiler is missing,
-    only the variant for this is tried.
+    The variants: with the folder of a missing header; with this host's compiler in place of a missing one; without the
+    options of another compiler; with one job, because not every makefile supports several; with a ``go.sum`` that Go
+    completes; and without the part that needs a missing library. If the code needs compiler options that only releases
+    get, if a compiler is missing, or if its options are those of another one, only the variant for this is tried.
 
     Parameters
     ----------
@@ -29,7 +29,11 @@ def list_build_retries(
     serial_build = make_build_serial(proposal) if part is None else None
     reduced_build = switch_part_off(proposal, sources, part.name) if part else None
     # If one of these is possible, the others would fail as the given build has.
-    replaced_build = build_release(proposal, log) or replace_missing_compiler(proposal, sources, log)
+    replaced_build = (
+        build_release(proposal, log)
+        or replace_missing_compiler(proposal, sources, log)
+        or replace_foreign_options(proposal, sources, log)
+    )
     if replaced_build:
         return [replaced_build]
     candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log), reduced_build)

@@ -1,6 +1,7 @@
-"""Builds a project with this host's compiler if its makefile names one that this host lacks."""
+"""Builds a project with this host's compiler if its makefile names another one, or that one's options."""
 
 import re
+import shlex
 import shutil
 from pathlib import PurePosixPath
 
@@ -27,6 +28,33 @@ _COMPILERS: dict[str, re.Pattern[str]] = {
     "cc": re.compile(r"(?:gcc|clang|cc|c99)(?:-[\d.]+)?|icc|icx|pgcc|nvc|xlc(?:_r)?|armclang"),
 }
 """The usual name of each kind of compiler, and the names by which makefiles call other versions or products."""
+
+
+_UNKNOWN_OPTION = re.compile(r"(?:unrecognized (?:command[- ]line )?option|unknown argument:?) ['‘`](-[^'’]{1,60})['’]")
+"""What GCC and Clang print about an option of another compiler."""
+_USUAL_OPTIONS = {"-openmp": "-fopenmp", "-qopenmp": "-fopenmp", "-mp": "-fopenmp", "-qsmp=omp": "-fopenmp"}
+"""Options of other compilers that this host's compilers know by another name, or take for something else: GCC takes
+``-openmp`` for the name of its output."""
+
+
+def replace_foreign_options(proposal: BuildProposal, sources: Sources, log: str) -> BuildProposal | None:
+    """Return a build without the options of another compiler, such as Intel's, that this host's compiler refused.
+
+    None if it refused none, or if no variable of the makefile contains them.
+    """
+    refused_options = set(_UNKNOWN_OPTION.findall(log))
+    if proposal.system != "Make" or not refused_options:
+        return None
+    assignments = []
+    for variable, value in dict(list_variables(sources)).items():
+        options = value.split()
+        known_options = [_USUAL_OPTIONS.get(option, option) for option in options if option not in refused_options]
+        # A value with references or quotes would have to be quoted twice.
+        if known_options != options and not re.search(r"[$'\"\\`]", value):
+            assignments.append(shlex.quote(f"{variable}={' '.join(known_options)}").replace("'", '"'))
+    if not assignments or assignments[0] in proposal.command:
+        return None
+    return replace(proposal, command=_MAKE.sub(f"make {' '.join(assignments)}", proposal.command, count=1))
 
 
 def replace_missing_compiler(proposal: BuildProposal, sources: Sources, log: str) -> BuildProposal | None:
