@@ -12,7 +12,9 @@ from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, 
 from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
 from runner.contract.word_list import join_words
 
-KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python and Fortran"
+KNOWN_BUILD_SYSTEMS = (
+    "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python, Fortran and build.sh"
+)
 
 
 _BUILD_FILES = frozenset(

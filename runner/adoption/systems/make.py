@@ -160,7 +160,8 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
             for rule in current_rules:
                 rule.recipe += f"{_expand_variables(line, variables)}\n"
             continue
-        match = _RULE.fullmatch(line)
+        targets, colon, rest = line.partition(":")
+        match = _RULE.fullmatch(_expand_variables(targets, variables) + colon + rest)
         if match:
             prerequisites, _, recipe = match[2].partition(";")
             current_rules = [rules.setdefault(name, _Rule()) for name in match[1].split()]

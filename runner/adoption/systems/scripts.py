@@ -1,4 +1,4 @@
-"""Shell scripts that start the programs of a project, such as a service and its load, if nothing else can be run."""
+"""Shell scripts that build a project, or start its programs, such as a service and its load, if nothing else does."""
 
 import re
 from pathlib import PurePosixPath
@@ -8,6 +8,11 @@ from runner.adoption.sources import Sources, is_auxiliary
 
 _BENCHMARK = re.compile(r"(?:run[_-])?(?:bench(?:mark)?s?|perf|load)(?:[_-].*)?")
 _START = re.compile(r"run|start")
+_BUILD_SCRIPTS = ("build.sh", "make.sh", "compile.sh")
+_COMPILER = re.compile(
+    r"(?m)^[^#\n]*(?:\$\{?(?:CC|CXX)\b|(?<![\w./-])(?:gcc|g\+\+|clang|clang\+\+|cc|c\+\+|gfortran|zig)\s)"
+)
+"""A line in which a script starts a compiler, so that it does not only call another build system or pack an image."""
 _MAX_DEPTH = 1
 _MAX_SCRIPTS = 5
 _SHELLS = ("bash", "dash", "ksh", "zsh", "sh")
@@ -31,9 +36,13 @@ def list_run_proposals(sources: Sources) -> list[RunProposal]:
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to run the scripts without building anything."""
+    """Propose to build with a script at the top that compiles, or to run scripts without building anything."""
+    proposals = []
+    build_script = next((name for name in _BUILD_SCRIPTS if sources.has(name)), "")
+    if build_script and _COMPILER.search(sources.read_text(build_script)):
+        proposals.append(BuildProposal("Script", f"{_get_shell(sources.read_text(build_script))} {build_script}"))
     runs = tuple(list_run_proposals(sources))
-    return [BuildProposal("Scripts", "", runs=runs)] if runs else []
+    return [*proposals, BuildProposal("Scripts", "", runs=runs)] if runs else proposals
 
 
 def _get_shell(text: str) -> str:

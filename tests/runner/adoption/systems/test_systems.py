@@ -125,6 +125,22 @@ def test_a_configure_script_written_by_hand_is_run() -> None:
     assert proposal.command.startswith("sh -c './configure && make")
 
 
+def test_targets_of_make_may_be_variables() -> None:
+    text = "BENCH = bench\nRUN := run\n$(RUN): main.c\n\tcc -o $@ $<\n$(BENCH): bench.c\n\tcc -o $@ $<\n"
+    commands = [build.command for build in make.propose(listing({"Makefile": text}))]
+    assert [command for command in commands if command.endswith((" bench'", " bench"))], commands
+
+
+def test_a_script_at_the_top_that_starts_a_compiler_is_a_build() -> None:
+    script = "#!/bin/bash\n# gcc is needed\n{}\n"
+    (build,) = scripts.propose(listing({"build.sh": script.format("gcc -O2 -o fe src/fe.c")}))
+    assert build.command == "bash build.sh"
+    (build,) = scripts.propose(listing({"make.sh": 'set -e\n"$CC" -o fe fe.c\n'}))
+    assert build.command == "sh make.sh"
+    assert scripts.propose(listing({"build.sh": script.format("docker build .")})) == []
+    assert scripts.propose(listing({"tools/build.sh": script.format("gcc -o x x.c")})) == []
+
+
 def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
     text = "x := 1\nprogram: x.o\nbench: program\n\t./program\ntests:\n"
     commands = [proposal.command for proposal in make.propose(listing({"src/Makefile": text}))]
