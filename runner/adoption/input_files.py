@@ -126,8 +126,12 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         for file in candidates
         if _is_of_kind(file, name, sources.name.lower()) and (_is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     ]
-    # tengo reads .tengo files, although its name also ends in "go".
-    files_of_kind = [file for file in files_of_kind if _get_kind(file) in {name, sources.name.lower()}] or files_of_kind
+    # tengo reads .tengo files, although its name also ends in "go". Without examples, it gets any of its scripts.
+    names = {name, sources.name.lower()}
+    files_of_kind = next(
+        filter(None, ([file for file in files if _get_kind(file) in names] for files in (files_of_kind, candidates))),
+        files_of_kind,
+    )
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
     # Data of any kind, the most frequent kind first.
     data_files = choose_unchanged(

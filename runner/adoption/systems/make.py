@@ -102,7 +102,8 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
             build_shell_command(*copy_steps, f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
             ("make",),
             # The target with the project's name builds only the program of that name.
-            builds_tests=bool(project_targets) and target not in {project_targets[0], *part_targets},
+            builds_tests=target.startswith("bench")
+            or (bool(project_targets) and target not in {project_targets[0], *part_targets}),
             depth=file.count("/"),
         )
         for target in [*targets, *part_targets]

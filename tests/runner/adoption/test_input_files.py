@@ -15,6 +15,8 @@ def test_an_interpreter_gets_the_benchmarks_and_tests_in_its_own_language() -> N
     files = dict.fromkeys((*names, "lib/dep/vendor/x.wren", "with space/test.wren"), "")
     languages = dict.fromkeys(("examples/embed/main.go", "testdata/cli/one.tengo"), "")
     assert list_inputs(listing(languages, "tengo"), "bin/tengo") == ["testdata/cli/one.tengo"]
+    scripts = dict.fromkeys(("scripts/fib.fe", "src/fe.c"), "")
+    assert list_inputs(listing(scripts, "fe"), "./fe") == ["scripts/fib.fe"], "it has no examples or tests"
     assert list_inputs(listing(files, "wren"), "bin/wren_cli") == [
         *("test/bench/fib.wren", "example/hello.wren", "test/api.wren")
     ]
