@@ -62,7 +62,8 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
     words = ["faultwatch", "bisect", question.workload or workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
     words += ["--case", question.case, "--metric", question.metric]
     if question.min_difference:
-        words += ["--min-difference", f"{question.min_difference:g}"]
+        # All digits, because a rounded limit would be another question.
+        words += ["--min-difference", repr(question.min_difference).removesuffix(".0")]
     for name, value in sorted(question.variables.items()):
         words += ["--env", f"{name}={value}"]
     return shlex.join(words)

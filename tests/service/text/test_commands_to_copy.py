@@ -52,6 +52,21 @@ def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> N
     assert told[1].startswith("faultwatch compare scan ")
 
 
+@pytest.mark.parametrize(("least", "written"), [(1234567.8, "1234567.8"), (12345678.0, "12345678"), (0.1, "0.1")])
+def test_a_bisect_is_repeated_with_the_same_smallest_difference_to_the_last_digit(least: float, written: str) -> None:
+    question = BisectQuestion(
+        subject="copy",
+        case="copy_service",
+        host="rack1",
+        metric="minor-faults",
+        good="a",
+        bad="b",
+        min_difference=least,
+    )
+    words = shlex.split(commands_to_copy.build_bisect_command(question, None))
+    assert words[words.index("--min-difference") + 1] == written
+
+
 def test_the_settings_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
     before, after = REPORT, REPORT.model_copy(update={"run_id": extreme_reports.run_id(extreme_reports.MAIN, 9)})
     assert shlex.split(commands_to_copy.build_settings_command(before, after)) == [
