@@ -90,5 +90,5 @@ def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
 
 
 def test_the_expected_number_of_runs_is_that_of_a_bisection() -> None:
-    assert drifts_to_bisect.estimate_drift_runs(drift(1000)) == 12
+    assert [drifts_to_bisect.estimate_drift_runs(drift(commits)) for commits in (1, 2, 3, 1000)] == [2, 3, 4, 12]
     assert drifts_to_bisect.estimate_drift_runs(drift(metric="elapsed")) is None
