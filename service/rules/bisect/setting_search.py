@@ -119,7 +119,11 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if before == after or abs(after - before) < question.min_difference:
             before_text = format_quantity(before, question.unit, after).strip()
             after_text = format_quantity(after, question.unit, before).strip()
-            difference = "does not differ" if before == after else f"differs by less than {question.min_difference:g}"
+            difference = (
+                "does not differ"
+                if before == after
+                else f"differs by less than {format_number(question.min_difference)}"
+            )
             return Refused(
                 sentence=f"The metric {difference} between the two environments: before {before_text}, after "
                 f"{after_text}."

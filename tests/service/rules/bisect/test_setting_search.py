@@ -32,6 +32,12 @@ def test_one_guilty_setting_of_ten_takes_at_most_twenty_measurements():
         assert len(seen) <= 20
 
 
+def test_the_smallest_difference_of_a_refused_search_is_written_in_full():
+    question = SettingQuestion(settings=SETTINGS, min_difference=2_500_000, unit="faults")
+    answer, _ = lead(question, lambda changed: 4_000_000 + 1000 * len(changed))
+    assert answer.sentence.startswith("The metric differs by less than 2,500,000 between the two environments")
+
+
 def test_every_interacting_pair_of_ten_takes_at_most_forty():
     for pair in combinations(SETTINGS, 2):
         answer, seen = lead(
