@@ -191,9 +191,10 @@ def compare_pairs(
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
                 drifts_between = _list_drifts_between(pair, base, head, drifts, histories)
+                has_both_levels = base.level is not None and head.level is not None
                 decision = (
                     _decide_by_trend(base, head, drifts_between)
-                    if drifts_between
+                    if drifts_between and has_both_levels
                     else _decide_without_drift(metric_entry, pair, base, head, alpha)
                 )
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision))
