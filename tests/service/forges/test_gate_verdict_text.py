@@ -3,7 +3,7 @@
 import pytest
 
 from runner.contract.comparison import MetricVerdict, Verdict
-from runner.contract.report import Stage
+from runner.contract.report import Reading, Sample, Stage
 from service.forges.gate_verdict_text import describe_gate_verdict, format_metric_name
 from service.rules.gate.verdict import judge_gate
 from tests.service.forges import made_gates
@@ -29,3 +29,17 @@ def test_a_metric_is_spelt_as_within_a_sentence(metric: str, spelt: str) -> None
 def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: str) -> None:
     outcome = judge_gate(made_gates.gate(made_gates.failed("base", head_stage=head)))
     assert describe_gate_verdict(outcome, str).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "spelt"), [("@octo-org/all **read this**", "<@octo-org/all **read this**>"), ("cycles", "CPU cycles")]
+)
+def test_a_metric_that_is_not_judged_is_spelt_like_any_other_if_it_clearly_moved(name: str, spelt: str) -> None:
+    made = made_gates.case([100] * 10, [100] * 10)
+    sides = {}
+    for side, value in (("base", 1000), ("head", 5000)):
+        report = getattr(made, side)
+        samples = [Sample(readings=dict(one.readings) | {name: Reading(value=value)}) for one in report.samples]
+        sides[side] = report.model_copy(update={"samples": tuple(samples)})
+    outcome = judge_gate(made_gates.gate(made.model_copy(update=sides)))
+    assert f"Not judged, but clearly worse: {spelt} 1,000 → 5,000" in describe_gate_verdict(outcome, "<{}>".format)
