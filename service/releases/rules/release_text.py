@@ -8,7 +8,7 @@ from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
-from service.text.numbers import format_difference, format_number, format_percent
+from service.text.numbers import format_difference, format_percent, format_quantity
 
 _MAX_LISTED_CHANGES = 100
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,99}")
@@ -57,8 +57,8 @@ def _write_row(change: ReleaseChange) -> str:
     shown_title = title if title != change.metric else format_code(title)  # a name from a workload file is untrusted
     cells = (
         f"{format_code(change.case)} {shown_title} on {format_code(change.host)}",
-        format_number(change.before),
-        format_number(change.after),
+        format_quantity(change.before, change.unit, change.after),
+        format_quantity(change.after, change.unit, change.before),
         f"{format_difference(change.change, change.unit)}{percent_text}",
         _write_parts(change.commits, change.unit),
         _write_parts(change.configuration, change.unit),

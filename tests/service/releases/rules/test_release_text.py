@@ -44,3 +44,8 @@ def test_the_names_of_releases_and_metrics_are_no_markup() -> None:
     assert "**" not in written
     assert "<img" not in written
     assert all(line.count(" | ") == 5 for line in written.splitlines() if line.startswith("| <code>"))
+
+
+def test_two_levels_that_differ_are_written_differently_and_with_their_unit() -> None:
+    written = write_markdown(releases(change("elapsed", "s", 0.1001, 0.1002)))
+    assert "| 100.1 ms | 100.2 ms | +100 µs |" in written.replace("\N{NO-BREAK SPACE}", " ")
