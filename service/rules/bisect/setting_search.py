@@ -19,8 +19,9 @@ the whole set; see :mod:`service.rules.bisect.belief`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
+from operator import and_
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -315,13 +316,16 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
     A hypothesis is a set of settings that together carry the difference; a mixture is a set of settings with "after"
     values.
     """
-    hypotheses = [
-        frozenset(selected)
-        for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
-        for selected in combinations(settings, set_size)
-    ]
+    set_sizes = range(1, min(MAX_NECESSARY_TOGETHER, len(settings)) + 1)
+    hypotheses = [frozenset(selected) for set_size in set_sizes for selected in combinations(settings, set_size)]
     tests = _list_mixtures(settings, hypotheses)
-    return hypotheses, tests, np.array([[necessary <= test for necessary in hypotheses] for test in tests])
+    # With 64 settings, the table has a hundred million entries: too many to compare sets one by one.
+    is_after = np.array([[setting in test for setting in settings] for test in tests])
+    indices_of_sizes = [np.array(list(combinations(range(len(settings)), set_size))) for set_size in set_sizes]
+    after_step = np.concatenate(
+        [reduce(and_, (is_after[:, column] for column in indices.T)) for indices in indices_of_sizes], axis=1
+    )
+    return hypotheses, tests, after_step
 
 
 def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:

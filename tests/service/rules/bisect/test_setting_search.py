@@ -2,6 +2,7 @@
 
 import random
 from itertools import combinations
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -140,3 +141,13 @@ def test_a_noisy_search_goes_on_after_a_failure_of_an_environment_that_was_measu
     assert isinstance(search_settings(question, mixtures), MeasureSettings)
     never_measured = [Mixture(changed=frozenset(), value=None), *mixtures[2:3]]
     assert isinstance(search_settings(question, never_measured), Refused)
+
+
+def test_a_noisy_search_among_as_many_settings_as_are_allowed_answers_within_seconds():
+    names = tuple(f"setting{number}" for number in range(64))
+    ends = ((frozenset(), 1.0), (frozenset(), 1.1), (frozenset(names), 5.0), (frozenset(names), 5.1))
+    seen = [Mixture(changed=changed, value=value) for changed, value in ends]
+    started = process_time()
+    answer = search_settings(SettingQuestion(settings=names, exact=False), seen)
+    assert isinstance(answer, MeasureSettings)
+    assert process_time() - started < 12  # it took half a minute, and a gigabyte
