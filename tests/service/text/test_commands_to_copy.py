@@ -41,6 +41,15 @@ def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
     assert told[1] == f"{told[0]} --env LD_PRELOAD=x.so"
 
 
+def test_a_secret_is_not_replaced_by_the_mark_that_hides_it() -> None:
+    settings = {"variable.TOKEN": "(hidden)", "variable.URL": "http://(hidden)@box", "variable.TZ": "UTC"}
+    command = commands_to_copy.build_measure_command(
+        REPORT.model_copy(update={"environment": Environment(settings=settings)})
+    )
+    assert command.endswith("--env TZ=UTC")
+    assert "hidden" not in command
+
+
 def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
     case = REPORT.case.model_copy(update={"parameters": {"prefault": True}})
     assert "--set prefault=true" in commands_to_copy.build_measure_command(REPORT.model_copy(update={"case": case}))
