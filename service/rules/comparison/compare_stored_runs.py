@@ -137,7 +137,8 @@ def summarise_drift(
     position: int, drift: Mapping[str, Any], stand_ins: Mapping[str, str] = MappingProxyType({})
 ) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
-    settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
+    # The settings are unknown if only system files differ, and their names are no longer stored.
+    settings = ", ".join(setting["name"] for setting in drift["settings"][:2]) or "a change of the configuration"
     commits = [candidate["commit"] for candidate in drift["candidates"]]
     commit_words = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
     culprit_words = settings if drift["cause"] == "config" else commit_words

@@ -64,6 +64,11 @@ def judged(
     return verdict
 
 
+def test_a_drift_of_the_configuration_is_described_even_if_no_setting_is_known() -> None:
+    summary = drift(3, cause=Cause.CONFIG, settings=[], candidates=[])
+    assert summary.description.endswith(" at a change of the configuration")
+
+
 @pytest.mark.parametrize(("base", "head", "side"), [((), (110,) * 3, "Base"), ((100,) * 3, (), "Head")])
 def test_a_drift_decides_nothing_about_a_side_without_a_value(
     base: tuple[float, ...], head: tuple[float, ...], side: str
