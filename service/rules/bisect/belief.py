@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.rules.bisect.host_drift_waves import GroupSums, subtract_waves
-from service.rules.bisect.summed_measurements import Bools, Data, Floats
+from service.rules.bisect.summed_measurements import Bools, Floats, SummedMeasurements
 
 STEP_PRIOR_SIGMA = 2.0
 """Standard deviation of the prior for a step, in units of the noise."""
@@ -124,7 +124,7 @@ def _multiply(table: Bools, factors: Floats) -> Floats:
 
 def compute_belief(
     after_step: Bools,
-    data: Data,
+    data: SummedMeasurements,
     no_step_prior: float,
     *,
     groups: npt.NDArray[np.intp] | None = None,
@@ -146,7 +146,7 @@ def compute_belief(
 
 def compute_beliefs(
     after_step: Bools,
-    data: Data,
+    data: SummedMeasurements,
     no_step_prior: float,
     *,
     groups: npt.NDArray[np.intp] | None = None,

@@ -28,7 +28,7 @@ from service.rules.bisect.host_drift_waves import list_wave_counts, weigh_wave_c
 from service.rules.bisect.next_commits import estimate_success_probabilities
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 from service.rules.bisect.refusals import refuse_unfit_ends, refuse_variation
-from service.rules.bisect.summed_measurements import Bools, Data, Floats
+from service.rules.bisect.summed_measurements import Bools, Floats, SummedMeasurements
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
@@ -72,7 +72,7 @@ class _Measurements:
     """The tests (``good``, then the commits of the range) with their measurements."""
 
     graph: Graph
-    data: Data
+    data: SummedMeasurements
     values: dict[str, list[Number]]
     failed_tests: frozenset[int]
     cleared_hypotheses: frozenset[int]
@@ -99,7 +99,7 @@ class _Measurements:
         failed_tests = frozenset(graph.index_of[name] for name in failed_commits - values.keys())
         # Test 0 is the good end, so hypothesis i is about test i + 1.
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
-        return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
+        return cls(graph, SummedMeasurements.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:

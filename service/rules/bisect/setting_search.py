@@ -32,7 +32,7 @@ from runner.contract.setting_search import FoundSettings, MeasureSettings, Setti
 from runner.contract.word_list import join_words
 from service.rules.bisect.belief import compute_belief
 from service.rules.bisect.question import Refused
-from service.rules.bisect.summed_measurements import Bools, Data
+from service.rules.bisect.summed_measurements import Bools, SummedMeasurements
 from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
@@ -105,7 +105,13 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             values[mixture.changed].append(mixture.value)
 
     def get_level(changed_names: frozenset[str]) -> Number | None:
-        """Return the level of a mixture; None if it cannot be measured. Raise an error if it was not tried yet."""
+        """Return the level of a mixture; None if it cannot be measured.
+
+        Raises
+        ------
+        _NotMeasuredError
+            If no run of the mixture was tried yet.
+        """
         if changed_names not in values:
             raise _NotMeasuredError(changed_names)
         return compute_median(values[changed_names])
@@ -163,7 +169,15 @@ _CarriesDifference = Callable[[frozenset[str]], bool | None]
 
 
 def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
-    """Return the result of :func:`_find_minimal_set` for the first order of settings whose mixtures are measurable."""
+    """Return the result of :func:`_find_minimal_set` for the first order of settings whose mixtures are measurable.
+
+    Raises
+    ------
+    _UnmeasurableError
+        If there is no such order among those that are tried: the error of the first order.
+    _NotMeasuredError
+        If a mixture has to be measured first.
+    """
     orders = [list(settings), list(reversed(settings))]
     rng = np.random.default_rng(0)
     orders += [[settings[index] for index in rng.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))]
@@ -181,12 +195,14 @@ def _find_minimal_set(settings: Sequence[str], carries_difference: _CarriesDiffe
     """Return a minimal set of settings that carries the difference: without any one of them, it does not.
 
     For each setting of the set, two mixtures were measured: one with it carries the difference, one without it does
-    not.
+    not. A setting also belongs to the set if the set without it cannot be measured.
 
     Raises
     ------
     _UnmeasurableError
-        If this needs a mixture that cannot be measured.
+        If this needs another mixture that cannot be measured.
+    _NotMeasuredError
+        If a mixture has to be measured first.
     """
     candidates = list(settings)
     while True:
@@ -220,6 +236,13 @@ def _find_next_necessary(
 
     The caller has checked that the necessary settings together with all remaining ones carry the difference, and that
     they are not known to carry it alone.
+
+    Raises
+    ------
+    _UnmeasurableError
+        If the next necessary setting is one of several that no measurable mixture distinguishes.
+    _NotMeasuredError
+        If a mixture has to be measured first.
     """
     low, high = 0, len(remaining_names)
     # The first `low` remaining settings do not carry the difference; the first `high` do. Test the measurable prefix
@@ -258,7 +281,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # A test has failed if no attempt to measure it has succeeded.
     tried_tests = {index_of[mixture.changed] for mixture in known_mixtures}
     failed_tests = tried_tests - {test for test, _ in measurements}
-    data = Data.from_pairs(len(tests), measurements)
+    data = SummedMeasurements.from_pairs(len(tests), measurements)
     before_test, after_test = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
     failed_side = next(
