@@ -315,13 +315,18 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             f"{MAX_NECESSARY_TOGETHER} settings is {join_words(sorted(hypotheses[best_hypothesis]))}, with a "
             f"probability of {format_number(float(belief.probabilities[best_hypothesis]))}."
         )
-    # If it is in doubt whether the environments differ, measure both again, or give up.
-    if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
+    # If it is in doubt whether the environments differ, measure both again, or give up. If all runs are equal, there is
+    # no noise by which a difference could be judged, and no run is informative.
+    values = {value for _, value in measurements}
+    if len(values) == 1 or belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
             f"After {question.patience} runs in each environment, it is not certain that the metric differs between "
             f"them: the probability that it does not is {format_number(belief.no_step_probability)}."
         )
+        if len(values) == 1:
+            level_text = format_quantity(min(values), question.unit).strip()
+            doubt = f"The metric does not differ between the two environments: it was {level_text} in all runs."
         return (
             _build_measure_step(question, tests[end])
             if data.counts[end] < question.patience

@@ -143,6 +143,16 @@ def test_a_noisy_search_goes_on_after_a_failure_of_an_environment_that_was_measu
     assert isinstance(search_settings(question, never_measured), Refused)
 
 
+def test_a_noisy_metric_that_is_equal_in_all_runs_is_refused_after_its_patience():
+    question = SettingQuestion(settings=SETTINGS, exact=False, patience=5, unit="faults")
+    answer, seen = lead(question, lambda changed: 100)
+    assert isinstance(answer, Refused)
+    assert answer.sentence.replace("\N{NO-BREAK SPACE}", " ") == (
+        "The metric does not differ between the two environments: it was 100 faults in all runs."
+    )
+    assert len(seen) == 10
+
+
 def test_a_noisy_search_among_as_many_settings_as_are_allowed_answers_within_seconds():
     names = tuple(f"setting{number}" for number in range(64))
     ends = ((frozenset(), 1.0), (frozenset(), 1.1), (frozenset(names), 5.0), (frozenset(names), 5.1))
