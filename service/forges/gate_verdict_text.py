@@ -149,7 +149,7 @@ def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
         return ""
     first_row, *other_rows = rows
     others_clause = _describe_others(len(other_rows), "metric")
-    levels = describe_levels(first_row.metric_verdict)
+    levels = describe_levels(first_row.metric_verdict, escape)
     return f" Not judged, but clearly worse: {levels} in {escape(first_row.case)}{others_clause}."
 
 

@@ -18,7 +18,7 @@ class LabCertainty(StrEnum):
     INTERVAL = "interval"
     """Compared by the bounds of interleaved pairs."""
     OPEN = "open"
-    """Measured interleaved, with too few pairs for bounds."""
+    """Measured interleaved, with too few pairs to decide, or with a change in only some of the pairs."""
     APART = "apart"
     """Not compared: both cells were measured in different sessions, whose difference is unknown."""
 
@@ -111,7 +111,7 @@ class LabCell(View):
     job_state: State | None = None
     """The state of that job."""
     sentence: str = ""
-    """The reason why the cell has not been measured."""
+    """The reason why the cell has not been measured, the progress of its job, or why a newer run of it failed."""
     metrics: tuple[LabMetric, ...] = ()
     question: RemedyQuestion | None = None
     """The order that measures the cell (`POST /api/v1/jobs`); null if the cell cannot be measured."""

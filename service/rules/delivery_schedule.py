@@ -44,7 +44,7 @@ def is_quiet(quiet: QuietHours, local_time: datetime) -> bool:
 
 
 def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
-    """Return the latest time, at or before ``now``, at which a digest was due."""
+    """Return the latest time, at or before ``now``, at which a digest of a channel with digests was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local_time = now.astimezone(zone)

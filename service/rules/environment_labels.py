@@ -73,12 +73,14 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     """Return the words for each value of a setting, given at least two different values."""
     kind, _, name_in_kind = name.partition(".")
     if kind == "variable":
-        return [f"no {name_in_kind}" if value is None else f"{name_in_kind}={_shorten_path(value)}" for value in values]
+        return [
+            f"no {name_in_kind}" if value is None else f"{name_in_kind}={_shorten_value(value)}" for value in values
+        ]
     if kind in {"tool", "program", "compiler", "library"}:
         short_name = name_in_kind or kind
         return [f"no {short_name}" if text is None else f"{short_name} {text}" for text in _list_short_versions(values)]
     short_name = name_in_kind if kind in {"parameter", "build"} else name
-    return [f"{short_name} not set" if value is None else f"{short_name} {_shorten_path(value)}" for value in values]
+    return [f"{short_name} not set" if value is None else f"{short_name} {_shorten_value(value)}" for value in values]
 
 
 def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
@@ -91,7 +93,7 @@ def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
         texts = [None if value is None else shorten(value) for value in values]
         if "" not in texts and len(set(texts)) == len(set(values)):
             return texts
-    return [None if value is None else _shorten_path(value) for value in values]
+    return [None if value is None else _shorten_value(value) for value in values]
 
 
 def _read_version(value: str) -> str:
@@ -101,28 +103,28 @@ def _read_version(value: str) -> str:
 
 
 def _read_digits(value: str) -> str:
-    """Return the first digits of the hash of a library."""
+    """Return the first digits of the hash of a library; empty for another text."""
     match = _LIBRARY.fullmatch(value)
     return match["digits"][:_SHOWN_DIGITS] if match else ""
 
 
 def _read_day(value: str) -> str:
-    """Return the date of a file."""
+    """Return the date of a file; empty for another text."""
     match = _FILE.fullmatch(value)
     return f"of {match['day']}" if match else ""
 
 
 def _read_time(value: str) -> str:
-    """Return the date and time of a file, to the minute."""
+    """Return the date and time of a file, to the minute; empty for another text."""
     match = _FILE.fullmatch(value)
     return f"of {match['day']} {match['time'][:5]}" if match else ""
 
 
 def _read_folder(value: str) -> str:
-    """Return the path of a file."""
+    """Return the path of a file; empty for another text."""
     match = _FILE.fullmatch(value)
-    return f"at {_shorten_path(match['place'])}" if match else ""
+    return f"at {_shorten_value(match['place'])}" if match else ""
 
 
-def _shorten_path(value: str) -> str:
+def _shorten_value(value: str) -> str:
     return value if len(value) <= _MAX_CHARACTERS else f"{value[: _MAX_CHARACTERS - 1]}…"

@@ -9,6 +9,8 @@ from service.text.numbers import format_amount
 _USUAL_PAGE = "4096"
 _MAX_CHARACTERS = 40
 """Maximum number of characters of a value, because a host may give its kernel any name."""
+_MAX_NUMBER_DIGITS = 12
+"""A page size with more digits is invalid, and is not named."""
 
 
 def name_environment(settings: Mapping[str, str]) -> str:
@@ -40,7 +42,9 @@ def _format_part(title: str, value: str | None) -> str:
 
 
 def _name_page_size(size: str) -> str:
-    return f"pages of {format_amount(int(size))}" if size.isdecimal() and size != _USUAL_PAGE else ""
+    """Return a page size in words; empty for the usual one, and for a text that is no page size."""
+    is_number = size.isdecimal() and len(size) <= _MAX_NUMBER_DIGITS
+    return f"pages of {format_amount(int(size))}" if is_number and size != _USUAL_PAGE else ""
 
 
 def _shorten(value: str) -> str:

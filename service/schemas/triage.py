@@ -381,8 +381,9 @@ class EventSummary(View):
     candidates_known: bool = True
     """False if the service does not know all candidates."""
     blamed: str = ""
-    """The title of the only candidate, or the titles of the commits that a bisect has proven; otherwise the number
-    of candidates. A prefix is added while further runs must confirm the change."""
+    """The title of the only candidate, or of the only commit that a bisect has proven; of several proven commits, the
+    hashes; otherwise the number of candidates, with the first and the last. A prefix is added while further runs must
+    confirm the change."""
     culprits: list[Candidate] = Field(default_factory=list)
     """The commits that a bisect has proven to have caused the event; empty without such a bisect."""
     bisect: int | None = None

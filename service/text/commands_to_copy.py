@@ -16,6 +16,8 @@ from runner.contract.job import BisectQuestion
 CURRENT_FOLDER = "."
 """The path of the repository in all commands."""
 _VARIABLE_PREFIX = "variable."
+_HIDDEN_PART = "(hidden)"
+"""What the runner reports instead of a secret, or of a secret part of a value."""
 
 
 def build_measure_command(report: Report, commit: str = "") -> str:
@@ -62,7 +64,8 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
     words = ["faultwatch", "bisect", question.workload or workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
     words += ["--case", question.case, "--metric", question.metric]
     if question.min_difference:
-        words += ["--min-difference", f"{question.min_difference:g}"]
+        # All digits, because a rounded limit would be another question.
+        words += ["--min-difference", repr(question.min_difference).removesuffix(".0")]
     for name, value in sorted(question.variables.items()):
         words += ["--env", f"{name}={value}"]
     return shlex.join(words)
@@ -89,11 +92,14 @@ def list_parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
 
 
 def _build_repeat_command(command: str, report: Report, commit: str = "") -> str:
-    """Return a command that repeats a run: its case, its commit and its variables."""
+    """Return a command that repeats a run: its case, its commit and its variables.
+
+    The values of secrets are not stored, so their variables are left out.
+    """
     words = ["faultwatch", command, report.case.workload, "--repo", CURRENT_FOLDER]
     words += ["--revision", (commit or report.revision.commit)[:12]]
     words += list_parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.settings.items()):
-        if name.startswith(_VARIABLE_PREFIX):
+        if name.startswith(_VARIABLE_PREFIX) and _HIDDEN_PART not in value:
             words += ["--env", f"{name.removeprefix(_VARIABLE_PREFIX)}={value}"]
     return shlex.join(words)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from runner.contract import metric
 from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
-from service.lab.schemas import CellState, Effect, LabCell, LabMetric
+from service.lab.schemas import Effect, LabCell, LabMetric
 from service.rules.series import noise_floor
 from service.text.numbers import format_difference, format_percent, format_quantity
 
@@ -72,7 +72,8 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
 
 def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
     """Return in words how many of the other cells have not been measured or decided; empty if all are decided."""
-    n_unmeasured = sum(cell.state is not CellState.MEASURED for cell in other_cells)
+    # A cell that is being measured again still has the metrics of its last run.
+    n_unmeasured = sum(not cell.metrics for cell in other_cells)
     n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
     if len(other_cells) == 1 and (n_unmeasured or n_undecided):
         return f" The other cell {'has not been measured' if n_unmeasured else 'is undecided'}."
@@ -137,7 +138,7 @@ def _is_below(cell: LabCell, other_cell: LabCell) -> bool:
 
 def _is_decided(cell: LabCell) -> bool:
     """Return whether a cell was measured, and its faults are certain to be fewer, more or the same."""
-    faults = _find_metric(cell, FAULTS) if cell.state is CellState.MEASURED else None
+    faults = _find_metric(cell, FAULTS)
     return faults is not None and faults.effect is not Effect.OPEN
 
 

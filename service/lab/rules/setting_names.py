@@ -16,6 +16,8 @@ LISTED_SETTINGS = (PRELOAD, HUGE_PAGES, MEMORY_LIMIT)
 """Settings whose values contain neither commas nor spaces."""
 _TITLES = {PRELOAD: "Allocator", HUGE_PAGES: "Huge pages", MEMORY_LIMIT: "Memory limit"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_MAX_LIMIT_DIGITS = 24
+"""The number of bytes of a limit with more digits is not converted to a larger unit."""
 _SIZE = re.compile(r"([1-9][0-9]{0,14})\s*([KMG]?)(?:iB|B)?", re.IGNORECASE)
 _FAMILY = re.compile(r"lib(jemalloc|tcmalloc|mimalloc|snmalloc|hoard|scudo|rpmalloc)")
 
@@ -33,7 +35,9 @@ def format_value(name: str, value: Value) -> str:
         family = _FAMILY.search(value)
         return family[1] if family else value
     if name == MEMORY_LIMIT:
-        return format_amount(int(value)) if value and value.isdecimal() else "no limit"
+        if not value or not value.isdecimal():
+            return "no limit"
+        return format_amount(int(value)) if len(value) <= _MAX_LIMIT_DIGITS else f"{value} bytes"
     if value is None:
         return "not set"
     return value or "empty"

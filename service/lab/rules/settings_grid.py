@@ -6,6 +6,7 @@ same session were measured interleaved, so all of their metrics are comparable.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -204,13 +205,12 @@ def build_grid(
     """
     # Combine the values of the axes into cells.
     axes = (*rows, *columns)
+    # Count the cells before they are made, because an address can ask for more than fit into the memory.
+    n_cells = math.prod(len(setting.values) for setting in axes)
+    if n_cells > MAX_CELLS:
+        raise ValueError(f"{n_cells:,} combinations of values are more than {MAX_CELLS} cells: choose fewer settings")
     row_values = tuple(product(*(setting.values for setting in rows)))
     column_values = tuple(product(*(setting.values for setting in columns)))
-    if len(row_values) * len(column_values) > MAX_CELLS:
-        raise ValueError(
-            f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
-            "settings"
-        )
     # Assign the runs to cells.
     names = [setting.name for setting in axes]
     values_at_point = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])

@@ -88,7 +88,8 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
         if part_certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN}:
             commits = [candidate.commit for candidate in drift.candidates]
     else:
-        name = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
+        unnamed = "the configuration" if drift.cause is Cause.CONFIG else "cause unknown"
+        name = ", ".join(setting.name for setting in drift.settings) or unnamed
         if part_certainty is Certainty.PROVISIONAL:
             name = prefix_provisional(name)
     return ReleasePart(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
-from service.text.numbers import format_difference, format_number, format_percent
+from service.text.numbers import format_difference, format_percent, format_quantity
 
 _MAX_LISTED_CHANGES = 100
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,99}")
+"""A name without characters that Markdown can interpret."""
 _CERTAINTY_WORDS = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE_COMMIT: "only candidate",
@@ -19,7 +23,7 @@ _CERTAINTY_WORDS = {
 
 def write_markdown(releases: Releases) -> str:
     """Return a table with a row for each series that has drifts, largest change first, with at most a hundred rows."""
-    head = f"### {make_plain(releases.subject)}: {make_plain(releases.base.name)} to {make_plain(releases.head.name)}"
+    head = f"### {make_plain(releases.subject)}: {_write_name(releases.base.name)} to {_write_name(releases.head.name)}"
     if not releases.changes:
         were = "was" if releases.unchanged == 1 else "were"
         compared = f"{releases.unchanged:,} judged series {were} compared"
@@ -41,13 +45,20 @@ def write_markdown(releases: Releases) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _write_name(name: str) -> str:
+    """Return the name of a release: as it is if Markdown cannot interpret it, otherwise as inline code."""
+    return name if _PLAIN_NAME.fullmatch(name) else format_code(name)
+
+
 def _write_row(change: ReleaseChange) -> str:
     """Return the row of one change in the Markdown table."""
     percent_text = f" ({format_percent(change.percent)})" if change.percent is not None else ""
+    title = metric(change.metric).title
+    shown_title = title if title != change.metric else format_code(title)  # a name from a workload file is untrusted
     cells = (
-        f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
-        format_number(change.before),
-        format_number(change.after),
+        f"{format_code(change.case)} {shown_title} on {format_code(change.host)}",
+        format_quantity(change.before, change.unit, change.after),
+        format_quantity(change.after, change.unit, change.before),
         f"{format_difference(change.change, change.unit)}{percent_text}",
         _write_parts(change.commits, change.unit),
         _write_parts(change.configuration, change.unit),

@@ -53,8 +53,8 @@ def admit_person(
         If the person has no verified e-mail address in these domains, or none of the person's groups has scopes.
     """
     name = _find_name(claims)
-    domain = _find_verified_email(claims).rpartition("@")[2].lower()
-    if domains and domain not in domains:
+    _, at_sign, domain = _find_verified_email(claims).rpartition("@")
+    if domains and not (at_sign and domain.lower() in domains):
         raise PersonRefused(
             f"You signed in as {name}, but this service needs a verified e-mail address at {' or '.join(domains)}."
         )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.rules.bisect.host_drift_waves import GroupSums, subtract_waves
-from service.rules.bisect.summed_measurements import Bools, Data, Floats
+from service.rules.bisect.summed_measurements import Bools, Floats, SummedMeasurements
 
 STEP_PRIOR_SIGMA = 2.0
 """Standard deviation of the prior for a step, in units of the noise."""
@@ -25,6 +25,10 @@ _MIN_SQUARE_SUM = 1e-9
 """If the sum of squares of a regressor within the groups is at most this, it is constant apart from rounding errors."""
 _SMALLEST_DIVISOR = 1e-300
 """Replaces a variance of zero, so that divisions by it and logarithms of it are defined."""
+
+
+_MAX_CONVERTED_VALUES = 1 << 24
+"""At most this many truth values are converted to floats at a time: 128 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Belief:
 
     def compute_probabilities_after_step(self, after_step: Bools) -> Floats:
         """Return the probability of each test that it lies after the step."""
-        return after_step.astype(np.float64) @ self.probabilities
+        return _multiply(after_step, self.probabilities)
 
     def choose_test(self, after_step: Bools, success_probability: Floats) -> int:
         """Return the test whose measurement is most informative.
@@ -77,7 +81,7 @@ class Belief:
         """
         # Only hypotheses that are still plausible are considered.
         plausible_indices = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
-        after = after_step[:, plausible_indices].astype(np.float64)
+        after = after_step[:, plausible_indices]
         probabilities, before = self.probabilities[plausible_indices], self.levels_before[:, plausible_indices]
         variance_before, variance_after = self.level_variances[:, plausible_indices]
         step, square_step = self.expected_steps[plausible_indices], self.expected_square_steps[plausible_indices]
@@ -90,7 +94,7 @@ class Belief:
             probabilities * (variance_after - variance_before),
         ]
         first_group_column = len(moments)
-        sums = after @ np.stack([*moments, *(weighted_step * before)]).T
+        sums = _multiply(after, np.stack([*moments, *(weighted_step * before)]).T)
         step_sums, square_step_sums, variance_sums = sums[:, :first_group_column].T
         no_step_probability, no_step_levels = self.no_step_probability, self.no_step_levels
         mean = (before @ probabilities + no_step_probability * no_step_levels)[groups] + step_sums
@@ -104,9 +108,23 @@ class Belief:
         return int(np.argmax(success_probability * np.log1p(level_variance / measurement_variance)))
 
 
+def _multiply(table: Bools, factors: Floats) -> Floats:
+    """Return the matrix product of a table of truth values and an array, row by row if the table is very large.
+
+    NumPy would convert the whole table to floats, which take eight times as much memory.
+    """
+    n_rows, n_columns = table.shape
+    n_rows_at_once = max(1, _MAX_CONVERTED_VALUES // max(1, n_columns))
+    products = [
+        table[start : start + n_rows_at_once].astype(np.float64) @ factors
+        for start in range(0, max(1, n_rows), n_rows_at_once)
+    ]
+    return np.concatenate(products)
+
+
 def compute_belief(
     after_step: Bools,
-    data: Data,
+    data: SummedMeasurements,
     no_step_prior: float,
     *,
     groups: npt.NDArray[np.intp] | None = None,
@@ -128,7 +146,7 @@ def compute_belief(
 
 def compute_beliefs(
     after_step: Bools,
-    data: Data,
+    data: SummedMeasurements,
     no_step_prior: float,
     *,
     groups: npt.NDArray[np.intp] | None = None,

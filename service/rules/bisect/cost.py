@@ -30,7 +30,7 @@ class BisectCost:
 
 def estimate_runs(n_commits: int) -> int:
     """Return how many measurements it takes to find one culprit if the metric repeats, without the proof."""
-    return _RUNS_OF_ENDS + ceil(log2(max(2, n_commits)))
+    return _RUNS_OF_ENDS + ceil(log2(max(1, n_commits)))  # the only commit of a range is one of its ends
 
 
 def estimate_cost(

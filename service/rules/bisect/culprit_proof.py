@@ -204,6 +204,8 @@ def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observat
         if len(value_by_commit) != 2:
             continue  # only one of the two commits could be measured, or belongs to the range
         first_values, second_values = (values_of_single_runs.get(commit, set()) for commit in value_by_commit)
+        if not first_values or not second_values:
+            continue  # single runs have not compared the two, so the pairs do not contradict any
         all_values = first_values | second_values
         have_differed = first_values != second_values and (max(all_values) - min(all_values) >= question.min_difference)
         has_equal_values = len(set(value_by_commit.values())) == 1

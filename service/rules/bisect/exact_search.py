@@ -59,12 +59,15 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         good, bad = values[question.good], values[question.bad]
         if not state.do_differ(good, bad):
             return refusals.refuse_equal_ends(question, good, bad)
-        if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
-            if state.culprits:
-                return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
-            return refusals.refuse_small_changes(question, good, bad)
-        if len(state.gaps) + len(state.culprits) > refusals.MAX_STEPS:
+        is_complete = state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(
+            question.good
+        )
+        if state.has_too_many_steps:
             return refusals.refuse_too_many_steps(question, values_in_range)
+        if is_complete and state.culprits:
+            return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
+        if is_complete:
+            return refusals.refuse_small_changes(question, good, bad)
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
     # Required commits come first. Commits inside the gaps, the parts of the range whose ends differ, are only guesses
     # that use the remaining parallel builds. Until both ends are measured, the whole range is one gap.
@@ -178,6 +181,11 @@ class _ExactSearch:
         """Return whether two levels differ by at least the smallest difference that matters."""
         return level != other_level and abs(other_level - level) >= self.min_difference
 
+    @property
+    def has_too_many_steps(self) -> bool:
+        """Whether the metric moves at so many places that no culprit can be named."""
+        return len(self.gaps) + len(self.culprits) > refusals.MAX_STEPS
+
     def find_culprits_between(self, old_end: str, new_end: str) -> bool:
         """Add the culprits between two commits whose levels differ to :attr:`culprits`.
 
@@ -217,7 +225,7 @@ class _ExactSearch:
         """Add the culprits that show only in commits inside the range; return whether no more measurements are needed.
 
         Two changes that cancel each other do not affect the ends. But if a commit between the two was measured, its
-        level contradicts the culprits found so far.
+        level contradicts the culprits found so far. False is also returned as soon as there are too many culprits.
         """
         explained_commits = [good]
         # Only commits that contain the good end (bit 0) can be compared with it. If a commit contains only some
@@ -236,6 +244,8 @@ class _ExactSearch:
                 self.do_differ(self._predict_level(ancestor, ancestry), self.values[commit])
                 for ancestor in explained_ancestors
             ):
+                if self.has_too_many_steps:  # which refuses the search, so further culprits do not matter
+                    return False
                 # A further culprit may contradict the levels of earlier commits, so all commits are checked again.
                 return self._explain_level(commit, level_without_own, explained_commits) and self.explain_inner_commits(
                     good

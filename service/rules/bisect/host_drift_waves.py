@@ -8,7 +8,7 @@ from math import exp, log
 
 import numpy as np
 
-from service.rules.bisect.summed_measurements import Data, Floats
+from service.rules.bisect.summed_measurements import Floats, SummedMeasurements
 
 DRIFT_PRIOR_ODDS = 0.05
 """Prior odds of each number of waves against no drift of the host."""
@@ -43,7 +43,7 @@ def weigh_wave_counts(log_evidence: Mapping[int, float]) -> tuple[int, dict[int,
 
 
 def subtract_waves(
-    sums: GroupSums, data: Data, membership: Floats, after: Floats, wave_counts: Sequence[int]
+    sums: GroupSums, data: SummedMeasurements, membership: Floats, after: Floats, wave_counts: Sequence[int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return Sxx, Sxy, Syy and the degrees of freedom after a drift of the host, a sum of slow waves, is regressed out.
 
@@ -88,7 +88,7 @@ def subtract_waves(
     )
 
 
-def _sum_waves_by_test(data: Data, n_waves: int) -> tuple[Floats, Floats]:
+def _sum_waves_by_test(data: SummedMeasurements, n_waves: int) -> tuple[Floats, Floats]:
     """Return the sum of each slow wave over the measurements of each test, and its product with all values.
 
     The shapes of the arrays are (waves, tests) and (waves,). The waves are the first basis functions of a cosine

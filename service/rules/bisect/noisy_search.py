@@ -26,9 +26,9 @@ from service.rules.bisect.belief import Belief, compute_belief, compute_beliefs
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.host_drift_waves import list_wave_counts, weigh_wave_counts
 from service.rules.bisect.next_commits import estimate_success_probabilities
-from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
-from service.rules.bisect.refusals import refuse_unfit_ends, refuse_variation
-from service.rules.bisect.summed_measurements import Bools, Data, Floats
+from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
+from service.rules.bisect.refusals import refuse_equal_ends, refuse_unfit_ends, refuse_variation
+from service.rules.bisect.summed_measurements import Bools, Floats, SummedMeasurements
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
@@ -72,7 +72,7 @@ class _Measurements:
     """The tests (``good``, then the commits of the range) with their measurements."""
 
     graph: Graph
-    data: Data
+    data: SummedMeasurements
     values: dict[str, list[Number]]
     failed_tests: frozenset[int]
     cleared_hypotheses: frozenset[int]
@@ -99,7 +99,7 @@ class _Measurements:
         failed_tests = frozenset(graph.index_of[name] for name in failed_commits - values.keys())
         # Test 0 is the good end, so hypothesis i is about test i + 1.
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
-        return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
+        return cls(graph, SummedMeasurements.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,6 +115,11 @@ class _Measurements:
     def measurable_tests(self) -> list[int]:
         """The tests that did not fail."""
         return [test for test in range(len(self.names)) if test not in self.failed_tests]
+
+    @property
+    def are_all_equal(self) -> bool:
+        """Whether all runs are equal: then no noise shows how large a difference must be, and no run is informative."""
+        return len({value for values in self.values.values() for value in values}) == 1
 
     def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group number of each test.
@@ -241,11 +246,11 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
                 _build_culprit(measurements, representatives, culprit, culprits) for culprit in sorted(culprits)
             )
         )
-    reason = _explain_run_limit(question, measurements, belief) if not culprits else ""
-    if reason:
-        return refuse_variation(question, observations, reason)
+    refusal = None if culprits else _refuse_if_runs_are_used_up(question, observations, measurements, belief)
+    if refusal is not None:
+        return refusal
     # While it is in doubt whether the ends differ, the end with fewer runs is measured next.
-    if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
+    if not culprits and (measurements.are_all_equal or belief.no_step_probability > MAX_NO_STEP_PROBABILITY):
         end = min((good, bad), key=lambda end: measurements.data.counts[end])
         # At least one more run of each end is needed first.
         return Measure(commits=(measurements.names[end],), runs_left=_estimate_remaining_runs(belief, measurements) + 2)
@@ -310,6 +315,18 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
         earlier_measurements, earlier_measurements.map_to_first_indistinguishable(), question.confidence
     )
     return set(earlier_culprits) == set(culprits) and _is_complete(earlier_culprits, belief)
+
+
+def _refuse_if_runs_are_used_up(
+    question: Question, observations: Sequence[Observation], measurements: _Measurements, belief: Belief
+) -> Refused | None:
+    """Return the refusal of a search without certain culprits that has used up its runs; None if it may take more."""
+    good, bad = 0, question.graph.index_of[question.bad]
+    if measurements.are_all_equal and min(measurements.data.counts[[good, bad]]) >= question.patience:
+        level = measurements.values[question.good][0]
+        return refuse_equal_ends(question, level, level)
+    reason = _explain_run_limit(question, measurements, belief)
+    return refuse_variation(question, observations, reason) if reason else None
 
 
 def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:

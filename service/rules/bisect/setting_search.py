@@ -19,8 +19,9 @@ the whole set; see :mod:`service.rules.bisect.belief`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
+from operator import and_
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -31,7 +32,7 @@ from runner.contract.setting_search import FoundSettings, MeasureSettings, Setti
 from runner.contract.word_list import join_words
 from service.rules.bisect.belief import compute_belief
 from service.rules.bisect.question import Refused
-from service.rules.bisect.summed_measurements import Bools, Data
+from service.rules.bisect.summed_measurements import Bools, SummedMeasurements
 from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
@@ -104,7 +105,13 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             values[mixture.changed].append(mixture.value)
 
     def get_level(changed_names: frozenset[str]) -> Number | None:
-        """Return the level of a mixture; None if it cannot be measured. Raise an error if it was not tried yet."""
+        """Return the level of a mixture; None if it cannot be measured.
+
+        Raises
+        ------
+        _NotMeasuredError
+            If no run of the mixture was tried yet.
+        """
         if changed_names not in values:
             raise _NotMeasuredError(changed_names)
         return compute_median(values[changed_names])
@@ -119,7 +126,11 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if before == after or abs(after - before) < question.min_difference:
             before_text = format_quantity(before, question.unit, after).strip()
             after_text = format_quantity(after, question.unit, before).strip()
-            difference = "does not differ" if before == after else f"differs by less than {question.min_difference:g}"
+            difference = (
+                "does not differ"
+                if before == after
+                else f"differs by less than {format_number(question.min_difference)}"
+            )
             return Refused(
                 sentence=f"The metric {difference} between the two environments: before {before_text}, after "
                 f"{after_text}."
@@ -158,7 +169,15 @@ _CarriesDifference = Callable[[frozenset[str]], bool | None]
 
 
 def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
-    """Return the result of :func:`_find_minimal_set` for the first order of settings whose mixtures are measurable."""
+    """Return the result of :func:`_find_minimal_set` for the first order of settings whose mixtures are measurable.
+
+    Raises
+    ------
+    _UnmeasurableError
+        If there is no such order among those that are tried: the error of the first order.
+    _NotMeasuredError
+        If a mixture has to be measured first.
+    """
     orders = [list(settings), list(reversed(settings))]
     rng = np.random.default_rng(0)
     orders += [[settings[index] for index in rng.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))]
@@ -176,12 +195,14 @@ def _find_minimal_set(settings: Sequence[str], carries_difference: _CarriesDiffe
     """Return a minimal set of settings that carries the difference: without any one of them, it does not.
 
     For each setting of the set, two mixtures were measured: one with it carries the difference, one without it does
-    not.
+    not. A setting also belongs to the set if the set without it cannot be measured.
 
     Raises
     ------
     _UnmeasurableError
-        If this needs a mixture that cannot be measured.
+        If this needs another mixture that cannot be measured.
+    _NotMeasuredError
+        If a mixture has to be measured first.
     """
     candidates = list(settings)
     while True:
@@ -215,6 +236,13 @@ def _find_next_necessary(
 
     The caller has checked that the necessary settings together with all remaining ones carry the difference, and that
     they are not known to carry it alone.
+
+    Raises
+    ------
+    _UnmeasurableError
+        If the next necessary setting is one of several that no measurable mixture distinguishes.
+    _NotMeasuredError
+        If a mixture has to be measured first.
     """
     low, high = 0, len(remaining_names)
     # The first `low` remaining settings do not carry the difference; the first `high` do. Test the measurable prefix
@@ -253,7 +281,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # A test has failed if no attempt to measure it has succeeded.
     tried_tests = {index_of[mixture.changed] for mixture in known_mixtures}
     failed_tests = tried_tests - {test for test, _ in measurements}
-    data = Data.from_pairs(len(tests), measurements)
+    data = SummedMeasurements.from_pairs(len(tests), measurements)
     before_test, after_test = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
     failed_side = next(
@@ -287,13 +315,18 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             f"{MAX_NECESSARY_TOGETHER} settings is {join_words(sorted(hypotheses[best_hypothesis]))}, with a "
             f"probability of {format_number(float(belief.probabilities[best_hypothesis]))}."
         )
-    # If it is in doubt whether the environments differ, measure both again, or give up.
-    if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
+    # If it is in doubt whether the environments differ, measure both again, or give up. If all runs are equal, there is
+    # no noise by which a difference could be judged, and no run is informative.
+    values = {value for _, value in measurements}
+    if len(values) == 1 or belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
             f"After {question.patience} runs in each environment, it is not certain that the metric differs between "
             f"them: the probability that it does not is {format_number(belief.no_step_probability)}."
         )
+        if len(values) == 1:
+            level_text = format_quantity(min(values), question.unit).strip()
+            doubt = f"The metric does not differ between the two environments: it was {level_text} in all runs."
         return (
             _build_measure_step(question, tests[end])
             if data.counts[end] < question.patience
@@ -311,13 +344,16 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
     A hypothesis is a set of settings that together carry the difference; a mixture is a set of settings with "after"
     values.
     """
-    hypotheses = [
-        frozenset(selected)
-        for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
-        for selected in combinations(settings, set_size)
-    ]
+    set_sizes = range(1, min(MAX_NECESSARY_TOGETHER, len(settings)) + 1)
+    hypotheses = [frozenset(selected) for set_size in set_sizes for selected in combinations(settings, set_size)]
     tests = _list_mixtures(settings, hypotheses)
-    return hypotheses, tests, np.array([[necessary <= test for necessary in hypotheses] for test in tests])
+    # With 64 settings, the table has a hundred million entries: too many to compare sets one by one.
+    is_after = np.array([[setting in test for setting in settings] for test in tests])
+    indices_of_sizes = [np.array(list(combinations(range(len(settings)), set_size))) for set_size in set_sizes]
+    after_step = np.concatenate(
+        [reduce(and_, (is_after[:, column] for column in indices.T)) for indices in indices_of_sizes], axis=1
+    )
+    return hypotheses, tests, after_step
 
 
 def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:

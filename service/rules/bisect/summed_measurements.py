@@ -13,19 +13,28 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """The measurements, relative to their common mean: for each test, their number, sum and sum of squares."""
+class SummedMeasurements:
+    """The measurements, relative to their common mean: for each test, their number, sum and sum of squares.
+
+    Attributes
+    ----------
+    counts, sums, square_sums
+        By test: the number of its measurements, their sum, and the sum of their squares.
+    test_of
+        The test of each measurement, in order.
+    values
+        The value of each measurement, in order.
+    """
 
     counts: Floats
     sums: Floats
     square_sums: Floats
     test_of: npt.NDArray[np.intp]
-    """The test of each measurement, in order."""
     values: Floats
 
     @classmethod
-    def from_pairs(cls, n_tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
-        """Return the data of (test, value) pairs, with the values taken relative to their mean.
+    def from_pairs(cls, n_tests: int, measurements: Sequence[tuple[int, float]]) -> SummedMeasurements:
+        """Return the sums of (test, value) pairs, with the values taken relative to their mean.
 
         A test is the number of what was measured: a commit, or a mixture of settings.
         """

@@ -137,7 +137,8 @@ def summarise_drift(
     position: int, drift: Mapping[str, Any], stand_ins: Mapping[str, str] = MappingProxyType({})
 ) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
-    settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
+    # The settings are unknown if only system files differ, and their names are no longer stored.
+    settings = ", ".join(setting["name"] for setting in drift["settings"][:2]) or "a change of the configuration"
     commits = [candidate["commit"] for candidate in drift["candidates"]]
     commit_words = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
     culprit_words = settings if drift["cause"] == "config" else commit_words
@@ -191,9 +192,10 @@ def compare_pairs(
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
                 drifts_between = _list_drifts_between(pair, base, head, drifts, histories)
+                has_both_levels = base.level is not None and head.level is not None
                 decision = (
                     _decide_by_trend(base, head, drifts_between)
-                    if drifts_between
+                    if drifts_between and has_both_levels
                     else _decide_without_drift(metric_entry, pair, base, head, alpha)
                 )
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision))

@@ -25,7 +25,7 @@ from runner.contract.profile import (
 )
 from runner.contract.word_list import join_words
 from service.rules.diagnose.process_contents import is_allocator_frame
-from service.text.numbers import format_number, format_quantity, format_share
+from service.text.numbers import choose_unit, format_number, format_quantity, format_share
 
 _FAULT_FUNCTION = re.compile(
     r"(?:asm_)?exc_page_fault|_*do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort|do_dat_exception"
@@ -324,8 +324,9 @@ class Facts:
 
     def _list_lines(self) -> Iterator[str]:
         """Yield the facts as lines of text: faults, their kinds, CPU time, waits and system calls."""
-        pages = f"{self.anatomy.pages:,} pages{self._format_refault_ratio()}"
-        yield f"{self.faults:,} faults on {pages}, {self.anatomy.major:,} major"
+        faults = f"{self.faults:,} {choose_unit(self.faults, 'faults')}"
+        pages = f"{self.anatomy.pages:,} {choose_unit(self.anatomy.pages, 'pages')}{self._format_refault_ratio()}"
+        yield f"{faults} on {pages}, {self.anatomy.major:,} major"
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
             if table:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())

@@ -11,9 +11,10 @@ _MAX_NAMED_AUTHORS = 2
 
 
 def describe_assignees(event: EventSummary) -> str:
-    """Return who should look into an event: the chosen assignee, otherwise the authors of its candidate commits.
+    """Return who should look into an event: the chosen assignee, otherwise the authors of its proven commits.
 
-    Until further runs confirm the change, only the chosen assignee is returned.
+    If no commit is proven, these are the authors of the candidates, unless there are more than two. Empty if there is
+    nobody to name: until further runs confirm the change, only the chosen assignee is returned.
     """
     if event.assignee:
         return event.assignee

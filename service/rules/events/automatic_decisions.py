@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,11 +46,8 @@ def decide_automatically(
         return find_state_after(entry.action for entry in (*log, *new_entries))
 
     # Log the transitions after the last logged one if they are possible in the state of the event.
-    logged_transitions = {(entry.action, entry.commit) for entry in log if entry.by_service}
-    n_logged = max(
-        (end for end, transition in enumerate(transitions, start=1) if _get_key(transition) in logged_transitions),
-        default=0,
-    )
+    n_logged_of_key = Counter((entry.action, entry.commit) for entry in log if entry.by_service)
+    n_logged = _count_logged(transitions, n_logged_of_key)
     for transition in transitions[n_logged:]:
         if transition.action is Action.REOPEN:
             is_possible = find_current_state() is State.FIXED  # events that people closed otherwise stay closed
@@ -62,7 +60,7 @@ def decide_automatically(
     if not new_entries and standing_fix is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
             # The event is still fixed, but another change has fixed it: log this fix.
-            if _get_key(transitions[-1]) not in logged_transitions:
+            if not n_logged_of_key[_get_key(transitions[-1])]:
                 new_entries.append(_build_entry(transitions[-1], units))
         # No change fixes the event any more: reopen it. If the logged fix is still among the transitions, the return
         # after it is logged too, and the decisions since then stay.
@@ -70,6 +68,22 @@ def decide_automatically(
             reason = "It is no longer certain that the event was fixed."
             new_entries.append(LogEntry(Action.REOPEN, by_service=True, reason=reason))
     return new_entries
+
+
+def _count_logged(transitions: Sequence[Transition], n_logged_of_key: Counter[tuple[Action, str | None]]) -> int:
+    """Return how many transitions at the start are logged, or come before a logged one.
+
+    Several transitions can have the same action and commit, if the configuration changed more than once at a commit:
+    the first ones are those that are logged.
+    """
+    n_seen_of_key: Counter[tuple[Action, str | None]] = Counter()
+    n_logged = 0
+    for end, transition in enumerate(transitions, start=1):
+        key = _get_key(transition)
+        n_seen_of_key[key] += 1
+        if n_seen_of_key[key] <= n_logged_of_key[key]:
+            n_logged = end
+    return n_logged
 
 
 def build_certainty_entry(
@@ -107,7 +121,7 @@ def _find_standing_fix(log: Sequence[LogEntry]) -> LogEntry | None:
     return last_decision if last_decision and last_decision.by_service and last_decision.action is Action.FIX else None
 
 
-def _get_key(transition: Transition) -> tuple[Action, str]:
+def _get_key(transition: Transition) -> tuple[Action, str | None]:
     return transition.action, transition.drift.revision
 
 

@@ -27,7 +27,10 @@ def compute_size(drift: Drift) -> float:
 
 
 def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
-    """Return the drift that represents an event: preferably a certain one, then a regression, then the largest."""
+    """Return the drift that represents an event: preferably a certain one, then a regression, then the largest.
+
+    The event has at least one drift.
+    """
     return min(
         drifts,
         key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -compute_size(drift), drift.case, drift.id),

@@ -76,8 +76,8 @@ def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     is_certain = any(not drift.evidence.wants_rerun for drift in drifts)
     proven = proven or leading_drift.certainty is Certainty.PROVEN
     return EventTerms(
-        size=max(_rate_size(drift) for drift in drifts),
-        price=max(_rate_price(drift) for drift in drifts),
+        size=max(_compute_capped_size(drift) for drift in drifts),
+        price=max(_find_or_estimate_price(drift) for drift in drifts),
         n_series=len({drift.series_id for drift in drifts if drift.series_id}),
         certainty=decide_certainty(
             leading_drift.cause,
@@ -89,12 +89,12 @@ def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     )
 
 
-def _rate_size(drift: Drift) -> float:
+def _compute_capped_size(drift: Drift) -> float:
     """Return the size of a drift in percent, capped; the cap for a rise from zero, which has no percentage."""
     return MAX_SIZE_PERCENT if drift.percent is None else min(abs(drift.percent), MAX_SIZE_PERCENT)
 
 
-def _rate_price(drift: Drift) -> float:
+def _find_or_estimate_price(drift: Drift) -> float:
     """Return the price of a drift in CPU seconds, estimated from its size if it was not measured."""
     if drift.price is not None:
         return abs(drift.price.seconds)

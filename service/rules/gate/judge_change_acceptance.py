@@ -9,7 +9,7 @@ from __future__ import annotations
 from runner.contract.budget import NO_BUDGET
 from runner.contract.gate import JudgeChange
 
-_ADDING_TABLES = {"matrix", "metrics.events", "metrics.judge"}
+_ADDING_KEYS = {"metrics.events", "metrics.judge"}
 """Keys with lists that may become longer: more is then measured or judged."""
 _BUDGET_PREFIX = "metrics.budget."
 _COUNT_KEYS = ("workload.samples", "workload.max_samples")
@@ -19,7 +19,7 @@ def needs_acceptance(change: JudgeChange) -> bool:
     """Return whether somebody has to accept a change, which is not the case if it only measures more or is stricter."""
     if change.key == "matrix":
         return bool(change.before)  # a new matrix adds cases, but a changed one replaces them
-    if change.key in _ADDING_TABLES:
+    if change.key in _ADDING_KEYS:
         return not set(change.before) <= set(change.after)
     if change.key.startswith(_BUDGET_PREFIX):
         # A missing budget allows no regression, like a budget of 0.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from runner.contract import MetricVerdict, Verdict, metric
-from runner.contract.metric_verdict_text import has_clearly_moved
+from runner.contract.metric_verdict_text import has_clearly_moved, name_metric
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.rules.gate.verdict import CaseOutcome, MetricOutcome
 from service.text.numbers import format_difference, format_move, format_percent
@@ -15,7 +17,7 @@ _MIN_SHARE = 0.01
 
 
 def describe_time_change(case: CaseOutcome, outcome: MetricOutcome) -> str:
-    """Return ``elapsed 63.5 → 164 ms (+159 %)`` or ``about +1.2 ms of CPU time``; empty if no time is known.
+    """Return ``elapsed time 63.5 → 164 ms (+159 %)`` or ``about +1.2 ms of CPU time``; empty if no time is known.
 
     Parameters
     ----------
@@ -26,16 +28,22 @@ def describe_time_change(case: CaseOutcome, outcome: MetricOutcome) -> str:
         return ""
     verdicts = {verdict.metric: verdict for verdict in case.comparison.metrics} if case.comparison else {}
     moved_times = (verdicts[name] for name in _TIME_METRICS if name in verdicts and _has_moved(verdicts[name]))
-    measured_time = next((describe_levels(verdict) for verdict in moved_times), "")
+    # The times are in the catalogue, so their titles need no escaping.
+    measured_time = next((describe_levels(verdict, str) for verdict in moved_times), "")
     return measured_time or _describe_price(case, outcome.metric_verdict, verdicts.get("user-time"))
 
 
-def describe_levels(verdict: MetricVerdict) -> str:
-    """Return a metric with its levels in words: ``elapsed 63.5 → 164 ms (+159 %)``."""
-    title = metric(verdict.metric).title
+def describe_levels(verdict: MetricVerdict, escape_text: Callable[[str], str]) -> str:
+    """Return a metric with its levels in words: ``elapsed time 63.5 → 164 ms (+159 %)``.
+
+    Parameters
+    ----------
+    escape_text
+        Escapes the name of a metric outside of the catalogue, which the author of a pull request can choose.
+    """
     levels = format_move(verdict.base.level or 0, verdict.head.level or 0, metric(verdict.metric).unit)
     percent_clause = "" if verdict.percent is None else f" ({format_percent(verdict.percent)})"
-    return f"{title[:1].lower()}{title[1:]} {levels}{percent_clause}"
+    return f"{name_metric(verdict.metric, escape_text)} {levels}{percent_clause}"
 
 
 def _has_moved(verdict: MetricVerdict) -> bool:

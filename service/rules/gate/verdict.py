@@ -15,6 +15,7 @@ from service.rules.comparison import comparison_verdict
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.judge_change_acceptance import needs_acceptance
+from service.rules.relative_change import compute_change_rank
 from service.text import commands_to_copy
 
 
@@ -416,5 +417,7 @@ def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
         rank = 0
     else:
         rank = 1 if verdict.direction == "regression" else 2
-    size = abs(verdict.percent or 0) if rank < 3 else 0
+    size = 0.0
+    if rank < 3 and verdict.change and verdict.base.level is not None:
+        size = compute_change_rank(verdict.change, verdict.base.level)
     return rank, -size, outcome.case, verdict.metric

@@ -8,6 +8,7 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.bisect import cost
 from service.rules.jobs.bisect_exclusions import OpenEvent, may_bisect_event
+from service.rules.relative_change import compute_change_rank
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Cause, Drift
 
@@ -74,7 +75,7 @@ def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the measurable drift caused by commits whose bisect takes the fewest runs; None if there is none.
 
-    Exact metrics and few candidates take the fewest.
+    Exact metrics and few candidates take the fewest, and then large changes.
     """
     cheapest_first = sorted(
         (drift for drift in drifts if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT),
@@ -82,7 +83,7 @@ def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], b
             not metric(drift.metric).exact,
             not drift.candidates_known,
             len(drift.candidates),
-            -abs(drift.percent or 0),
+            -compute_change_rank(drift.change, drift.before),
             drift.id,
         ),
     )

@@ -15,6 +15,8 @@ POLICIES = ("never", "madvise", "always")
 NO_LIMIT = "none"
 _NAME = re.compile(r"(?:variable\.[A-Za-z_][A-Za-z0-9_]{0,90}|parameter\.[A-Za-z0-9][A-Za-z0-9_.-]{0,80})")
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]{1,200}")
+_BYTE_COUNT = re.compile(r"[1-9][0-9]{0,18}")
+"""A number of bytes as an environment contains it. The kernel accepts no larger limit."""
 
 
 def is_per_run(name: str) -> bool:
@@ -36,7 +38,7 @@ def explain_objection(name: str, value: str | None) -> str:
     if name == MEMORY_LIMIT:
         return (
             ""
-            if value == NO_LIMIT or (value or "").isdecimal()
+            if value == NO_LIMIT or (value is not None and _BYTE_COUNT.fullmatch(value))
             else f"a memory limit must be a number of bytes, or `{NO_LIMIT}`"
         )
     if name.startswith(PARAMETER):

@@ -86,7 +86,7 @@ def describe_drift_end(
     Parameters
     ----------
     alike_environments
-        The environments whose levels count.
+        The environment of the request, and the environments that are proven to have the same counts.
     """
     return DriftEnd(
         series=series,
@@ -112,7 +112,7 @@ def _find_revision_before(document: Mapping[str, Any], alike_environments: froze
     return document.get("last_good") or str(document["previous_revision"])
 
 
-def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
+def list_newest_drifts_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     """Return the newest drift of each series in each environment if it is in doubt, so that more runs can settle it.
 
     If the level has changed again after a drift, more runs of the newest revision say nothing about this drift.

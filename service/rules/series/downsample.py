@@ -17,7 +17,8 @@ def find_extremes(n_columns: int, *measures: Sequence[Number]) -> list[int]:
     n_columns
         How many columns the chart has.
     measures
-        The values that are drawn for each point, such as its level and the ends of its range; all of the same length.
+        The values that are drawn for each point, such as its level and the ends of its range: at least one sequence,
+        all of the same length.
     """
     n_points = len(measures[0])
     if n_points <= 2 * n_columns:

@@ -12,6 +12,7 @@ from uuid import UUID
 from runner.contract import Kind, metric
 from runner.contract.level import compute_median
 from service.rules import detect
+from service.rules.detect.level_change import format_change
 from service.rules.detect.nomination import Nomination, nominate_change
 from service.rules.page_cache_effect import may_be_due_to_page_cache
 from service.rules.series.cause import find_cause
@@ -178,7 +179,7 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         declared_before, after = baseline_step
         before = _find_level_before_step(sequence[start:end], declared_before, after)
         if before is not None:
-            evidence = f"{before} → {after}: expected, so later runs are judged from this level"
+            evidence = f"{format_change(before, after)}: expected, so later runs are judged from this level"
             yield detect.LevelChange(
                 index=end, before=before, after=after, low=end, high=end, rule="expected", evidence=evidence
             )

@@ -29,13 +29,16 @@ class RunLevel(NamedTuple):
 
 
 def compute_run_level(readings: Sequence[Reading]) -> RunLevel:
-    """Return the level of one metric from its readings over the samples of a run."""
+    """Return the level of one metric from its readings, of which there is at least one, over the samples of a run.
+
+    Its value is None if no reading has one.
+    """
     samples = tuple([reading.value for reading in readings if reading.value is not None])
     return RunLevel(_choose_status(readings), compute_median(samples), samples)
 
 
 def _choose_status(readings: Sequence[Reading]) -> Status:
-    """Return the level's status: estimated if any reading is; if no reading has a value, the status of the first."""
+    """Return the level's status: estimated if any reading is, else counted if any is, else that of the first one."""
     status = readings[0].status
     for reading in readings:
         if reading.status is Status.MULTIPLEXED:

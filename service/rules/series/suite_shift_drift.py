@@ -32,7 +32,7 @@ class SuiteKey:
 def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
     """Return the series whose two newest points have the most common pair of environments.
 
-    Each series is given as its points, oldest first, and the position of its last change of level.
+    Each series is given as its points, at least two, oldest first, and the position of its last change of level.
     """
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     commonest_pair = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
@@ -46,9 +46,10 @@ def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tupl
 def choose_representative(paths: Sequence[Points]) -> Points:
     """Return the points of the series whose two newest points differ by the cause of the largest extent.
 
-    Each series is given as its points, oldest first. The points of all series end with runs of the same commits in the
-    same environments. But a commit may have changed only some of the programs, and a system upgrade only some of the
-    files that they map. Therefore only the largest cause includes everything that can have shifted the suite.
+    There is at least one series, and each is given as its points, at least two, oldest first. The points of all series
+    end with runs of the same commits in the same environments. But a commit may have changed only some of the programs,
+    and a system upgrade only some of the files that they map. Therefore only the largest cause includes everything that
+    can have shifted the suite.
     """
     return max(paths, key=lambda path: _CAUSES_BY_EXTENT.index(find_cause(path[-2], path[-1])))
 

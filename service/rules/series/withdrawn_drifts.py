@@ -103,10 +103,13 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     missing_runs = _describe_missing_runs(drift, environment_of_run)
     if missing_runs:
         return f"{missing_runs} deleted or put in quarantine."
-    # Reason 2: a new drift of about the same size lies at another commit.
+    # Reason 2: a new drift of about the same size lies at another commit, or between other runs of the same one.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
-        return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
+        place = f"the change lies at commit {moved_drift.revision[:12]} instead"
+        if moved_drift.revision == drift.revision:
+            place = f"the change still lies at commit {drift.revision[:12]}, but between other runs"
+        return f"With the runs measured since then, {place}."
     # Reason 3: faults in unprepared files explain the change.
     # The environments are those of the points: since the drift was found, another one may stand for a pool's machines.
     environment_before = environment_of_run[drift.run_before]

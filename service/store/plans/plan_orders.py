@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
 from service.rules.plan.cross_measured_runs import list_dividing_runs
-from service.rules.plan.reruns import describe_drift_end, find_series_in_doubt
+from service.rules.plan.reruns import describe_drift_end, list_newest_drifts_in_doubt
 from service.rules.plan.run_plan import Orders
 from service.rules.series.describe_drift import REPEATING_RULES
 from service.schemas.history import Cause, Drift
@@ -72,7 +72,7 @@ def _find_doubts(
     )
     keys_in_doubt: set[str] = set()
     revisions_before: dict[str, str] = {}
-    for end in find_series_in_doubt(ends):
+    for end in list_newest_drifts_in_doubt(ends):
         key = key_of[end.series]
         if end.environment in alike_by_key.get(key, frozenset()):
             keys_in_doubt.add(key)

@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.gate import JudgeChange
-from runner.contract.report import Stage
+from runner.contract.report import Reading, Sample, Stage
 from service.forges.gate_verdict_text import describe_gate_verdict, describe_judge, format_metric_name
 from service.rules.gate.verdict import judge_gate
 from tests.service.forges import made_gates
@@ -36,3 +36,17 @@ def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: 
 def test_a_key_in_a_report_cannot_become_markup(key: str) -> None:
     report = made_gates.gate(changes=(JudgeChange(key=key, before=("1",), after=("2",)),))
     assert "![](//x)" not in describe_judge(judge_gate(report), lambda text: f"<{len(text)}>")
+
+
+@pytest.mark.parametrize(
+    ("name", "spelt"), [("@octo-org/all **read this**", "<@octo-org/all **read this**>"), ("cycles", "CPU cycles")]
+)
+def test_a_metric_that_is_not_judged_is_spelt_like_any_other_if_it_clearly_moved(name: str, spelt: str) -> None:
+    made = made_gates.case([100] * 10, [100] * 10)
+    sides = {}
+    for side, value in (("base", 1000), ("head", 5000)):
+        report = getattr(made, side)
+        samples = [Sample(readings=dict(one.readings) | {name: Reading(value=value)}) for one in report.samples]
+        sides[side] = report.model_copy(update={"samples": tuple(samples)})
+    outcome = judge_gate(made_gates.gate(made.model_copy(update=sides)))
+    assert f"Not judged, but clearly worse: {spelt} 1,000 → 5,000" in describe_gate_verdict(outcome, "<{}>".format)

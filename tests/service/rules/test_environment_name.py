@@ -24,6 +24,7 @@ USUAL = {
         ({}, "Linux 6.1.0-18-amd64, glibc 2.36, huge pages madvise"),
         ({"allocator": "jemalloc 5.3"}, "Linux 6.1.0-18-amd64, glibc 2.36, jemalloc 5.3, huge pages madvise"),
         ({"process.huge_pages": "never"}, "Linux 6.1.0-18-amd64, glibc 2.36, huge pages never"),
+        ({"memory.page_size": "9" * 400}, "Linux 6.1.0-18-amd64, glibc 2.36, huge pages madvise"),
         (
             {"memory.page_size": "65536"},
             "Linux 6.1.0-18-amd64, glibc 2.36, huge pages madvise, pages of 64\N{NO-BREAK SPACE}KiB",

@@ -41,6 +41,15 @@ def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
     assert told[1] == f"{told[0]} --env LD_PRELOAD=x.so"
 
 
+def test_a_secret_is_not_replaced_by_the_mark_that_hides_it() -> None:
+    settings = {"variable.TOKEN": "(hidden)", "variable.URL": "http://(hidden)@box", "variable.TZ": "UTC"}
+    command = commands_to_copy.build_measure_command(
+        REPORT.model_copy(update={"environment": Environment(settings=settings)})
+    )
+    assert command.endswith("--env TZ=UTC")
+    assert "hidden" not in command
+
+
 def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
     case = REPORT.case.model_copy(update={"parameters": {"prefault": True}})
     assert "--set prefault=true" in commands_to_copy.build_measure_command(REPORT.model_copy(update={"case": case}))
@@ -50,6 +59,21 @@ def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> N
     told = commands_to_copy.build_compare_commands("a" * 40, "b" * 40, ["copy", "scan"]).splitlines()
     assert told[0] == "faultwatch compare copy aaaaaaaaaaaa..bbbbbbbbbbbb --repo ."
     assert told[1].startswith("faultwatch compare scan ")
+
+
+@pytest.mark.parametrize(("least", "written"), [(1234567.8, "1234567.8"), (12345678.0, "12345678"), (0.1, "0.1")])
+def test_a_bisect_is_repeated_with_the_same_smallest_difference_to_the_last_digit(least: float, written: str) -> None:
+    question = BisectQuestion(
+        subject="copy",
+        case="copy_service",
+        host="rack1",
+        metric="minor-faults",
+        good="a",
+        bad="b",
+        min_difference=least,
+    )
+    words = shlex.split(commands_to_copy.build_bisect_command(question, None))
+    assert words[words.index("--min-difference") + 1] == written
 
 
 def test_the_settings_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:

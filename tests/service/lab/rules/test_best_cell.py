@@ -62,6 +62,14 @@ def test_cells_that_are_missing_or_undecided_are_counted() -> None:
     assert choose_best_cell([empty]).sentence.startswith("No comparison with the default has been decided yet.")
 
 
+def test_a_cell_that_is_measured_again_keeps_its_result_meanwhile() -> None:
+    again = cell("a", [400] * 24, state=CellState.ORDERED)
+    unsure = cell("unsure", [995] * 24, interleaved=False, state=CellState.ORDERED)
+    found = choose_best_cell([again, unsure])
+    assert found.key == "a"
+    assert found.sentence.endswith("Of 2 other cells, 1 is undecided.")
+
+
 def test_it_minds_a_parameter_that_changes_the_work() -> None:
     found = choose_best_cell([cell("a", [4] * 24)], other_work="mib")
     assert "what the program does depends on mib" in found.sentence

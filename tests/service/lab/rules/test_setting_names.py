@@ -38,3 +38,10 @@ def test_any_text_is_a_size_or_refused(text: str) -> None:
 def test_a_wrong_size_says_what_to_write() -> None:
     with pytest.raises(ValueError, match="write a size such as 256M, or 'none' for no limit"):
         setting_names.read_value(MEMORY_LIMIT, "much")
+
+
+def test_a_memory_limit_of_any_length_is_written() -> None:
+    """A report may name any limit."""
+    assert setting_names.format_value(MEMORY_LIMIT, "9" * 400) == f"{'9' * 400} bytes"
+    assert setting_names.format_value(MEMORY_LIMIT, str(64 << 20)) == "64\N{NO-BREAK SPACE}MiB"
+    assert setting_names.format_value(MEMORY_LIMIT, "none") == "no limit"

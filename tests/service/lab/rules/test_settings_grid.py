@@ -150,6 +150,12 @@ def test_too_many_cells_are_refused() -> None:
         grid([run(1)], {"variable.A": many})
 
 
+def test_cells_that_would_not_fit_into_the_memory_are_refused_before_they_are_made() -> None:
+    many: dict[str, list[str | None]] = {f"variable.A{number}": ["1", "2", "3"] for number in range(33)}
+    with pytest.raises(ValueError, match="73,786,976,294,838,206,464 combinations of values are more"):
+        grid([run(1)], many, list(many), [])
+
+
 @given(st.lists(st.tuples(st.sampled_from([None, "1", "2"]), st.sampled_from(["a", "b"]), st.booleans()), max_size=12))
 def test_no_run_is_in_a_cell_with_other_values_or_another_kernel(made: list[tuple[str | None, str, bool]]) -> None:
     runs = [run(0)]

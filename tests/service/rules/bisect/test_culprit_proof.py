@@ -81,6 +81,18 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     assert "did not confirm 4 differences" in answer.sentence
 
 
+def test_equal_pairs_of_commits_that_were_never_measured_alone_do_not_refute_the_metric():
+    question = Question(good="c0", bad="c20", commits=histories.line(20))
+    seen = [Observation(commit="c0", value=100), Observation(commit="c20", value=107)]
+    seen += [Observation(commit=f"c{place}", value=100 if place < 10 else 107) for place in (2, 4, 6, 8, 9, 10)]
+    for place in (2, 4, 6, 8):  # compared with a neighbour for another reason; the neighbour has no run of its own
+        session = uuid.uuid4()
+        seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (place - 1, place)]
+    answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
+    assert isinstance(answer, Prove)
+    assert answer.commit == "c10"
+
+
 def proven(commit: str, state: ProofState) -> Culprit:
     own = Proof(state=state, sentence="The count varies.", parent_run=uuid.uuid4(), run=uuid.uuid4())
     return CULPRIT.model_copy(update={"commit": commit, "parent": f"before-{commit}", "proof": own})

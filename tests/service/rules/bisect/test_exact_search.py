@@ -1,6 +1,7 @@
 """The search for culprits of a metric that repeats."""
 
 from math import ceil, log2
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -261,6 +262,18 @@ def test_a_metric_that_moves_everywhere_is_refused_within_the_budget():
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: the metric moves at more than 16 places")
     assert len(seen) <= 16 * (2 * log2(1000) + 4)
+
+
+def test_a_metric_that_moves_everywhere_is_refused_at_once_if_every_commit_is_measured_already():
+    nodes = line(300)
+    question = ask(nodes)
+    for level_of in (lambda place: place * 7919 % 101, lambda place: place % 2 if place < 300 else 5):
+        seen = [Observation(commit=f"c{place}", value=level_of(place)) for place in range(301)]
+        started = process_time()
+        answer = search_exact(question, seen)
+        assert isinstance(answer, Refused)
+        assert answer.sentence.startswith("Not proven: the metric moves at more than 16 places")
+        assert process_time() - started < 5  # it took half a minute while it looked for every one of them
 
 
 def test_changes_that_do_not_matter_add_up_to_no_culprit():

@@ -47,6 +47,15 @@ def test_a_large_step_takes_little_more_than_plain_bisection():
     assert len(seen) <= 20
 
 
+@pytest.mark.parametrize("level", [0, 100])
+def test_a_metric_that_is_equal_in_all_runs_is_refused_after_its_patience(level):
+    nodes = line(5)
+    answer, seen = lead(ask(nodes, patience=10), dict.fromkeys((f"c{place}" for place in range(6)), level), noise=0)
+    assert isinstance(answer, Refused)
+    assert answer.sentence == f"The two ends of the range do not differ: good {level}, bad {level}."
+    assert len(seen) == 20
+
+
 def test_two_culprits_are_separated():
     nodes = line(60)
     answer, _ = lead(ask(nodes), levels(nodes, {"c15": 5, "c44": 5}))

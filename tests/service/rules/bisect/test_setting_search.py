@@ -2,6 +2,7 @@
 
 import random
 from itertools import combinations
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -30,6 +31,12 @@ def test_one_guilty_setting_of_ten_takes_at_most_twenty_measurements():
         )
         assert answer.settings == (guilty,)
         assert len(seen) <= 20
+
+
+def test_the_smallest_difference_of_a_refused_search_is_written_in_full():
+    question = SettingQuestion(settings=SETTINGS, min_difference=2_500_000, unit="faults")
+    answer, _ = lead(question, lambda changed: 4_000_000 + 1000 * len(changed))
+    assert answer.sentence.startswith("The metric differs by less than 2,500,000 between the two environments")
 
 
 def test_every_interacting_pair_of_ten_takes_at_most_forty():
@@ -134,3 +141,23 @@ def test_a_noisy_search_goes_on_after_a_failure_of_an_environment_that_was_measu
     assert isinstance(search_settings(question, mixtures), MeasureSettings)
     never_measured = [Mixture(changed=frozenset(), value=None), *mixtures[2:3]]
     assert isinstance(search_settings(question, never_measured), Refused)
+
+
+def test_a_noisy_metric_that_is_equal_in_all_runs_is_refused_after_its_patience():
+    question = SettingQuestion(settings=SETTINGS, exact=False, patience=5, unit="faults")
+    answer, seen = lead(question, lambda changed: 100)
+    assert isinstance(answer, Refused)
+    assert answer.sentence.replace("\N{NO-BREAK SPACE}", " ") == (
+        "The metric does not differ between the two environments: it was 100 faults in all runs."
+    )
+    assert len(seen) == 10
+
+
+def test_a_noisy_search_among_as_many_settings_as_are_allowed_answers_within_seconds():
+    names = tuple(f"setting{number}" for number in range(64))
+    ends = ((frozenset(), 1.0), (frozenset(), 1.1), (frozenset(names), 5.0), (frozenset(names), 5.1))
+    seen = [Mixture(changed=changed, value=value) for changed, value in ends]
+    started = process_time()
+    answer = search_settings(SettingQuestion(settings=names, exact=False), seen)
+    assert isinstance(answer, MeasureSettings)
+    assert process_time() - started < 12  # it took half a minute, and a gigabyte

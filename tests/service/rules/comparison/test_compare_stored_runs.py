@@ -64,6 +64,20 @@ def judged(
     return verdict
 
 
+def test_a_drift_of_the_configuration_is_described_even_if_no_setting_is_known() -> None:
+    summary = drift(3, cause=Cause.CONFIG, settings=[], candidates=[])
+    assert summary.description.endswith(" at a change of the configuration")
+
+
+@pytest.mark.parametrize(("base", "head", "side"), [((), (110,) * 3, "Base"), ((100,) * 3, (), "Head")])
+def test_a_drift_decides_nothing_about_a_side_without_a_value(
+    base: tuple[float, ...], head: tuple[float, ...], side: str
+) -> None:
+    verdict = judged(base, head, drift(3))
+    assert (verdict.verdict, verdict.direction, verdict.change) == (Verdict.NEEDS_MORE_RUNS, None, None)
+    assert verdict.sentence == f"{side} has no value."
+
+
 def test_revisions_are_compared_on_each_host_and_in_the_environment_that_both_have() -> None:
     base = [run(1), run(1, environment="new"), run(1, host="other")]
     head = [run(5, environment="new"), run(5, environment="newest"), run(5, host="third")]

@@ -33,6 +33,12 @@ def test_an_exact_suite_that_moved_by_one_is_told_and_one_at_rest_is_not():
     assert find_pooled_shift(history, [101 + i for i in range(12)]).shift == 1
 
 
+@pytest.mark.parametrize(("level", "step", "written"), [(0.5, 2**-11, "+0.000488"), (100_000, -4096, "−4,096")])
+def test_a_shift_of_any_size_is_written_so_that_it_can_be_read(level, step, written):
+    shift = find_pooled_shift([[level] * 10] * 12, [level + step] * 12)
+    assert shift.evidence.startswith(f"in one run, the trimmed mean of 12 series moved by {written}, and 12 of them")
+
+
 def test_too_few_benchmarks_say_nothing_and_lengths_must_agree():
     assert find_pooled_shift([[1] * 10] * 3, [2] * 3) is None
     with pytest.raises(ValueError, match="`histories` has 1"):

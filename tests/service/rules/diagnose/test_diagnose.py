@@ -53,6 +53,12 @@ def test_a_program_that_is_well_gets_no_finding_but_the_evidence() -> None:
     assert diagnosis.evidence[0].startswith("300 faults on 100 pages")
 
 
+def test_a_single_fault_is_written_in_the_singular() -> None:
+    single = anatomy({Touch.FIRST: 1}).model_copy(update={"pages": 1})
+    diagnosis = diagnose_profile(DiagnosisRequest(profile=profile(single)))
+    assert diagnosis.evidence[0].startswith("1 fault on 1 page")
+
+
 def test_pages_that_madvise_took_and_the_program_needs_again() -> None:
     (finding,) = findings(profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99}))
     assert finding.rule == "returned-memory"

@@ -49,6 +49,17 @@ def test_a_fix_that_is_found_at_another_commit_later_is_told_again_and_one_that_
     assert decide_automatically([LogEntry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
 
 
+def test_an_event_that_is_fixed_and_comes_back_twice_at_one_commit_is_fixed_in_the_end() -> None:
+    """The configuration can change several times while no commit follows."""
+    fixed, again = transition(Action.FIX, "c7"), transition(Action.REOPEN, "c7")
+    log: list[LogEntry] = []
+    for n_transitions in range(1, 6):
+        log += decide_automatically(log, [fixed, again, fixed, again, fixed][:n_transitions], UNITS)
+        assert [entry.action for entry in log] == ([Action.FIX, Action.REOPEN] * 3)[:n_transitions]
+    assert find_state_after(entry.action for entry in log) is State.FIXED
+    assert decide_automatically(log, [fixed, again, fixed, again, fixed], UNITS) == []
+
+
 @given(st.sampled_from(State), st.booleans(), st.booleans(), st.lists(st.text(min_size=1), max_size=3))
 def test_what_was_certain_is_withdrawn_once_with_a_reason_and_never_silently(
     state: State, was_certain: bool, is_certain: bool, reasons: list[str]

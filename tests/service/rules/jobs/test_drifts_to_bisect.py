@@ -49,6 +49,9 @@ def test_of_an_event_the_cheapest_bisect_is_chosen() -> None:
     noisy, wide, narrow = drift(2, metric="elapsed", id="n"), drift(9, id="w"), drift(3, id="x")
     assert chosen(noisy, wide, narrow) == narrow
     assert chosen(noisy, wide) == wide
+    small = drift(3, id="a", before=100, after=101, change=1, percent=1.0)
+    from_zero = drift(3, id="b", before=0, after=10240, change=10240, percent=None)
+    assert chosen(small, from_zero) == from_zero
 
 
 def test_an_only_candidate_is_proven_after_all_ranges() -> None:
@@ -90,5 +93,5 @@ def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
 
 
 def test_the_expected_number_of_runs_is_that_of_a_bisection() -> None:
-    assert drifts_to_bisect.estimate_drift_runs(drift(1000)) == 12
+    assert [drifts_to_bisect.estimate_drift_runs(drift(commits)) for commits in (1, 2, 3, 1000)] == [2, 3, 4, 12]
     assert drifts_to_bisect.estimate_drift_runs(drift(metric="elapsed")) is None

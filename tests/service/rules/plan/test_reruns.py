@@ -3,7 +3,7 @@
 import pytest
 
 from runner.contract import Outcome
-from service.rules.plan.reruns import DriftEnd, find_series_in_doubt
+from service.rules.plan.reruns import DriftEnd, list_newest_drifts_in_doubt
 from service.rules.plan.run_plan import Orders
 from tests.service.reports import JEMALLOC, commit
 from tests.service.rules.plan.made_plans import ordered, stored
@@ -11,11 +11,11 @@ from tests.service.rules.plan.made_plans import ordered, stored
 
 def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:
     doubt, later, elsewhere = DriftEnd(1, "glibc", 5, True), DriftEnd(1, "glibc", 9, False), DriftEnd(1, "je", 9, False)
-    assert find_series_in_doubt([doubt]) == find_series_in_doubt([elsewhere, doubt]) == [doubt]
+    assert list_newest_drifts_in_doubt([doubt]) == list_newest_drifts_in_doubt([elsewhere, doubt]) == [doubt]
     assert (
-        find_series_in_doubt([doubt, later])
-        == find_series_in_doubt([later, doubt])
-        == find_series_in_doubt([later])
+        list_newest_drifts_in_doubt([doubt, later])
+        == list_newest_drifts_in_doubt([later, doubt])
+        == list_newest_drifts_in_doubt([later])
         == []
     )
 

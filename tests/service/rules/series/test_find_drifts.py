@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -124,6 +125,16 @@ def test_names_are_unique_and_stay_while_the_series_goes_on() -> None:
     assert len(set(names)) == len(names) == 2
     assert make_drift_ids(1, drifts_of(*described, "B5=104", "B6=105"))[:2] == names
     assert not set(make_drift_ids(2, drifts_of(*described))) & set(names)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "written"), [(21624, 105240, "21,624 → 105,240"), (0.1 + 0.2, 0.5, "0.3 → 0.5")]
+)
+def test_an_expected_step_is_written_like_any_other(before: float, after: float, written: str) -> None:
+    measured = [replace(point, value=before if at < 5 else after) for at, point in enumerate(points(*["A1=1"] * 10))]
+    baselines = {measured[5].run_id: (before, after)}
+    (drift,) = find_drifts(arrange_trend(measured), is_exact=True, baselines=baselines)
+    assert drift.change.evidence == f"{written}: expected, so later runs are judged from this level"
 
 
 @given(st.integers(3, 20), st.integers(2, 19), st.integers(-100, 100).filter(bool))

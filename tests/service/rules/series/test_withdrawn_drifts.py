@@ -134,3 +134,13 @@ def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently
 def test_a_drift_is_explained_although_another_environment_of_its_pool_stands_for_its_runs_now() -> None:
     step = [replace(entry, environment="B") for entry in points(7, 7, 7, 7, 7, 9, 9, 9, 7, 7, 7)]
     assert why([], step) == "Later runs contradict the drift: 3 runs after it, at 7. The level before the drift was 7."
+
+
+def test_a_change_that_stays_at_its_commit_is_not_said_to_lie_at_another_one() -> None:
+    """Another environment can have been measured at this commit since then."""
+    judged = [*points(7, 7, 7, 7), point(4, 7, 41), point(4, 9, 42), *points(9, 9, start=5)]
+    config = {"cause": Cause.CONFIG, "candidates": [], "revision": "r4"}
+    former = drift(4, run_before=uuid.UUID(int=4), run_after=uuid.UUID(int=5), environment_after="B", **config)
+    current = drift(4, id="other", run_before=uuid.UUID(int=41), run_after=uuid.UUID(int=42), **config)
+    (reason,) = explain_withdrawals([former], [current], judged).values()
+    assert reason == "With the runs measured since then, the change still lies at commit r4, but between other runs."
