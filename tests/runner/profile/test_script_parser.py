@@ -19,6 +19,7 @@ from runner.profile.script_parser import (
     Switched,
     Traced,
     parse_script,
+    split_place,
 )
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -59,6 +60,25 @@ def test_names_with_spaces_and_parentheses_stay_whole() -> None:
     frame = stack.frames[0]
     assert frame.function == "(anonymous namespace)::f(int, char*)"
     assert (frame.offset, frame.module) == (0x28B0, "/srv/my build/a program")
+
+
+@pytest.mark.parametrize(
+    ("place", "function", "module"),
+    [
+        ("main+0x1c (/usr/lib/libc.so.6 (deleted))", "main", "/usr/lib/libc.so.6 (deleted)"),
+        ("[unknown] (/memfd:doublemapper (deleted))", "[unknown]", "/memfd:doublemapper (deleted)"),
+        ("f(int)+0x20 (/srv/build (copy)/program)", "f(int)", "/srv/build (copy)/program"),
+        ("void (*g())(int)+0x0 (/srv/a)", "void (*g())(int)", "/srv/a"),
+        ("app.Main (run) (/tmp/perf-7.map)", "app.Main (run)", "/tmp/perf-7.map"),
+    ],
+)
+def test_a_file_that_was_removed_or_has_parentheses_in_its_path_stays_whole(
+    place: str, function: str, module: str
+) -> None:
+    (stack,) = parse_script(["1/1 2.000000000: page-faults: \n", f"\t 28b0 {place}\n", "\n"])
+    assert isinstance(stack, Stacked)
+    assert stack.frames == (ScriptFrame(0x28B0, function, module),)
+    assert split_place(place) == (function, module)
 
 
 def test_what_an_ordinary_user_records_is_read_under_the_name_of_the_event() -> None:
