@@ -47,6 +47,15 @@ def test_a_library_that_was_replaced_is_not_called_stripped() -> None:
     )
 
 
+def test_code_that_a_runtime_puts_into_shared_memory_is_not_called_replaced() -> None:
+    program = replace(PROGRAM, runtime="dotnet")
+    (remark,) = describe_missing_names(
+        unnamed_in("/memfd:doublemapper (deleted)"), program, lambda path: f"install {path}"
+    )
+    assert remark.startswith("100 % of the stacks pass through code that was generated at run time")
+    assert "DOTNET_PerfMapEnabled=1" in remark
+
+
 @pytest.mark.parametrize(
     ("owner", "package"),
     [("libx1:amd64: /usr/lib/libx.so.1", "libx1-dbgsym"), ("libc6:amd64: /lib/libc.so.6", "libc6-dbg")],
