@@ -56,6 +56,15 @@ def test_an_allocation_belongs_to_the_innermost_line_outside_of_the_class_librar
     )
 
 
+@pytest.mark.parametrize("number", ["9" * 40, "9" * 400, "9" * 5000])
+def test_an_allocation_of_impossible_size_is_left_out(tmp_path: Path, number: str) -> None:
+    text = write_event(f"{number} GB", "shop.Cart.main(String[]) line: 12") + write_event(
+        "512 bytes", "shop.Cart.main(String[]) line: 12"
+    )
+    (line,) = parse_allocations(text, tmp_path)
+    assert line.bytes == 512
+
+
 def test_what_the_recorder_and_the_class_libraries_allocate_for_themselves_has_no_line(tmp_path: Path) -> None:
     text = write_event(
         "18.5 MB", "java.lang.StringBuilder.append(String) line: 179", "jdk.jfr.Recording.start() line: 184"
