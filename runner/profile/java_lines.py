@@ -16,6 +16,7 @@ from pathlib import Path
 from runner.contract.profile import AllocatingLine
 from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
+from runner.system.valid_text import make_valid_text
 
 _SETTINGS = b"""<?xml version="1.0" encoding="UTF-8"?>
 <configuration version="2.0">
@@ -141,7 +142,8 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
         if package:
             paths_in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
             candidates = paths_in_package or candidates
-        files[method] = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
+        file = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
+        files[method] = make_valid_text(file)
     return files
 
 

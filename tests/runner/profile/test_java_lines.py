@@ -65,6 +65,14 @@ def test_an_allocation_of_impossible_size_is_left_out(tmp_path: Path, number: st
     assert line.bytes == 512
 
 
+def test_a_line_in_a_folder_whose_name_is_not_text_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9") / "shop"
+    folder.mkdir(parents=True)
+    (folder / "Cart.java").touch()
+    (line,) = parse_allocations(write_event("512 bytes", "shop.Cart.main(String[]) line: 12"), tmp_path)
+    assert line.file == r"caf\udce9/shop/Cart.java"
+
+
 def test_what_the_recorder_and_the_class_libraries_allocate_for_themselves_has_no_line(tmp_path: Path) -> None:
     text = write_event(
         "18.5 MB", "java.lang.StringBuilder.append(String) line: 179", "jdk.jfr.Recording.start() line: 184"

@@ -94,6 +94,11 @@ def test_a_program_can_put_nothing_else_in_place_of_the_result(tmp_path: Path) -
     assert (tmp_path / "secret" / "lines.json").exists()
 
 
+def test_a_line_in_a_file_whose_name_is_not_text_is_reported() -> None:
+    (line,) = parse_lines(json.dumps([[os.fsdecode(b"/tree/caf\xe9.py"), "f", 1, 2, 0]]).encode(), "/tree/")
+    assert line.file == r"caf\udce9.py"
+
+
 @pytest.mark.parametrize(
     ("name", "is_python"),
     [("/usr/bin/python3.11", True), ("/usr/lib/libpython3.12.so.1.0", True), ("/srv/python-like", False)],
