@@ -137,6 +137,19 @@ def test_how_a_remedy_is_tried_with_a_live_program() -> None:
     assert "GOGC='50; rm'" in describe_trial({"env.GOGC": "50; rm"}, make_program())
 
 
+@pytest.mark.parametrize(
+    ("group", "way"),
+    [
+        ("app.slice/web.service", "run `systemctl --user edit web.service`, add [Service]"),
+        ("app.slice/app-terminal.scope", "start it with GOGC=50"),
+        ("init.scope", "start it with GOGC=50"),
+    ],
+)
+def test_a_remedy_for_a_users_program_does_not_restart_all_programs_of_the_user(group: str, way: str) -> None:
+    program = make_program(group=f"/user.slice/user-1000.slice/user@1000.service/{group}")
+    assert describe_trial({"env.GOGC": "50"}, program).startswith(way)
+
+
 def test_libraries_that_are_preloaded_already_stay() -> None:
     program = make_program(LD_PRELOAD="/opt/shim.so")
     trial = describe_trial({"allocator": "tcmalloc"}, program)
