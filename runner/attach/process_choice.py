@@ -12,6 +12,9 @@ _MAX_LISTED_NAMES = 8
 _MAX_TITLE_CHARACTERS = 60
 _UNIT_SUFFIX = re.compile(r"\.(?:service|scope|slice)$")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
+_MONITOR = "conmon-"
+"""How the control group of a container's monitor is named before the id. Podman and CRI-O run it outside of the
+container, as the parent of the container's first process."""
 _NAMED_WORDS = 2
 """A process is found by the first words of its command line: by its program, or by the script that this executes."""
 
@@ -134,7 +137,7 @@ def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[st
         identity
         for process in table.values()
         for identity in _CONTAINER_ID.findall(process.group)
-        if prefix and identity.startswith(prefix)
+        if prefix and identity.startswith(prefix) and f"{_MONITOR}{identity}" not in process.group
     }
     return sorted(ids)
 
@@ -145,7 +148,12 @@ def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Pro
     if len(ids) != 1:
         return None
     identity = ids[0]
-    return _choose_members(table, [pid for pid, process in table.items() if identity in process.group], prefix)
+    members = [
+        pid
+        for pid, process in table.items()
+        if identity in process.group and f"{_MONITOR}{identity}" not in process.group
+    ]
+    return _choose_members(table, members, prefix)
 
 
 def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], description: str) -> ProcessChoice:

@@ -65,6 +65,17 @@ def test_a_missing_process_and_a_thread_of_the_kernel_are_refused(pid: int) -> N
         process_choice.choose_by_pid(SERVERS, pid)
 
 
+def test_the_monitor_of_a_container_is_not_observed_with_the_container() -> None:
+    table = make_table(
+        make_process(19, 1, "conmon --api-version 1", f"/machine.slice/libpod-conmon-{IDENTITY}.scope"),
+        make_process(20, 19, "postgres -D /data", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
+        make_process(21, 20, "postgres: checkpointer", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
+    )
+    choice = process_choice.choose_by_container_id(table, IDENTITY[:12])
+    assert choice is not None
+    assert (choice.root.pid, choice.pids) == (20, (20, 21))
+
+
 @pytest.mark.parametrize("unit", ["nginx", "nginx.service"])
 def test_a_unit_is_found_by_its_control_group(unit: str) -> None:
     assert process_choice.choose_by_unit(SERVERS, unit).pids == (10, 11)
