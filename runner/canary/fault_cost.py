@@ -25,7 +25,7 @@ def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> 
     cost_key = [program.name, boot_id]
     file = program.with_name(COST_FILE)
     # A missing or damaged file is replaced: any exception of reading, parsing or indexing its content means this.
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         stored_cost = json.loads(file.read_bytes())
         if stored_cost["made_for"] == cost_key and boot_id and 0 <= now - stored_cost["at"] < _MAX_AGE_SECONDS:
             return float(stored_cost["seconds"])
