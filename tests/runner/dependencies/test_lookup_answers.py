@@ -180,6 +180,16 @@ def test_differences_are_named(trees: tuple[Path, Path]) -> None:
     ]
 
 
+def test_a_link_in_place_of_a_file_is_named_as_such(trees: tuple[Path, Path]) -> None:
+    base, head = trees
+    (head / "one").unlink()
+    (head / "one").symlink_to("deep/two")
+    for tree, target in ((base, "one"), (head, "deep/two")):
+        (tree / "moved").symlink_to(target)
+    expected = ["moved: target", "one: a link only in head"]
+    assert find_tree_differences(ProgramTree(base), ProgramTree(head)) == expected
+
+
 def test_a_link_through_thousands_of_folders_is_followed(trees: tuple[Path, Path]) -> None:
     for tree in trees:
         (tree / "long").symlink_to("/".join(["deep/.."] * 500) + "/one")
