@@ -203,7 +203,7 @@ def identify_program(program: LiveProgram) -> str:
             while block := stream.read(1 << 20):
                 digest.update(block)
     except OSError:
-        digest.update(program.name.encode())
+        digest.update(os.fsencode(program.name))
     return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ from runner.attach.foreign_files import can_read_files
 from runner.attach.live_program import LiveProgram
 from runner.contract.profile import COMPILED_MODULE, DELETED_SUFFIX, UNKNOWN_FUNCTION, Profile
 from runner.profile.memory_mappings import SHARED_MEMORY_PREFIXES
+from runner.system.valid_text import make_valid_text
 
 _MIN_SHARE = 0.05
 """A file is reported if at least this share of the stacks pass through its functions without names."""
@@ -45,8 +46,8 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
     """
     if program.is_replaced:
         yield (
-            f"{program.file} was replaced or removed since the process started, so its functions have no names: "
-            "restart the process"
+            f"{make_valid_text(program.file)} was replaced or removed since the process started, so its functions have "
+            "no names: restart the process"
         )
         return
     shares = compute_unknown_shares(profile)

@@ -12,6 +12,7 @@ from runner.attach.live_program import (
     LiveProgram,
     detect_allocator,
     detect_runtime,
+    identify_program,
     list_guards,
     list_modules,
     read_live_program,
@@ -187,3 +188,9 @@ def test_the_guards_of_stacks_are_known_and_what_reserves_much_is_none() -> None
     )
     (guard,) = list_guards(7, maps)
     assert (guard.pid, guard.start, guard.size, guard.protection) == (7, 0x7F0000000000, 4096, "---p")
+
+
+def test_a_program_without_a_readable_file_is_identified_even_if_its_path_is_not_text() -> None:
+    paths = [os.fsdecode(b"/no-such-folder/caf\xe9"), "/no-such-folder/cafe"]
+    digests = {identify_program(LiveProgram(LiveProcess(7, 1, 0, "server"), path)) for path in paths}
+    assert [len(digest) for digest in digests] == [40, 40]
