@@ -7,6 +7,7 @@ previous sample. The tool ``jfr`` of the JDK prints the events.
 
 import os
 import re
+import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,7 +61,9 @@ class JavaLineRecorder:
         """Return the variables that make Java record; options of the program in these variables are kept."""
         settings, result = (self._folder.path / name for name in (_SETTINGS_FILE, _RESULT))
         # Otherwise the recorder prints a message to standard output, which may be the program's result.
-        options = f"-Xlog:jfr+startup=off -XX:StartFlightRecording=settings={settings},filename={result}"
+        # The recorder reads the double quotes; the JVM splits the variable at spaces, and reads quotes as a shell does.
+        recording = shlex.quote(f'-XX:StartFlightRecording=settings="{settings}",filename="{result}"')
+        options = f"-Xlog:jfr+startup=off {recording}"
         own_options = variables.get("JAVA_TOOL_OPTIONS", "")
         return {**variables, "JAVA_TOOL_OPTIONS": f"{own_options} {options}".strip()}
 
