@@ -82,7 +82,7 @@ def find_jfr(files: Iterable[Path]) -> Path | None:
         if library.name == _JVM:
             for folder in library.parents:
                 tool = folder / "bin" / "jfr"
-                if tool.is_file():
+                if os.access(tool, os.X_OK):  # False too in a folder that this user may not search
                     return tool
     return None
 

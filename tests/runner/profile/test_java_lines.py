@@ -117,6 +117,18 @@ def test_a_program_records_the_line_that_allocates_and_its_output_stays(folder: 
     assert line.bytes >= 10_000 * 4096
 
 
+def test_a_library_in_a_folder_that_this_user_may_not_search_breaks_nothing(tmp_path: Path) -> None:
+    tmp_path.chmod(0)
+    user = os.geteuid()
+    try:
+        if user == 0:  # Root may search every folder.
+            os.seteuid(65534)
+        assert find_jfr([tmp_path / "java" / "libjvm.so"]) in {None, Path("/usr/bin/jfr"), Path("/bin/jfr")}
+    finally:
+        os.seteuid(user)
+        tmp_path.chmod(0o700)
+
+
 def test_what_is_no_recording_has_no_lines(tmp_path: Path) -> None:
     (tmp_path / "a.jfr").write_bytes(b"not a recording")
     text = print_allocations(Path(shutil.which("jfr") or "/bin/false"), tmp_path / "a.jfr", [])
