@@ -83,9 +83,11 @@ def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
             for entry in matrix.workloads:
-                is_on_host = host in (entry.hosts or matrix.host_names)
+                # An empty list switches the workload off.
+                is_on_host = entry.hosts is None or host in entry.hosts
+                is_in_configuration = entry.configurations is None or configuration in entry.configurations
                 combination = host, configuration, entry.path
-                if is_on_host and configuration in (entry.configurations or matrix.configuration_names):
+                if is_on_host and is_in_configuration:
                     if combination in listed_combinations:
                         raise FaultwatchError(
                             f"{matrix.path}: {entry.path} is listed twice for {configuration} on {host}",
