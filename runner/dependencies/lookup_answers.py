@@ -29,7 +29,8 @@ _BLOCK_BYTES = 512
 _MAX_LINKS = 40
 """The largest number of symbolic links that are followed in one path, as in the kernel."""
 _VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
-_UNKNOWN = "unknown"
+_UNKNOWN = None
+"""Stands for what cannot be read. It is no text, because a link can lead to any text."""
 
 Answer = tuple[object, ...]
 

@@ -157,6 +157,11 @@ def test_of_what_a_sandbox_hides_nothing_is_looked_at(trees: tuple[Path, Path], 
     assert hidden.host_answers == {}
 
 
+def test_a_link_to_a_file_named_unknown_is_known(trees: tuple[Path, Path]) -> None:
+    (trees[0] / "to").symlink_to("unknown")
+    assert answer_lookups(ProgramTree(trees[0]), Lookups(frozenset({("l", f"{trees[0]}/to")}))).digest
+
+
 def test_links_in_a_circle_have_an_end(trees: tuple[Path, Path]) -> None:
     for tree in trees:
         (tree / "a").symlink_to("b")
