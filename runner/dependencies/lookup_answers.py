@@ -71,9 +71,14 @@ class Answers(Struct, frozen=True):
     host_answers: Mapping[tuple[str, str], Answer]
 
     @property
+    def are_known(self) -> bool:
+        """Whether all answers about the tree are known: a file may be too large to be compared, or unreadable."""
+        return not any(_UNKNOWN in answer for answer in self.tree_answers.values())
+
+    @property
     def digest(self) -> str:
         """A digest of the answers about the tree; empty if one of them is unknown."""
-        if not self.tree_answers or any(_UNKNOWN in answer for answer in self.tree_answers.values()):
+        if not self.tree_answers or not self.are_known:
             return ""
         # As ASCII: names of files need not be text.
         return hash_document(
@@ -89,7 +94,12 @@ class AnsweredLookups(Struct, frozen=True):
     answers: Answers
 
     def has_same_answers_in(self, tree: Path, began_at: int) -> bool:
-        """Return whether the lookups have the same answers in another tree, in which nothing has run yet."""
+        """Return whether the lookups have the same answers in another tree, in which nothing has run yet.
+
+        False if an answer is unknown: it may be another one there.
+        """
+        if not self.answers.are_known:
+            return False
         lookups = move_lookups(self.lookups, self.program_tree.tree, tree)
         return (
             answer_lookups(ProgramTree(tree, began_at, self.program_tree.sandbox, is_fresh=True), lookups)

@@ -162,6 +162,14 @@ def test_a_link_to_a_file_named_unknown_is_known(trees: tuple[Path, Path]) -> No
     assert answer_lookups(ProgramTree(trees[0]), Lookups(frozenset({("l", f"{trees[0]}/to")}))).digest
 
 
+def test_trees_with_a_file_that_is_too_large_to_be_compared_are_not_alike(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert are_alike(trees, "c one")
+    monkeypatch.setattr("runner.dependencies.digests.MAX_BYTES", 4)
+    assert not are_alike(trees, "c one")
+
+
 def test_links_in_a_circle_have_an_end(trees: tuple[Path, Path]) -> None:
     for tree in trees:
         (tree / "a").symlink_to("b")
