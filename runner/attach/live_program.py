@@ -80,8 +80,13 @@ class LiveProgram(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The program's name in its command line, such as ``redis-server``, even if that is a link to another file."""
-        program_word = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
-        return program_word.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
+        file_name = self.file.rpartition("/")[2]
+        first_word = self.process.words[0] if self.process.words else ""
+        if file_name and first_word.rpartition("/")[2] == file_name:
+            return file_name  # A path may contain spaces and colons.
+        # A server may have written a title in place of the path, as in ``nginx: master``.
+        program_word = re.split(r"[\s:]", first_word, maxsplit=1)[0]
+        return program_word.rpartition("/")[2] or file_name or self.process.name
 
     @property
     def has_own_files(self) -> bool:

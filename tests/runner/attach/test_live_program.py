@@ -194,3 +194,19 @@ def test_a_program_without_a_readable_file_is_identified_even_if_its_path_is_not
     paths = [os.fsdecode(b"/no-such-folder/caf\xe9"), "/no-such-folder/cafe"]
     digests = {identify_program(LiveProgram(LiveProcess(7, 1, 0, "server"), path)) for path in paths}
     assert [len(digest) for digest in digests] == [40, 40]
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "name"),
+    [
+        (("/opt/my app/server", "-x"), "/opt/my app/server", "server"),
+        (("./my server",), "/opt/my server", "my server"),
+        (("nginx: master process /usr/sbin/nginx -g daemon",), "/usr/sbin/nginx", "nginx"),
+        (("/usr/bin/redis-server *:6379",), "/usr/bin/redis-check-rdb", "redis-server"),
+        ((), "/opt/my app/server", "server"),
+    ],
+)
+def test_a_program_in_a_folder_whose_name_has_a_space_keeps_its_name(
+    words: tuple[str, ...], file: str, name: str
+) -> None:
+    assert LiveProgram(LiveProcess(7, 1, 0, "comm", words), file).name == name
