@@ -35,6 +35,8 @@ _MAX_SITES = 200
 _MAX_AREAS = 20
 _MAX_FILES = 100
 _ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
+_FIXED = 2
+"""The flag MREMAP_FIXED, with which mremap replaces what is mapped at the new address."""
 _DONT_UNMAP = 4
 """The flag MREMAP_DONTUNMAP, with which mremap leaves the old range mapped, without its pages."""
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
@@ -391,7 +393,10 @@ class AnatomyBuilder(Struct):
         mapping = mappings.find(old_start)
         if mapping is None or not old_size:  # With an old size of 0, mremap maps shared memory once more.
             return
-        if not arguments.get("flags", 0) & _DONT_UNMAP:
+        flags = arguments.get("flags", 0)
+        if flags & _FIXED:
+            self._get_pages(image).record_call("munmap", {"addr": new_start, "len": new_size})
+        if not flags & _DONT_UNMAP:
             mappings.remove(old_start, old_start + old_size)
         mappings.add(mapping.move(old_start, new_start, new_size))
         self._get_pages(image).move_pages(old_start, min(old_size, new_size), new_start)

@@ -459,6 +459,14 @@ def test_what_is_mapped_where_memory_was_moved_away_is_touched_for_the_first_tim
     assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 2}
 
 
+def test_a_page_that_moved_memory_replaces_is_touched_after_it_was_unmapped() -> None:
+    fixed = 3  # MREMAP_MAYMOVE | MREMAP_FIXED
+    events = [mapped(0x10000, 2), fault(0x11000), mapped(0x90000, 2), fault(0x90000), fault(0x91000)]
+    events += [*remapped(0x10000, 2, 0x90000, 2, fixed), fault(0x90000), fault(0x91000)]
+    anatomy = dissected(events).build_anatomy(5, named)
+    assert anatomy.by_touch == {Touch.FIRST: 3, Touch.AFTER_MUNMAP: 1, Touch.AGAIN: 1}
+
+
 def test_memory_that_grows_where_it_is_stays_one_area() -> None:
     events = [mapped(0x10000, 1), fault(0x10000), *remapped(0x10000, 1, 0x10000, 3), fault(0x12000)]
     (area,) = dissected(events).build_anatomy(2, named).areas
