@@ -32,9 +32,10 @@ def test_a_damaged_cost_is_measured_again(content: str, tmp_path: Path) -> None:
     assert load_or_measure_cost(tmp_path / "canary-1", lambda: 2e-7) == 2e-7
 
 
-def test_a_cost_that_is_too_large_for_a_number_is_measured_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [10**400, -1e-7, 0, float("nan"), float("inf")])
+def test_a_cost_that_no_report_can_contain_is_measured_again(seconds: float, tmp_path: Path) -> None:
     program = tmp_path / "canary-1"
     assert load_or_measure_cost(program, lambda: 1e-7) == 1e-7
     known = json.loads((tmp_path / COST_FILE).read_text())
-    (tmp_path / COST_FILE).write_text(json.dumps(known | {"seconds": 10**400}))
+    (tmp_path / COST_FILE).write_text(json.dumps(known | {"seconds": seconds}))
     assert load_or_measure_cost(program, lambda: 2e-7) == 2e-7
