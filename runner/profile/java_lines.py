@@ -134,7 +134,8 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
     """Return the source file of each method: the file in the tree that has the class's name, in the package's folder.
 
     If no such folder matches, as Kotlin allows, a file with the name of the class suffices. Of several files, the first
-    in alphabetical order is chosen, so that the answer is always the same.
+    in alphabetical order is chosen, so that the answer is always the same. Without a file, it is the name of the class
+    with ``.java``.
     """
     places = {method: _split_method(method) for method in methods}
     classes = {class_name for _, class_name in places.values()}

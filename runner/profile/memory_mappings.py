@@ -36,7 +36,7 @@ class MemoryMapping(Struct, frozen=True):
 
     @classmethod
     def from_event(cls, event: Mapped) -> "MemoryMapping":
-        """Return the mapping that an event describes."""
+        """Return the mapping that an event describes, judging only by the event: see :meth:`.identify_use`."""
         memory = classify_memory(event)
         reserved = event.protection.startswith("---")
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name, reserved)
@@ -133,7 +133,7 @@ class ProcessMappings(Struct):
         return iter(self._mappings)
 
     def find(self, address: int) -> MemoryMapping | None:
-        """Return the mapping that contains an address."""
+        """Return the mapping that contains an address; None if it is not mapped."""
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self._mappings[index].end:
             return self._mappings[index]

@@ -48,7 +48,7 @@ def read_events(
     Raises
     ------
     FaultwatchError
-        perf cannot read its own file or does not finish in time, or its output cannot be parsed.
+        perf has recorded nothing, cannot read its own file or does not finish in time, or its output cannot be parsed.
     """
     if not file.exists() or not file.stat().st_size:
         error = file.with_suffix(".error")

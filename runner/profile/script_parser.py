@@ -188,7 +188,13 @@ class _LineParser:
         self._exceptions: dict[str, str] = {}
 
     def parse_line(self, line: str) -> Event | _StackHeading | None:
-        """Parse a line into an event or the heading of a stack; None for other lines."""
+        """Parse a line into an event or the heading of a stack; None for other lines.
+
+        Raises
+        ------
+        ScriptError, ValueError
+            The line is not in one of the formats that perf was asked to print; :func:`parse_script` quotes it.
+        """
         words = line.split(None, 3)
         if len(words) < 3:
             if words:
@@ -258,7 +264,7 @@ def parse_arguments(text: str) -> dict[str, int]:
 
 
 def split_place(place: str) -> tuple[str, str]:
-    """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module."""
+    """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module; without a name, it is ``[unknown]``."""
     if place.endswith(")") and (match := _PLACE.fullmatch(place)):
         return match["function"] or UNKNOWN_FUNCTION, match["module"]
     # The name of a function that a runtime compiled has no offset.

@@ -56,7 +56,7 @@ class StraceRecording:
         Raises
         ------
         FaultwatchError
-            strace is not installed, or is not allowed to attach.
+            strace is not installed, is not allowed to attach, or does not attach in time.
         """
         error_file = self._output.with_suffix(".stderr")
         options = ("-f", "-ttt", "-X", "raw", "-s", "0", "-e", "signal=none", "-e", f"trace={','.join(TRACED_CALLS)}")
@@ -84,7 +84,7 @@ class StraceRecording:
                 )
 
     def close(self) -> None:
-        """Wait until strace has written all calls."""
+        """Wait until strace has written all calls, or kill it after some seconds."""
         if self._process is not None and not wait_for_child(self._process, _TIMEOUT_SECONDS):
             with suppress(ProcessLookupError):
                 self._process.kill()
