@@ -105,7 +105,7 @@ class LiveProgram(Struct, frozen=True):
 
 
 def read_live_program(process: LiveProcess) -> LiveProgram:
-    """Read the properties of a process's program."""
+    """Read the properties of a process's program; those that this user may not read are empty."""
     tree = Tree()
     folder = f"/proc/{process.pid}"
     link = ""
@@ -247,7 +247,7 @@ def is_replaced(link: str) -> bool:
 
 
 def _find_static_allocator(file: Path) -> str:
-    """Return the allocator that is linked statically into a program; empty if none is found."""
+    """Return the allocator that is linked statically into a program; empty if none is found or the file is too large."""
     try:
         with open_regular(file) as stream:
             # An empty file cannot be mapped, and a larger one takes too long.

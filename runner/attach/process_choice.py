@@ -143,7 +143,10 @@ def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[st
 
 
 def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
-    """Choose all processes of the container whose id begins with a prefix; None unless exactly one id does."""
+    """Choose all processes of the container whose id begins with a prefix, without its monitor.
+
+    None unless exactly one id does.
+    """
     ids = list_container_ids(table, prefix)
     if len(ids) != 1:
         return None
@@ -157,7 +160,18 @@ def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Pro
 
 
 def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], description: str) -> ProcessChoice:
-    """Choose the given processes. The root is the oldest process whose parent is not among them."""
+    """Choose the given processes except kernel threads. The root is the oldest process whose parent is not among them.
+
+    Parameters
+    ----------
+    description
+        What the processes belong to, as the error names it.
+
+    Raises
+    ------
+    FaultwatchError
+        There are no such processes.
+    """
     processes = sorted(
         (table[pid] for pid in members if not table[pid].is_of_kernel),
         key=lambda process: (process.start_ticks, process.pid),
