@@ -247,7 +247,7 @@ def is_replaced(link: str) -> bool:
 
 
 def _find_static_allocator(file: Path) -> str:
-    """Return the allocator that is linked statically into a program; empty if none is found or the file is too large."""
+    """Return the allocator that is linked into a program; empty if there is none, or the file is too large."""
     try:
         with open_regular(file) as stream:
             # An empty file cannot be mapped, and a larger one takes too long.
