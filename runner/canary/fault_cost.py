@@ -21,7 +21,10 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
-    """Return the seconds that a fault costs: the stored value, or a new measurement if that is missing or old."""
+    """Return the seconds that a fault costs: the stored value, or a new measurement if that is missing or old.
+
+    None if the cost cannot be measured. The file with the stored value is next to ``program``.
+    """
     boot_id, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
     cost_key = [program.name, boot_id]
     file = program.with_name(COST_FILE)

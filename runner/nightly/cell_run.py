@@ -41,6 +41,11 @@ def run_cell(
     """Measure the missing cases of a cell, retry failed cases, and report the cell, even if it cannot be measured.
 
     After each report of the cell, the service returns the states of its cases, which decide which ones are retried.
+
+    Raises
+    ------
+    FaultwatchError
+        The service does not accept the report of the cell.
     """
     try:
         prepared = prepare()

@@ -78,7 +78,13 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
 
 
 def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
-    """Yield each combination of host, configuration and workload that the matrix asks for."""
+    """Yield each combination of host, configuration and workload that the matrix asks for.
+
+    Raises
+    ------
+    FaultwatchError
+        A combination is listed twice.
+    """
     listed_combinations = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
@@ -113,6 +119,16 @@ def apply_configuration(
 
     A setting for which the workload has a parameter, such as a list of allocators, becomes a choice of cases. Every
     other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
+
+    Parameters
+    ----------
+    name
+        The name of the configuration, which becomes a parameter if the configuration sets variables.
+
+    Raises
+    ------
+    FaultwatchError
+        A server would need several processes, or the workload has a parameter ``configuration`` of its own.
     """
     case_choices: list[str] = []
     added_parameters: dict[str, Parameter] = {}
