@@ -61,6 +61,11 @@ def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
 
     ``folder`` is empty for a file that was not built here. ``_identity`` changes with the content, and is passed only
     as a part of the cache's key.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read, or is a link by now.
     """
     content = read_regular(path, MAX_BYTES, may_be_link=False)  # An untrusted program may have replaced it since.
     if not folder:

@@ -155,7 +155,10 @@ class _AnswerReader:
         self.host_answers: dict[tuple[str, str], Answer] = {}
 
     def record_answer(self, kind: str, path: str) -> None:
-        """Record the answer to a question of this kind about a path; kind ``l`` asks about a link itself."""
+        """Record the answer to a question of this kind about a path; kind ``l`` asks about a link itself.
+
+        Nothing is recorded about a path that the program cannot see, or that leads through too many links.
+        """
         real_path = self._resolve_path(path, follow=kind != "l")
         if real_path is None:
             return  # The missing file was recorded while the path was resolved.
@@ -165,7 +168,17 @@ class _AnswerReader:
             self.host_answers[kind, real_path] = self._identify_file(kind, real_path)
 
     def _resolve_path(self, path: str, *, follow: bool, link_count: int = 0) -> str | None:
-        """Return the path without links; None if it does not exist."""
+        """Return the path without links; None if it does not exist, or the program cannot see it.
+
+        The answers for missing files and for links on the way are recorded.
+
+        Parameters
+        ----------
+        follow
+            Whether to follow a link at the end of the path.
+        link_count
+            How many links have led to this path.
+        """
         folder, _, name = path.rstrip("/").rpartition("/")
         if not name:
             return "/"
@@ -265,7 +278,7 @@ class _AnswerReader:
         return (status.st_mode, *identify_file(status))
 
     def _read_own_answer(self, kind: str, real_path: str) -> Answer:
-        """Return the answer about a file of the build: its content, its link, or its state.
+        """Return the answer about a file of the build: its content, its link, or its state; unknown if unreadable.
 
         Parameters
         ----------
@@ -322,7 +335,13 @@ class _AnswerReader:
 
 
 def list_attributes(path: str) -> Answer:
-    """Return the extended attributes that a build can set; none if the file system has no extended attributes."""
+    """Return the extended attributes that a build can set; none if the file system has no extended attributes.
+
+    Raises
+    ------
+    OSError
+        The attributes cannot be read.
+    """
     try:
         names = sorted(name for name in os.listxattr(path) if name.startswith(_COMPARED_ATTRIBUTES))
     except OSError as error:

@@ -18,7 +18,13 @@ _RUNS_PER_PROOF = 2
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Search for the commits that moved the metric of the job, and return the culprits."""
+    """Search for the commits that moved the metric of the job, and return the culprits.
+
+    Raises
+    ------
+    JobStopped, FaultwatchError
+        As :meth:`ClaimedJob.announce_runs` and :meth:`CulpritSearcher.search` do.
+    """
     return build_result(search_commits(job))
 
 

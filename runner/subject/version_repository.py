@@ -14,7 +14,13 @@ from runner.subject.repository import Repository
 
 
 def hash_visible_tags(repository: Repository, commit: str) -> str:
-    """Return a hash of the tags that a build can see, because a new tag can change the derived version."""
+    """Return a hash of the tags that a build can see, because a new tag can change the derived version.
+
+    Raises
+    ------
+    FaultwatchError
+        git fails.
+    """
     return hash_document(_read_tags(repository, commit))
 
 
@@ -85,6 +91,11 @@ def _run_git(
         The standard input of git.
     check
         Whether to raise an error if git fails.
+
+    Raises
+    ------
+    FaultwatchError
+        git fails and ``check`` is set, is not installed, or does not finish in time.
     """
     object_variables = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
     environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | object_variables
