@@ -323,7 +323,8 @@ def _parse_error_code(text: str) -> int:
 
 def _parse_frame(line: str) -> ScriptFrame:
     """Return one frame of a recorded stack."""
-    match = _FRAME.fullmatch(line)
+    # Without the bracket at the end, the pattern would be tried at each bracket of a very long name.
+    match = _FRAME.fullmatch(line) if line.endswith(")") else None
     if match is None:
         raise ScriptError
     return ScriptFrame(int(match[1], 16), *split_place(match[2]))

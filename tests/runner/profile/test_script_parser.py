@@ -1,6 +1,7 @@
 """perf script's output → events, exactly or not at all."""
 
 import contextlib
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -151,3 +152,10 @@ def test_a_stack_is_read_back_as_it_was_written(frames: list[tuple[int, str]]) -
 def test_a_time_that_is_not_finite_is_refused(time: str) -> None:
     with pytest.raises(ScriptError):
         list(parse_script([f"1/1 {time}: page-faults: \n", "\n"]))
+
+
+def test_a_very_long_name_without_a_module_is_refused_at_once() -> None:
+    started_at = time.process_time()
+    with pytest.raises(ScriptError):
+        list(parse_script(["1/1 2.5: page-faults: \n", "\t 10 " + " (" * 100_000 + "\n"]))
+    assert time.process_time() - started_at < 2
