@@ -34,7 +34,9 @@ _MAX_BYTES = 64 << 20
 _MAX_FRAMES, _MAX_LINES, _MAX_SECONDS = 40, 100, 60.0
 _JVM = "libjvm.so"
 _UNITS = {"bytes": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-_WEIGHT = re.compile(rf"\s*weight = (?P<number>\d{{1,9}}(?:\.\d{{1,9}})?) (?P<unit>{'|'.join(_UNITS)})", re.ASCII)
+_WEIGHT = re.compile(
+    rf"^[ \t]*weight = (?P<number>\d{{1,9}}(?:\.\d{{1,9}})?) (?P<unit>{'|'.join(_UNITS)})", re.ASCII | re.MULTILINE
+)
 """The bytes of a sample. Their digits are limited, because the measured program wrote the recording."""
 _FRAME = re.compile(r"\s*(?P<method>[^\s(]+)\(.*\) +line: (?P<line>\d{1,9})", re.ASCII)
 _LIBRARY = re.compile(r"(?:java|javax|jdk|sun|com\.sun|kotlin|scala|groovy|clojure)\.")

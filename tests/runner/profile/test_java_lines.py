@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,14 @@ def test_a_line_in_a_folder_whose_name_is_not_text_is_reported(tmp_path: Path) -
     (folder / "Cart.java").touch()
     (line,) = parse_allocations(write_event("512 bytes", "shop.Cart.main(String[]) line: 12"), tmp_path)
     assert line.file == r"caf\udce9/shop/Cart.java"
+
+
+def test_an_event_of_a_thread_with_a_very_long_name_is_read_at_once(tmp_path: Path) -> None:
+    started_at = time.process_time()
+    event = write_event("512 bytes", "shop.Cart.main(String[]) line: 12")
+    (line,) = parse_allocations(event.replace("weight =", "eventThread =" + " " * 60_000 + "x\n  weight ="), tmp_path)
+    assert line.bytes == 512
+    assert time.process_time() - started_at < 2
 
 
 def test_what_the_recorder_and_the_class_libraries_allocate_for_themselves_has_no_line(tmp_path: Path) -> None:
