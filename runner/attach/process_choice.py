@@ -185,11 +185,11 @@ def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], de
 
 def _list_ancestors(table: Mapping[int, LiveProcess], pid: int) -> list[int]:
     """Return a process and those of its ancestors that are in the table."""
-    ancestors: list[int] = []
+    ancestors: dict[int, None] = {}
     while pid in table and pid not in ancestors:
-        ancestors.append(pid)
+        ancestors[pid] = None
         pid = table[pid].parent
-    return ancestors
+    return list(ancestors)
 
 
 def _has_name(process: LiveProcess, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Which processes are observed: by process, name, control group, unit and container."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,13 @@ def test_the_monitor_of_a_container_is_not_observed_with_the_container() -> None
     choice = process_choice.choose_by_container_id(table, IDENTITY[:12])
     assert choice is not None
     assert (choice.root.pid, choice.pids) == (20, (20, 21))
+
+
+def test_the_first_of_a_thousand_processes_that_started_each_other_is_found_at_once() -> None:
+    table = make_table(*(make_process(pid, pid - 1) for pid in range(1, 1_201)))
+    started_at = time.process_time()
+    assert process_choice.choose_by_name(table, "server").root.pid == 1
+    assert time.process_time() - started_at < 1
 
 
 @pytest.mark.parametrize("unit", ["nginx", "nginx.service"])
