@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cached_property
+from itertools import chain, count
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -99,8 +100,9 @@ class Sources(Struct, frozen=True, dict=True):
 
     @property
     def build_folder(self) -> str:
-        """A name for the build folder that no tracked file has."""
-        return next(name for name in ("build", "_build", "build-faultwatch") if not self.has_folder(name))
+        """A name for the build folder that no tracked file or folder has."""
+        names = chain(("build", "_build", "build-faultwatch"), (f"build-faultwatch-{number}" for number in count(2)))
+        return next(name for name in names if not self.has(name) and not self.has_folder(name))
 
 
 THIRD_PARTY_FOLDERS = (

@@ -523,7 +523,13 @@ class LiveRecording:
         self._stack_cost += cost
 
     def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
-        """Start a perf, and return it once it has attached; return None if the observation has ended."""
+        """Start a perf, and return it once it has attached; return None if the observation has ended.
+
+        Raises
+        ------
+        AttachError
+            perf cannot attach, as when the processes have ended.
+        """
         if self.stop.is_set():
             return None
         recorder = LiveRecorder(options, lambda: list_stable_threads(Tree(), self._list_pids()))

@@ -20,6 +20,11 @@ _TIMEOUT_SECONDS = 10.0
 def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice:
     """Choose all processes of a container.
 
+    Parameters
+    ----------
+    name
+        The beginning of its id, or the name that a container engine knows.
+
     Raises
     ------
     FaultwatchError
@@ -52,7 +57,10 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
 
 
 def _ask_for_process(engine: str, name: str) -> int | None:
-    """Return the first process of a container; None if the engine does not know the container, or it does not run."""
+    """Return the first process of a container; None if the engine does not know it, or it does not run.
+
+    None too if the engine cannot be started, or does not answer in time.
+    """
     command = [engine, "inspect", "--type", "container", "--format", "{{.State.Pid}}", "--", name]
     try:
         result = subprocess.run(

@@ -1,9 +1,11 @@
 """Scales what was recorded in a part of the time to the whole time, so that every table still adds up."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TypeVar
 
-from runner.contract.profile import Access, Anatomy, FaultKind, Site, Touch
+from runner.contract.profile import Access, Anatomy, FaultKind, Memory, Site, Touch
+from runner.profile.anatomy import merge_small_files
 from runner.profile.stack_folding import divide_by_weights
 
 Entry = TypeVar("Entry", Site, FaultKind)
@@ -77,6 +79,10 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
             touches[touch] = touches.get(touch, 0) + faults
     sites = [part for site in sampled_anatomy.sites for part in _split_by_touch(site, touch_shares)]
     sites.sort(key=lambda site: -site.faults)
+    kinds: Counter[tuple[Memory, Touch, str]] = Counter()
+    for kind in sampled_anatomy.kinds:
+        for part in _split_by_touch(kind, touch_shares):
+            kinds[part.memory, part.touch, part.file] += part.faults
     access = divide_by_weights(complete_anatomy.by_access, sampled_anatomy.counted) or {
         Access.UNKNOWN: sampled_anatomy.counted
     }
@@ -85,7 +91,7 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
         update={
             "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
             "by_access": access,
-            "kinds": tuple(part for kind in sampled_anatomy.kinds for part in _split_by_touch(kind, touch_shares)),
+            "kinds": merge_small_files(kinds),
             "forks": forks,
             "sites": tuple(sites),
             "pages": round(complete_anatomy.pages * factor) if complete_anatomy.counted else sampled_anatomy.pages,

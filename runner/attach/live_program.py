@@ -80,8 +80,13 @@ class LiveProgram(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The program's name in its command line, such as ``redis-server``, even if that is a link to another file."""
-        program_word = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
-        return program_word.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
+        file_name = self.file.rpartition("/")[2]
+        first_word = self.process.words[0] if self.process.words else ""
+        if file_name and first_word.rpartition("/")[2] == file_name:
+            return file_name  # A path may contain spaces and colons.
+        # A server may have written a title in place of the path, as in ``nginx: master``.
+        program_word = re.split(r"[\s:]", first_word, maxsplit=1)[0]
+        return program_word.rpartition("/")[2] or file_name or self.process.name
 
     @property
     def has_own_files(self) -> bool:
@@ -100,7 +105,7 @@ class LiveProgram(Struct, frozen=True):
 
 
 def read_live_program(process: LiveProcess) -> LiveProgram:
-    """Read the properties of a process's program."""
+    """Read the properties of a process's program; those that this user may not read are empty."""
     tree = Tree()
     folder = f"/proc/{process.pid}"
     link = ""
@@ -203,7 +208,7 @@ def identify_program(program: LiveProgram) -> str:
             while block := stream.read(1 << 20):
                 digest.update(block)
     except OSError:
-        digest.update(program.name.encode())
+        digest.update(os.fsencode(program.name))
     return digest.hexdigest()
 
 
@@ -242,7 +247,7 @@ def is_replaced(link: str) -> bool:
 
 
 def _find_static_allocator(file: Path) -> str:
-    """Return the allocator that is linked statically into a program; empty if none is found."""
+    """Return the allocator that is linked into a program; empty if there is none, or the file is too large."""
     try:
         with open_regular(file) as stream:
             # An empty file cannot be mapped, and a larger one takes too long.

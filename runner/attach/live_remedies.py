@@ -32,6 +32,8 @@ _VARIABLES_OF_ALLOCATORS = {
 _HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 _SYSTEMD_ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "%": "%%"})
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
+_USER_MANAGER = re.compile(r"/user@\d+\.service(?:/|$)", re.ASCII)
+"""The unit of the systemd that manages the units of one user: all programs of the user are below it."""
 
 
 def fit_diagnosis(diagnosis: Diagnosis, program: LiveProgram, anatomy: Anatomy | None = None) -> Diagnosis:
@@ -103,15 +105,24 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
 
 def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> str:
     """Return how to start a program with other variables, which it reads only at its start."""
-    unit = _UNIT.search(program.process.group)
-    if unit:
+    edit_command = _build_edit_command(program.process.group)
+    if edit_command:
         lines = " ".join(
             f'Environment="{name}={value.translate(_SYSTEMD_ESCAPES)}"' for name, value in variables.items()
         )
-        return f"run `systemctl edit {unit[1]}`, add [Service] {lines}, and restart it"
+        return f"run `{edit_command}`, add [Service] {lines}, and restart it"
     # Only the value is quoted: a shell takes a quoted name for a command.
     words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return f"start it with {' '.join(words)}"
+
+
+def _build_edit_command(group: str) -> str:
+    """Return the command that edits the service unit of a control group; empty if the group is in no such unit."""
+    manager = _USER_MANAGER.search(group)
+    unit = _UNIT.search(group, manager.end() - 1 if manager else 0)
+    if unit is None:
+        return ""
+    return f"systemctl --user edit {unit[1]}" if manager else f"systemctl edit {unit[1]}"
 
 
 def _fit_finding(finding: Finding, program: LiveProgram) -> Finding:

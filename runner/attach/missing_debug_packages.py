@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from runner.attach.foreign_files import can_read_files
 from runner.attach.live_program import LiveProgram
 from runner.contract.profile import COMPILED_MODULE, DELETED_SUFFIX, UNKNOWN_FUNCTION, Profile
+from runner.profile.memory_mappings import SHARED_MEMORY_PREFIXES
+from runner.system.valid_text import make_valid_text
 
 _MIN_SHARE = 0.05
 """A file is reported if at least this share of the stacks pass through its functions without names."""
@@ -29,6 +31,8 @@ _RUNTIME_HINTS: Mapping[str, str] = {
     ),
 }
 _OTHER_RUNTIME_HINT = "if its runtime can write a perf map, which contains the names, enable that"
+_PREFIXES_WITHOUT_FILE = ("//", *SHARED_MEMORY_PREFIXES)
+"""How modules without a file begin. Some runtimes put the code that they generate into shared memory."""
 FindPackage = Callable[[str], str]
 
 
@@ -42,8 +46,8 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
     """
     if program.is_replaced:
         yield (
-            f"{program.file} was replaced or removed since the process started, so its functions have no names: "
-            "restart the process"
+            f"{make_valid_text(program.file)} was replaced or removed since the process started, so its functions have "
+            "no names: restart the process"
         )
         return
     shares = compute_unknown_shares(profile)
@@ -99,7 +103,7 @@ def compute_unknown_shares(profile: Profile) -> dict[str, float]:
 
 def _name_module(module: str) -> str:
     """Return the file of a module; empty for memory without a file, and for code that a runtime has generated."""
-    has_file = module[:1].isalnum() or (module.startswith("/") and not module.startswith("//"))
+    has_file = module[:1].isalnum() or (module.startswith("/") and not module.startswith(_PREFIXES_WITHOUT_FILE))
     return module if has_file and module != COMPILED_MODULE else ""
 
 

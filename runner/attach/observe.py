@@ -101,6 +101,11 @@ def observe_processes(
         What this user can record.
     show
         Called every second with the figures of that second.
+
+    Returns
+    -------
+    Outcome
+        With recordings that the caller has to close. What could not be recorded is among their problems.
     """
     tree = Tree()
     processes = ObservedProcesses(choice, tree)

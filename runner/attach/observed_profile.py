@@ -35,6 +35,7 @@ from runner.profile.stack_folding import (
     count_stacks,
     sum_blocked_time,
 )
+from runner.system.valid_text import make_valid_text
 
 _MIN_SAMPLED_FAULTS = 100
 """Sampled faults tell more than a recording of all faults if they are at least this many, and were recorded for as
@@ -115,7 +116,7 @@ class ProfileBuilder(Struct):
                 committed_at=read_modification_time(program),
                 title=program.process.title[:_MAX_TITLE_CHARACTERS],
             ),
-            case=Case(workload=name, definition=hash_document(["attach", program.file])),
+            case=Case(workload=name, definition=hash_document(["attach", make_valid_text(program.file)])),
             host=Host(name=observation.host),
             environment=self._capture_environment(),
             runner_version=get_version(),

@@ -12,6 +12,9 @@ _MAX_LISTED_NAMES = 8
 _MAX_TITLE_CHARACTERS = 60
 _UNIT_SUFFIX = re.compile(r"\.(?:service|scope|slice)$")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
+_MONITOR = "conmon-"
+"""How the control group of a container's monitor is named before the id. Podman and CRI-O run it outside of the
+container, as the parent of the container's first process."""
 _NAMED_WORDS = 2
 """A process is found by the first words of its command line: by its program, or by the script that this executes."""
 
@@ -134,22 +137,41 @@ def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[st
         identity
         for process in table.values()
         for identity in _CONTAINER_ID.findall(process.group)
-        if prefix and identity.startswith(prefix)
+        if prefix and identity.startswith(prefix) and f"{_MONITOR}{identity}" not in process.group
     }
     return sorted(ids)
 
 
 def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
-    """Choose all processes of the container whose id begins with a prefix; None unless exactly one id does."""
+    """Choose all processes of the container whose id begins with a prefix, without its monitor.
+
+    None unless exactly one id does.
+    """
     ids = list_container_ids(table, prefix)
     if len(ids) != 1:
         return None
     identity = ids[0]
-    return _choose_members(table, [pid for pid, process in table.items() if identity in process.group], prefix)
+    members = [
+        pid
+        for pid, process in table.items()
+        if identity in process.group and f"{_MONITOR}{identity}" not in process.group
+    ]
+    return _choose_members(table, members, prefix)
 
 
 def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], description: str) -> ProcessChoice:
-    """Choose the given processes. The root is the oldest process whose parent is not among them."""
+    """Choose the given processes except kernel threads. The root is the oldest process whose parent is not among them.
+
+    Parameters
+    ----------
+    description
+        What the processes belong to, as the error names it.
+
+    Raises
+    ------
+    FaultwatchError
+        There are no such processes.
+    """
     processes = sorted(
         (table[pid] for pid in members if not table[pid].is_of_kernel),
         key=lambda process: (process.start_ticks, process.pid),
@@ -163,11 +185,11 @@ def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], de
 
 def _list_ancestors(table: Mapping[int, LiveProcess], pid: int) -> list[int]:
     """Return a process and those of its ancestors that are in the table."""
-    ancestors: list[int] = []
+    ancestors: dict[int, None] = {}
     while pid in table and pid not in ancestors:
-        ancestors.append(pid)
+        ancestors[pid] = None
         pid = table[pid].parent
-    return ancestors
+    return list(ancestors)
 
 
 def _has_name(process: LiveProcess, name: str) -> bool:

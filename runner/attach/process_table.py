@@ -56,7 +56,7 @@ def read_process_table(tree: Tree) -> dict[int, LiveProcess]:
 
 
 def read_process(tree: Tree, pid: int) -> LiveProcess | None:
-    """Return one process; None if it has ended."""
+    """Return one process; None if it has ended, or is hidden from this user."""
     text = tree.read_text(f"proc/{pid}/stat")
     if not text:
         return None

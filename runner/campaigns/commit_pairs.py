@@ -78,7 +78,13 @@ class CommitPairs(Struct, frozen=True):
             return None  # The measurements of the first builds are still valid.
 
     def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
-        """Build a commit, unless its build is in the cache; return its trial."""
+        """Build a commit, unless its build is in the cache; return its trial.
+
+        Raises
+        ------
+        CommitNotBuiltError
+            The commit does not build.
+        """
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:
@@ -90,7 +96,13 @@ class CommitPairs(Struct, frozen=True):
 
     @contextmanager
     def _build_in_folder_of(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
-        """Build a commit in the folder of ``place_revision``; yield its trial, with the other build's record."""
+        """Build a commit in the folder of ``place_revision``; yield its trial, with the other build's record.
+
+        Raises
+        ------
+        BuildFailure
+            One of the two commits does not build.
+        """
         place, place_build = self.builder.build(self.repository, place_revision.commit, self.workload)
         subject = Subject(self.repository.name, revision, case, place_build)
         with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, place) as rebuilt_tree:

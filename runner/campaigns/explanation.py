@@ -18,6 +18,7 @@ from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority,
 from runner.measuring.trial import Trial
 from runner.perf.perf_stat import ExecutionFailure
 from runner.profile.case_profiler import Progress, open_profiling
+from runner.system.valid_text import make_valid_text
 from runner.workload.remedy import apply_remedy
 
 _PAIRS = Pairs(min_pairs=2, max_pairs=6)
@@ -113,7 +114,7 @@ def explain_regression(
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started_at,
-            remark=f"the regression could not be explained: {error}"[:_MAX_REMARK_CHARACTERS],
+            remark=make_valid_text(f"the regression could not be explained: {error}")[:_MAX_REMARK_CHARACTERS],
         )
     # Measure the remedies of the findings, the most expensive finding first.
     best_remedy, remark = None, ""

@@ -130,8 +130,14 @@ class HistoryMeasurement(Struct, frozen=True):
     def measure(self, revisions: Sequence[Revision], observer: HistoryObserver) -> HistorySummary:
         """Measure the runs of the given revisions that the service lacks, oldest first, then those that settle doubts.
 
-        The service must be available at the start, to say which runs are missing. If it fails later, measuring
-        continues, and the reports wait on disk.
+        The service must be available at the start, to say which runs are missing. If it fails while they are measured,
+        measuring continues, and the reports wait on disk.
+
+        Raises
+        ------
+        FaultwatchError
+            The service cannot plan the runs, at the start or when all planned runs are stored, or a report can neither
+            be stored on disk nor sent.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
@@ -209,6 +215,11 @@ class HistoryMeasurement(Struct, frozen=True):
         """Measure cases of a known revision once more, even if they are stored.
 
         The summary only says which reports wait or were refused; the runs themselves are not counted in it.
+
+        Raises
+        ------
+        FaultwatchError
+            A report can neither be stored on disk nor sent.
         """
         outbox = Outbox(self.spool, self.service.send)
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up

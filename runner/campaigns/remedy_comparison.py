@@ -71,7 +71,13 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
 
 
 def _apply_settings(present_case: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
-    """Return a case with other settings but the same name, because only runs of one case can be compared."""
+    """Return a case with other settings but the same name, because only runs of one case can be compared.
+
+    Raises
+    ------
+    FaultwatchError
+        The remedy does not exist, cannot take effect on this host, or removes a setting that is no variable.
+    """
     run_settings: dict[str, str | None] = {}
     workload_settings: dict[str, str] = {}
     for name, value in settings.items():

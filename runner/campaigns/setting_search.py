@@ -53,6 +53,12 @@ class ConfiguredCase(Struct, frozen=True):
     def apply_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
         """Return this case with some settings changed; None removes a setting, but leaves a parameter as it is.
 
+        Parameters
+        ----------
+        values
+            The values by the name of the setting, for which :func:`is_settable_per_run` holds. A parameter must be one
+            of the case.
+
         Raises
         ------
         FaultwatchError

@@ -44,7 +44,7 @@ class CanaryNotCounted(Exception):
 
 
 def count_canary(programs: Path) -> CanaryOutcome:
-    """Count the canary.
+    """Count the canary; if that is impossible, the outcome says why.
 
     After a wrong count, the canary is counted twice more, and both counts must be right. This still detects a host that
     counts wrongly now and then, but a rare disturbance does not disqualify a good host unless it recurs.
@@ -102,7 +102,13 @@ def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
 
 
 def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
-    """Execute the canary; return the faults that it should have of each kind, and the total that was counted."""
+    """Execute the canary; return the faults that it should have of each kind, and the total that was counted.
+
+    Raises
+    ------
+    CanaryNotCounted, ExecutionFailure
+        This host cannot count the faults of a region, or the canary failed.
+    """
     result = _execute_canary(program, kinds)
     reading = result.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):

@@ -5,6 +5,7 @@ until the host reboots: with another kernel, or other mitigations, a fault has a
 """
 
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,15 +21,20 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
-    """Return the seconds that a fault costs: the stored value, or a new measurement if that is missing or old."""
+    """Return the seconds that a fault costs: the stored value, or a new measurement if that is missing or old.
+
+    None if the cost cannot be measured. The file with the stored value is next to ``program``.
+    """
     boot_id, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
     cost_key = [program.name, boot_id]
     file = program.with_name(COST_FILE)
     # A missing or damaged file is replaced: any exception of reading, parsing or indexing its content means this.
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         stored_cost = json.loads(file.read_bytes())
-        if stored_cost["made_for"] == cost_key and boot_id and 0 <= now - stored_cost["at"] < _MAX_AGE_SECONDS:
-            return float(stored_cost["seconds"])
+        is_recent = boot_id and 0 <= now - stored_cost["at"] < _MAX_AGE_SECONDS
+        stored_seconds = float(stored_cost["seconds"])
+        if stored_cost["made_for"] == cost_key and is_recent and 0 < stored_seconds < math.inf:
+            return stored_seconds
     seconds = measure()
     if seconds is not None:
         # If it cannot be stored, it is measured each time.

@@ -157,7 +157,7 @@ def format_sigmas(sigmas: float) -> str:
 
 def format_duration(seconds: float) -> str:
     """Write a duration with at most two units: ``40 s``, ``3 min``, ``2 h 10 min``."""
-    if seconds < 60:
+    if round(seconds) < 60:
         return _join_parts(f"{max(1, round(seconds))}", "s")  # no duration is 0 s
     minutes = round(seconds / 60)
     if minutes < 60:

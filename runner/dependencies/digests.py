@@ -29,7 +29,8 @@ def hash_built_file(path: Path, tree: Path) -> str:
     therefore hashed as its position, not as its text: a byte that moves still changes the digest. The digest of a
     symbolic link is empty, because untrusted code may have created the link.
     """
-    return _hash_regular_file(path, os.fsencode(tree)) if path.resolve() == path else ""
+    # Path.resolve() fails at a link to itself.
+    return _hash_regular_file(path, os.fsencode(tree)) if os.path.realpath(path) == str(path) else ""
 
 
 def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
@@ -61,6 +62,11 @@ def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
 
     ``folder`` is empty for a file that was not built here. ``_identity`` changes with the content, and is passed only
     as a part of the cache's key.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read, or is a link by now.
     """
     content = read_regular(path, MAX_BYTES, may_be_link=False)  # An untrusted program may have replaced it since.
     if not folder:

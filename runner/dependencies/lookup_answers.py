@@ -29,7 +29,8 @@ _BLOCK_BYTES = 512
 _MAX_LINKS = 40
 """The largest number of symbolic links that are followed in one path, as in the kernel."""
 _VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
-_UNKNOWN = "unknown"
+_UNKNOWN = None
+"""Stands for what cannot be read. It is no text, because a link can lead to any text."""
 
 Answer = tuple[object, ...]
 
@@ -70,9 +71,14 @@ class Answers(Struct, frozen=True):
     host_answers: Mapping[tuple[str, str], Answer]
 
     @property
+    def are_known(self) -> bool:
+        """Whether all answers about the tree are known: a file may be too large to be compared, or unreadable."""
+        return not any(_UNKNOWN in answer for answer in self.tree_answers.values())
+
+    @property
     def digest(self) -> str:
         """A digest of the answers about the tree; empty if one of them is unknown."""
-        if not self.tree_answers or any(_UNKNOWN in answer for answer in self.tree_answers.values()):
+        if not self.tree_answers or not self.are_known:
             return ""
         # As ASCII: names of files need not be text.
         return hash_document(
@@ -88,7 +94,12 @@ class AnsweredLookups(Struct, frozen=True):
     answers: Answers
 
     def has_same_answers_in(self, tree: Path, began_at: int) -> bool:
-        """Return whether the lookups have the same answers in another tree, in which nothing has run yet."""
+        """Return whether the lookups have the same answers in another tree, in which nothing has run yet.
+
+        False if an answer is unknown: it may be another one there.
+        """
+        if not self.answers.are_known:
+            return False
         lookups = move_lookups(self.lookups, self.program_tree.tree, tree)
         return (
             answer_lookups(ProgramTree(tree, began_at, self.program_tree.sandbox, is_fresh=True), lookups)
@@ -144,7 +155,10 @@ class _AnswerReader:
         self.host_answers: dict[tuple[str, str], Answer] = {}
 
     def record_answer(self, kind: str, path: str) -> None:
-        """Record the answer to a question of this kind about a path; kind ``l`` asks about a link itself."""
+        """Record the answer to a question of this kind about a path; kind ``l`` asks about a link itself.
+
+        Nothing is recorded about a path that the program cannot see, or that leads through too many links.
+        """
         real_path = self._resolve_path(path, follow=kind != "l")
         if real_path is None:
             return  # The missing file was recorded while the path was resolved.
@@ -154,7 +168,17 @@ class _AnswerReader:
             self.host_answers[kind, real_path] = self._identify_file(kind, real_path)
 
     def _resolve_path(self, path: str, *, follow: bool, link_count: int = 0) -> str | None:
-        """Return the path without links; None if it does not exist."""
+        """Return the path without links; None if it does not exist, or the program cannot see it.
+
+        The answers for missing files and for links on the way are recorded.
+
+        Parameters
+        ----------
+        follow
+            Whether to follow a link at the end of the path.
+        link_count
+            How many links have led to this path.
+        """
         folder, _, name = path.rstrip("/").rpartition("/")
         if not name:
             return "/"
@@ -254,7 +278,7 @@ class _AnswerReader:
         return (status.st_mode, *identify_file(status))
 
     def _read_own_answer(self, kind: str, real_path: str) -> Answer:
-        """Return the answer about a file of the build: its content, its link, or its state.
+        """Return the answer about a file of the build: its content, its link, or its state; unknown if unreadable.
 
         Parameters
         ----------
@@ -311,7 +335,13 @@ class _AnswerReader:
 
 
 def list_attributes(path: str) -> Answer:
-    """Return the extended attributes that a build can set; none if the file system has no extended attributes."""
+    """Return the extended attributes that a build can set; none if the file system has no extended attributes.
+
+    Raises
+    ------
+    OSError
+        The attributes cannot be read.
+    """
     try:
         names = sorted(name for name in os.listxattr(path) if name.startswith(_COMPARED_ATTRIBUTES))
     except OSError as error:

@@ -1,5 +1,6 @@
 """The recorded file lookups of a command: its questions to the kernel about files, without the answers."""
 
+import os
 from typing import Literal, Self
 
 from msgspec import Struct
@@ -78,7 +79,9 @@ def parse_lookups(output: bytes) -> Lookups:
     for record in records[1:-2]:
         kind, _, path = record.decode(errors="surrogateescape").partition(" ")
         if path.startswith(_VIRTUAL_FOLDERS):
-            continue
+            path = os.path.normpath(path)  # It may lead out of the folder again, as /dev/../etc does.
+            if path.startswith(_VIRTUAL_FOLDERS):
+                continue
         if path.count("/") > _MAX_FOLDERS:
             nesting_problem = "it looks up a file in too many nested folders"
             continue

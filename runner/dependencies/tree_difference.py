@@ -20,6 +20,8 @@ _FIELDS = (
     "attributes",
 )
 """The names of the fields in the answer about the state of a file, in their order."""
+_LINK = "link"
+"""The first field in the answer about the state of a symbolic link."""
 MAX_NAMED_DIFFERENCES = 10
 """The largest number of differences that are named."""
 _MAX_DIFFERENCE_CHARACTERS = 1000
@@ -81,6 +83,7 @@ def _describe_difference(kind: str, base: Answer | None, head: Answer | None) ->
         return ["content"] if base[1:] != head[1:] else []
     if kind == "x":
         return ["extended attributes"]
-    if "link" in {base[0], head[0]}:
-        return ["target"]
+    are_links = [answer[0] == _LINK for answer in (base, head)]
+    if any(are_links):
+        return ["target" if all(are_links) else f"a link only in {'base' if are_links[0] else 'head'}"]
     return [name for name, base_value, head_value in zip(_FIELDS, base, head, strict=True) if base_value != head_value]

@@ -18,7 +18,13 @@ _RUNS_PER_PROOF = 2
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Search for the commits that moved the metric of the job, and return the culprits."""
+    """Search for the commits that moved the metric of the job, and return the culprits.
+
+    Raises
+    ------
+    JobStopped, FaultwatchError
+        As :meth:`ClaimedJob.announce_runs` and :meth:`CulpritSearcher.search` do.
+    """
     return build_result(search_commits(job))
 
 
@@ -96,13 +102,18 @@ class _ProgressReporter:
 
     def __init__(self, job: ClaimedJob, name: str) -> None:
         self._job, self._metric = job, name
+        self._state: Search | None = None
+        self._n_stored = 0
+        """How many runs of the present state of the search are stored: several are measured before the next state."""
 
     def on_measurement_start(self, state: Search, commit: str) -> None:
         self._job.announce_runs()
 
     def on_run_stored(self, state: Search, report: Report) -> None:
         """Report a run as progress."""
-        runs_left = state.answer.runs_left - 1 if isinstance(state.answer, Measure) else None
+        self._n_stored = self._n_stored + 1 if state is self._state else 1
+        self._state = state
+        runs_left = max(0, state.answer.runs_left - self._n_stored) if isinstance(state.answer, Measure) else None
         self._job.report_measured(_describe_run(report, self._metric), runs_left)
 
     def on_proof_start(self, state: Search) -> None:

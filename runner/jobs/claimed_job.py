@@ -87,3 +87,4 @@ class ClaimedJob(Struct):
 
 
 JobHandler = Callable[[ClaimedJob], JobResult]
+"""Runs a claimed job to its end, and returns the result; raises if the job failed or was stopped."""

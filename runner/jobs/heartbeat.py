@@ -148,7 +148,11 @@ class Heartbeat:
                 self._send_progress()
 
     def _send_progress(self) -> None:
-        """Report the progress of the job, and take the service's orders."""
+        """Report the progress of the job, and take the service's orders; the caller holds the lock.
+
+        If the service has declared the job lost, claim it again. If the service does not answer, change nothing: a
+        later call reports the same.
+        """
         measured_runs = tuple(self._unreported_runs[:_MAX_REPORTED_RUNS])
         progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured_runs})
         try:
@@ -161,7 +165,10 @@ class Heartbeat:
             del self._unreported_runs[: len(measured_runs)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
-        """Claim the job again, because the service declared it lost when no heartbeat arrived."""
+        """Claim the job again, because the service declared it lost when no heartbeat arrived.
+
+        If the service refuses, the job is ordered to stop, for the reason in ``error``.
+        """
         try:
             self._lease = self._service.claim_job(self.job.id, self._claim).lease
         except RequestRefused:

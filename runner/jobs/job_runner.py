@@ -131,7 +131,10 @@ class JobRunner(Struct, frozen=True):
 
 
 def _find_handler(question: Question) -> JobHandler:
-    """Return the handler of a kind of job. Only this one is imported, because each imports much that others do not."""
+    """Return the handler of the kind of job that a question orders.
+
+    Only this one is imported, because each imports much that others do not.
+    """
     run_job: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
     return run_job
 

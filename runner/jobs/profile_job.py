@@ -8,7 +8,13 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Profile the case, send the profiles, and return their ids; the revision to compare with comes first."""
+    """Profile the case, send the profiles, and return their ids; the revision to compare with comes first.
+
+    Raises
+    ------
+    JobStopped, FaultwatchError
+        As :meth:`ClaimedJob.announce_runs` does; also if a revision cannot be built or profiled.
+    """
     question = job.question
     assert isinstance(question, ProfileQuestion)
     outbox = Outbox(Spool(job.settings.spool), job.service.send)

@@ -9,6 +9,7 @@ from runner.contract.nightly import CaseState, CellDigest, NightlyCell, NightlyD
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
+from runner.system.valid_text import make_valid_text
 
 RETRIED_STATES = {CaseState.FAILED, CaseState.MISSING}
 """States of cases that are measured again. It would not help a skipped case, or a host that counts incorrectly."""
@@ -40,12 +41,17 @@ def run_cell(
     """Measure the missing cases of a cell, retry failed cases, and report the cell, even if it cannot be measured.
 
     After each report of the cell, the service returns the states of its cases, which decide which ones are retried.
+
+    Raises
+    ------
+    FaultwatchError
+        The service does not accept the report of the cell.
     """
     try:
         prepared = prepare()
         summary = prepared.measurement.measure((prepared.revision,), observer)
     except FaultwatchError as error:
-        _report_cell(service, nightly_run, cell.model_copy(update={"problem": str(error)[:_MAX_PROBLEM_CHARACTERS]}))
+        _report_cell(service, nightly_run, cell.model_copy(update={"problem": _shorten_problem(str(error))}))
         return
     measured_cell = cell.model_copy(
         update={
@@ -63,7 +69,7 @@ def run_cell(
         try:
             problem = _describe_problem(prepared.measurement.repeat_cases(prepared.revision, failed_cases, observer))
         except FaultwatchError as error:
-            problem = str(error)[:_MAX_PROBLEM_CHARACTERS]
+            problem = _shorten_problem(str(error))
         digest = _report_cell(
             service, nightly_run, measured_cell.model_copy(update={"problem": problem, "attempts": attempt})
         )
@@ -76,9 +82,13 @@ def _describe_problem(summary: HistorySummary) -> str:
     if summary.refusals:
         count = len(summary.refusals)
         first_text = ", the first for this reason" if count > 1 else ""
-        problem = f"the service refused {count} of the cell's reports{first_text}: {summary.refusals[0]}"
-        return problem[:_MAX_PROBLEM_CHARACTERS]
+        return _shorten_problem(f"the service refused {count} of the cell's reports{first_text}: {summary.refusals[0]}")
     return ""
+
+
+def _shorten_problem(problem: str) -> str:
+    """Return a problem in a form that the contract accepts: it may quote a path that is not text."""
+    return make_valid_text(problem)[:_MAX_PROBLEM_CHARACTERS]
 
 
 def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> NightlyDigest:

@@ -78,14 +78,22 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
 
 
 def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
-    """Yield each combination of host, configuration and workload that the matrix asks for."""
+    """Yield each combination of host, configuration and workload that the matrix asks for.
+
+    Raises
+    ------
+    FaultwatchError
+        A combination is listed twice.
+    """
     listed_combinations = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
             for entry in matrix.workloads:
-                is_on_host = host in (entry.hosts or matrix.host_names)
+                # An empty list switches the workload off.
+                is_on_host = entry.hosts is None or host in entry.hosts
+                is_in_configuration = entry.configurations is None or configuration in entry.configurations
                 combination = host, configuration, entry.path
-                if is_on_host and configuration in (entry.configurations or matrix.configuration_names):
+                if is_on_host and is_in_configuration:
                     if combination in listed_combinations:
                         raise FaultwatchError(
                             f"{matrix.path}: {entry.path} is listed twice for {configuration} on {host}",
@@ -111,6 +119,16 @@ def apply_configuration(
 
     A setting for which the workload has a parameter, such as a list of allocators, becomes a choice of cases. Every
     other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
+
+    Parameters
+    ----------
+    name
+        The name of the configuration, which becomes a parameter if the configuration sets variables.
+
+    Raises
+    ------
+    FaultwatchError
+        A server would need several processes, or the workload has a parameter ``configuration`` of its own.
     """
     case_choices: list[str] = []
     added_parameters: dict[str, Parameter] = {}

@@ -109,7 +109,7 @@ class Matrix(Table):
         return tuple(self.configurations) or (PLAIN_CONFIGURATION,)
 
     def get_configuration(self, name: str) -> Configuration:
-        """Return a configuration by name."""
+        """Return a configuration by name; one without settings if the matrix does not name it."""
         return self.configurations.get(name, Configuration())
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct, field
@@ -34,7 +34,11 @@ Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 _MAX_SITES = 200
 _MAX_AREAS = 20
 _MAX_FILES = 100
+_MAX_KINDS = 1000
+"""The largest number of kinds of faults that the contract allows."""
 _ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
+_FIXED = 2
+"""The flag MREMAP_FIXED, with which mremap replaces what is mapped at the new address."""
 _DONT_UNMAP = 4
 """The flag MREMAP_DONTUNMAP, with which mremap leaves the old range mapped, without its pages."""
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
@@ -259,7 +263,7 @@ class AnatomyBuilder(Struct):
             by_touch=dict((+touch).most_common()),
             by_access=dict((+access).most_common()),
             major_by_memory=dict(self._major_faults.most_common()),
-            kinds=_merge_small_files(+kinds),
+            kinds=merge_small_files(+kinds),
             major_sites=self._locate_major_sites(locate),
             forks=self.forks,
             threads=self.threads,
@@ -391,7 +395,10 @@ class AnatomyBuilder(Struct):
         mapping = mappings.find(old_start)
         if mapping is None or not old_size:  # With an old size of 0, mremap maps shared memory once more.
             return
-        if not arguments.get("flags", 0) & _DONT_UNMAP:
+        flags = arguments.get("flags", 0)
+        if flags & _FIXED:
+            self._get_pages(image).record_call("munmap", {"addr": new_start, "len": new_size})
+        if not flags & _DONT_UNMAP:
             mappings.remove(old_start, old_start + old_size)
         mappings.add(mapping.move(old_start, new_start, new_size))
         self._get_pages(image).move_pages(old_start, min(old_size, new_size), new_start)
@@ -488,15 +495,22 @@ class AnatomyBuilder(Struct):
         )
 
 
-def _merge_small_files(kinds: Counter[tuple[Memory, Touch, str]]) -> tuple[FaultKind, ...]:
-    """Return the faults of each kind; the files with the fewest faults are merged into one without a name."""
+def merge_small_files(
+    kinds: Mapping[tuple[Memory, Touch, str], int], max_files: int = _MAX_FILES
+) -> tuple[FaultKind, ...]:
+    """Return the faults of each kind; the files with the fewest faults are merged into one without a name.
+
+    At most ``max_files`` keep their names, or fewer if there would be more kinds than the contract allows.
+    """
     sums: Counter[str] = Counter()
     for (_, _, file), number in kinds.items():
         sums[file] += number
-    large_files = {file for file, _ in sums.most_common(_MAX_FILES)}
+    large_files = {file for file, _ in sums.most_common(max_files)}
     merged_faults: Counter[tuple[Memory, Touch, str]] = Counter()
     for (memory, touch, file), number in kinds.items():
         merged_faults[memory, touch, cut_label(file) if file in large_files else ""] += number
+    if len(merged_faults) > _MAX_KINDS:
+        return merge_small_files(kinds, max_files // 2)
     return tuple(
         FaultKind(memory=memory, touch=touch, file=file, faults=number)
         for (memory, touch, file), number in merged_faults.most_common()

@@ -57,12 +57,14 @@ class FaultAccess(Struct):
     _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
     def classify(self, error_code: int | None, instruction: Instruction, *, is_fetch: bool) -> Access:
-        """Return the access of a fault.
+        """Return the access of a fault; unknown if neither the error code nor the instruction shows it.
 
         Parameters
         ----------
         error_code
             The error code of the processor; None if it was not recorded.
+        instruction
+            The instruction that accessed the memory. Of one in the kernel, the name of the function decides.
         is_fetch
             Whether the address that faulted is that of the instruction itself.
         """
@@ -88,7 +90,7 @@ class FaultAccess(Struct):
         )
 
     def _read_instruction(self, file: str, offset: int) -> int | None:
-        """Return the word of an instruction in a file. Words are cached."""
+        """Return the word of an instruction in a file; None if it cannot be read, or the cache of words is full."""
         key = file, offset
         if key not in self._words and len(self._words) < _MAX_CACHED_INSTRUCTIONS:
             self._words[key] = self.read(file, offset)

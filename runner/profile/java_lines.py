@@ -7,6 +7,7 @@ previous sample. The tool ``jfr`` of the JDK prints the events.
 
 import os
 import re
+import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from runner.contract.profile import AllocatingLine
 from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
+from runner.system.valid_text import make_valid_text
 
 _SETTINGS = b"""<?xml version="1.0" encoding="UTF-8"?>
 <configuration version="2.0">
@@ -32,7 +34,10 @@ _MAX_BYTES = 64 << 20
 _MAX_FRAMES, _MAX_LINES, _MAX_SECONDS = 40, 100, 60.0
 _JVM = "libjvm.so"
 _UNITS = {"bytes": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-_WEIGHT = re.compile(rf"\s*weight = (?P<number>\d+(?:\.\d+)?) (?P<unit>{'|'.join(_UNITS)})", re.ASCII)
+_WEIGHT = re.compile(
+    rf"^[ \t]*weight = (?P<number>\d{{1,9}}(?:\.\d{{1,9}})?) (?P<unit>{'|'.join(_UNITS)})", re.ASCII | re.MULTILINE
+)
+"""The bytes of a sample. Their digits are limited, because the measured program wrote the recording."""
 _FRAME = re.compile(r"\s*(?P<method>[^\s(]+)\(.*\) +line: (?P<line>\d{1,9})", re.ASCII)
 _LIBRARY = re.compile(r"(?:java|javax|jdk|sun|com\.sun|kotlin|scala|groovy|clojure)\.")
 _RECORDER = "jdk.jfr."
@@ -58,7 +63,9 @@ class JavaLineRecorder:
         """Return the variables that make Java record; options of the program in these variables are kept."""
         settings, result = (self._folder.path / name for name in (_SETTINGS_FILE, _RESULT))
         # Otherwise the recorder prints a message to standard output, which may be the program's result.
-        options = f"-Xlog:jfr+startup=off -XX:StartFlightRecording=settings={settings},filename={result}"
+        # The recorder reads the double quotes; the JVM splits the variable at spaces, and reads quotes as a shell does.
+        recording = shlex.quote(f'-XX:StartFlightRecording=settings="{settings}",filename="{result}"')
+        options = f"-Xlog:jfr+startup=off {recording}"
         own_options = variables.get("JAVA_TOOL_OPTIONS", "")
         return {**variables, "JAVA_TOOL_OPTIONS": f"{own_options} {options}".strip()}
 
@@ -77,7 +84,7 @@ def find_jfr(files: Iterable[Path]) -> Path | None:
         if library.name == _JVM:
             for folder in library.parents:
                 tool = folder / "bin" / "jfr"
-                if tool.is_file():
+                if os.access(tool, os.X_OK):  # False too in a folder that this user may not search
                     return tool
     return None
 
@@ -129,7 +136,8 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
     """Return the source file of each method: the file in the tree that has the class's name, in the package's folder.
 
     If no such folder matches, as Kotlin allows, a file with the name of the class suffices. Of several files, the first
-    in alphabetical order is chosen, so that the answer is always the same.
+    in alphabetical order is chosen, so that the answer is always the same. Without a file, it is the name of the class
+    with ``.java``.
     """
     places = {method: _split_method(method) for method in methods}
     classes = {class_name for _, class_name in places.values()}
@@ -140,7 +148,8 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
         if package:
             paths_in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
             candidates = paths_in_package or candidates
-        files[method] = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
+        file = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
+        files[method] = make_valid_text(file)
     return files
 
 

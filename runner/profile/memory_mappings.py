@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from runner.contract.profile import Memory
 from runner.profile.script_parser import Mapped
 
-_SHARED_MEMORY_PREFIXES = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
+SHARED_MEMORY_PREFIXES = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
+"""How the names of shared memory begin: they look like paths, but are in no folder."""
 _ARENA_BYTES = 64 << 20
 """The size of the arenas that glibc's malloc reserves, at multiples of this size (``HEAP_MAX_SIZE``)."""
 _MAX_NEW_ARENA_BYTES = 4 << 20
@@ -35,7 +36,7 @@ class MemoryMapping(Struct, frozen=True):
 
     @classmethod
     def from_event(cls, event: Mapped) -> "MemoryMapping":
-        """Return the mapping that an event describes."""
+        """Return the mapping that an event describes, judging only by the event: see :meth:`.identify_use`."""
         memory = classify_memory(event)
         reserved = event.protection.startswith("---")
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name, reserved)
@@ -63,7 +64,7 @@ def classify_memory(event: Mapped) -> Memory:
         return Memory.HEAP
     if name in _KERNEL_MAPPINGS:
         return Memory.OTHER
-    if name.startswith(_SHARED_MEMORY_PREFIXES):
+    if name.startswith(SHARED_MEMORY_PREFIXES):
         return Memory.SHARED
     if name == "//anon" or not name.startswith("/"):
         return Memory.SHARED if event.protection.endswith("s") else Memory.ANONYMOUS
@@ -132,7 +133,7 @@ class ProcessMappings(Struct):
         return iter(self._mappings)
 
     def find(self, address: int) -> MemoryMapping | None:
-        """Return the mapping that contains an address."""
+        """Return the mapping that contains an address; None if it is not mapped."""
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self._mappings[index].end:
             return self._mappings[index]

@@ -17,6 +17,7 @@ from runner.contract.runtimes import RuntimeName, find_runtime
 from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
 from runner.profile.stack_folding import make_path_relative
+from runner.system.valid_text import make_valid_text
 
 _TRACER = Path(__file__).with_name("python_tracer.py")
 _RESULT = "lines.json"
@@ -72,7 +73,7 @@ def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
                 file, function, line, faults, after_fork = entry
                 lines.append(
                     PythonLine(
-                        file=cut_label(make_path_relative(file, root)),
+                        file=cut_label(make_valid_text(make_path_relative(file, root))),
                         function=function,
                         line=line,
                         faults=faults,

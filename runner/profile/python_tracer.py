@@ -28,6 +28,9 @@ MAX_SECONDS = 20
 MAX_LINES = 100
 """Largest number of lines of the program that are written: those with the most faults."""
 _EVENTS_PER_TIME_CHECK = 10_000
+_COUNTING_PROCESS = "FAULTWATCH_COUNTING_PROCESS"
+"""The variable with the id of the process that counts. Its children inherit it with the variable by which Python finds
+this module."""
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _TREE = os.path.dirname(_FOLDER) + os.sep
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "/site-packages/", "/dist-packages/")
@@ -106,7 +109,7 @@ class LineCounter:
         return is_own
 
     def write(self) -> None:
-        """Write the lines with the most faults; do nothing in a child process."""
+        """Write the lines with the most faults; do nothing in a child process, or if there is a result already."""
         sys.settrace(None)
         if os.getpid() != self.pid:
             return
@@ -114,8 +117,11 @@ class LineCounter:
             [code.co_filename, code.co_name, line, faults, self.faults_after_fork[code, line]]
             for (code, line), faults in self.faults.most_common(MAX_LINES)
         ]
-        with open(os.path.join(_FOLDER, "lines.json"), "x", encoding="utf-8", errors="replace") as file:
-            json.dump(lines, file)
+        try:
+            with open(os.path.join(_FOLDER, "lines.json"), "x", encoding="utf-8", errors="replace") as file:
+                json.dump(lines, file)
+        except OSError:
+            pass  # A shell has started several programs, or the execution has ended and the folder is removed.
 
 
 def import_hidden_module() -> None:
@@ -126,8 +132,14 @@ def import_hidden_module() -> None:
         spec.loader.exec_module(module_from_spec(spec))
 
 
+def is_child() -> bool:
+    """Return whether a process that counts has started this one; the answer stays the same if it executes Python."""
+    return os.environ.setdefault(_COUNTING_PROCESS, str(os.getpid())) != str(os.getpid())
+
+
 if __name__ == "sitecustomize":
     import_hidden_module()
-    _counter = LineCounter()
-    atexit.register(_counter.write)
-    _counter.start()
+    if not is_child():
+        _counter = LineCounter()
+        atexit.register(_counter.write)
+        _counter.start()

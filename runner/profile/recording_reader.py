@@ -4,7 +4,7 @@ import resource
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def read_events(
     Raises
     ------
     FaultwatchError
-        perf cannot read its own file or does not finish in time, or its output cannot be parsed.
+        perf has recorded nothing, cannot read its own file or does not finish in time, or its output cannot be parsed.
     """
     if not file.exists() or not file.stat().st_size:
         error = file.with_suffix(".error")
@@ -76,7 +76,7 @@ def read_events(
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
             deadline = _Deadline(process)
             try:
-                yield from parse_script(process.stdout)
+                yield from parse_script(_list_whole_lines(process.stdout))
             except ScriptError as error:
                 process.kill()
                 raise FaultwatchError(f"the output of perf script cannot be parsed: {error}") from None
@@ -92,6 +92,11 @@ def read_events(
     if process.returncode:
         last_line = message.strip().rpartition("\n")[2] or "no error message"
         raise FaultwatchError(f"perf script failed: {last_line[:_MAX_MESSAGE_CHARACTERS]}")
+
+
+def _list_whole_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines without a last one that lacks its end: perf was killed or failed while it wrote it."""
+    return (line for line in lines if line.endswith("\n"))
 
 
 class _Deadline:

@@ -121,8 +121,10 @@ _PROCESS_AND_THREAD = re.compile(r"(-?\d+)/(-?\d+)", re.ASCII)
 _FAULT_TAIL = re.compile(r".*?\) +([0-9a-f]{1,16}) (.*)", re.ASCII)
 _FAULT_TAIL_WITHOUT_SYMBOL = re.compile(r" *([0-9a-f]{1,16}) (.*)", re.ASCII)
 _RECORD = re.compile(r"PERF_RECORD_([A-Z0-9_]+)", re.ASCII)
-_FRAME = re.compile(r"\s+([0-9a-f]{1,16}) (.*) \((.*)\)", re.ASCII)
-_OFFSET = re.compile(r"\+0x[0-9a-f]+$", re.ASCII)
+_FRAME = re.compile(r"\s+([0-9a-f]{1,16}) (.* \(.*\))", re.ASCII)
+_PLACE = re.compile(r"(?:(?P<function>.*?)\+0x[0-9a-f]+|\[unknown\]) \((?P<module>.*)\)", re.ASCII | re.DOTALL)
+"""A function with an offset, or an unknown one, and its module. The function ends at the first offset, because a module
+may contain parentheses too: its folder may, and the kernel writes ``(deleted)`` after a file that was removed."""
 _MMAP = re.compile(
     r"-?\d+/-?\d+: \[(0x[0-9a-f]{1,16}|0)\((0x[0-9a-f]{1,16}|0)\) @ (0x[0-9a-f]{1,16}|0)(?: [^\]]*)?\]: "
     r"([rwxps-]{1,4}) (.*)",
@@ -186,7 +188,13 @@ class _LineParser:
         self._exceptions: dict[str, str] = {}
 
     def parse_line(self, line: str) -> Event | _StackHeading | None:
-        """Parse a line into an event or the heading of a stack; None for other lines."""
+        """Parse a line into an event or the heading of a stack; None for other lines.
+
+        Raises
+        ------
+        ScriptError, ValueError
+            The line is not in one of the formats that perf was asked to print; :func:`parse_script` quotes it.
+        """
         words = line.split(None, 3)
         if len(words) < 3:
             if words:
@@ -256,9 +264,12 @@ def parse_arguments(text: str) -> dict[str, int]:
 
 
 def split_place(place: str) -> tuple[str, str]:
-    """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module."""
-    text, _, module = place.strip().rpartition(" (")
-    return _OFFSET.sub("", text) or UNKNOWN_FUNCTION, module.removesuffix(")")
+    """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module; without a name, it is ``[unknown]``."""
+    if place.endswith(")") and (match := _PLACE.fullmatch(place)):
+        return match["function"] or UNKNOWN_FUNCTION, match["module"]
+    # The name of a function that a runtime compiled has no offset.
+    function, _, module = place.rpartition(" (")
+    return function or UNKNOWN_FUNCTION, module.removesuffix(")")
 
 
 def _parse_thread(text: str) -> tuple[int, int]:
@@ -312,10 +323,11 @@ def _parse_error_code(text: str) -> int:
 
 def _parse_frame(line: str) -> ScriptFrame:
     """Return one frame of a recorded stack."""
-    match = _FRAME.fullmatch(line)
+    # Without the bracket at the end, the pattern would be tried at each bracket of a very long name.
+    match = _FRAME.fullmatch(line) if line.endswith(")") else None
     if match is None:
         raise ScriptError
-    return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or UNKNOWN_FUNCTION, match[3])
+    return ScriptFrame(int(match[1], 16), *split_place(match[2]))
 
 
 def _parse_record(thread: tuple[int, int], time: float, kind: str, content: str) -> Event | None:  # noqa: PLR0911

@@ -105,17 +105,15 @@ def _run_addr2line(
     try:
         result = subprocess.run(
             [*sandbox_prefix, tool, "-a", "-f", "-i", "-C", "-e", module],
-            input="\n".join(f"{address:#x}" for address in addresses) + "\n",
+            input="".join(f"{address:#x}\n" for address in addresses).encode(),
             capture_output=True,
-            text=True,
-            errors="replace",
             timeout=_TIMEOUT_SECONDS,
             check=False,
             env=dict(BASE_VARIABLES),
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    return parse_lines(result.stdout)
+    return parse_lines(result.stdout.decode(errors="replace"))
 
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
@@ -123,7 +121,7 @@ def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
     lines_by_address: dict[int, list[SourceLine]] = {}
     address: int | None = None
     function: str | None = None
-    for text_line in text.splitlines():
+    for text_line in text.split("\n"):  # str.splitlines() would also split at characters within names.
         if function is None and text_line.startswith("0x"):
             address = int(text_line, 16) if _is_hex(text_line[2:]) else None
         elif function is None:

@@ -25,7 +25,19 @@ _MAX_FRAMES = 500
 
 
 class WeightedStacks(Struct):
-    """Recorded stacks, innermost frame first, with their weights and, for waits, how many times each one waited."""
+    """Recorded stacks, innermost frame first, with their weights.
+
+    Attributes
+    ----------
+    stacks
+        How many times each stack was recorded or, for waits, the nanoseconds for which threads waited in it.
+    samples
+        How many stacks were recorded.
+    lost
+        How many records perf lost for lack of space.
+    waits
+        How many times threads waited in each stack; empty if the stacks are not waits.
+    """
 
     stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
     samples: int = 0

@@ -23,6 +23,11 @@ _CALL = re.compile(
     r"(?P<name>[a-z_0-9]{1,20})\((?P<arguments>[^()]*)(?:\) += (?P<result>0x[0-9a-f]{1,16})|\).*| <.*)",
     re.ASCII,
 )
+_RESUMED_MREMAP = re.compile(
+    r"(?P<thread>\d{1,10}) +(?P<seconds>\d{1,12}\.\d{1,9}) <\.\.\. mremap resumed>\) += (?P<result>0x[0-9a-f]{1,16})",
+    re.ASCII,
+)
+"""The end of an mremap during which strace wrote a line about another thread."""
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]{1,16}|\d{1,20})", re.ASCII)
 _ARGUMENT_NAMES = {
     "mmap": ("addr", "len", "prot", "flags"),
@@ -32,6 +37,7 @@ _ARGUMENT_NAMES = {
     "mremap": ("addr", "old_len", "new_len", "flags"),
 }
 """The arguments of each call in order, with the names that they have in the tracepoints."""
+_MREMAP_EXIT = "syscalls:sys_exit_mremap"
 _NO_ADDRESS = "NULL"
 _LARGEST_ARGUMENT = 2**64 - 1
 _MAX_MESSAGE_CHARACTERS = 300
@@ -50,7 +56,7 @@ class StraceRecording:
         Raises
         ------
         FaultwatchError
-            strace is not installed, or is not allowed to attach.
+            strace is not installed, is not allowed to attach, or does not attach in time.
         """
         error_file = self._output.with_suffix(".stderr")
         options = ("-f", "-ttt", "-X", "raw", "-s", "0", "-e", "signal=none", "-e", f"trace={','.join(TRACED_CALLS)}")
@@ -78,7 +84,7 @@ class StraceRecording:
                 )
 
     def close(self) -> None:
-        """Wait until strace has written all calls."""
+        """Wait until strace has written all calls, or kill it after some seconds."""
         if self._process is not None and not wait_for_child(self._process, _TIMEOUT_SECONDS):
             with suppress(ProcessLookupError):
                 self._process.kill()
@@ -102,6 +108,10 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
         The seconds by which the clock of strace, which counts from 1970, is ahead of the recording's clock.
     """
     for line in lines:
+        if end := _RESUMED_MREMAP.fullmatch(line.rstrip()):
+            thread = int(end["thread"])
+            yield Traced(thread, thread, float(end["seconds"]) - offset, _MREMAP_EXIT, end["result"])
+            continue
         call = _CALL.fullmatch(line.rstrip())
         names = _ARGUMENT_NAMES.get(call["name"]) if call else None
         if call is None or names is None:
@@ -115,4 +125,4 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
         moment = float(call["seconds"]) - offset
         yield Traced(thread, thread, moment, f"syscalls:sys_enter_{call['name']}", text)
         if call["name"] == "mremap" and call["result"]:
-            yield Traced(thread, thread, moment, "syscalls:sys_exit_mremap", call["result"])
+            yield Traced(thread, thread, moment, _MREMAP_EXIT, call["result"])

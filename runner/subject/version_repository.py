@@ -14,7 +14,13 @@ from runner.subject.repository import Repository
 
 
 def hash_visible_tags(repository: Repository, commit: str) -> str:
-    """Return a hash of the tags that a build can see, because a new tag can change the derived version."""
+    """Return a hash of the tags that a build can see, because a new tag can change the derived version.
+
+    Raises
+    ------
+    FaultwatchError
+        git fails.
+    """
     return hash_document(_read_tags(repository, commit))
 
 
@@ -31,22 +37,28 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     # List the objects: all commits, the files of this commit, and the trees of its parents.
     tags = _read_tags(repository, commit)
     list_command = ("rev-list", "--objects", "--no-object-names")
-    commits = repository.git(*list_command, "--filter=tree:0", commit, *tags.values())
+    common_directory = repository.get_common_directory()
+    # Pass the tags as input: some projects have more of them than fit into a command line.
+    tips = "\n".join((commit, *tags.values())).encode()
+    commits = _run_git(
+        *list_command, "--filter=tree:0", "--stdin", git_dir=common_directory, objects=repository.objects, data=tips
+    ).decode()
     files = repository.git(*list_command, "--no-walk", commit)
     parents = repository.git("rev-parse", f"{commit}^@").split()
     parent_trees = repository.git(*list_command, "--no-walk", "--filter=blob:none", *parents) if parents else ""
     names = sorted({*commits.split(), *files.split(), *parent_trees.split()})
     # Copy the objects.
     pack_command = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
-    common_directory, object_list = repository.get_common_directory(), "\n".join(names).encode()
+    object_list = "\n".join(names).encode()
     pack = _run_git(*pack_command, git_dir=common_directory, objects=repository.objects, data=object_list)
     _run_git("index-pack", "--stdin", git_dir=build_repository.path, data=pack)
     if repository.is_shallow():
-        (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
+        (tree / ".git" / "shallow").write_bytes((common_directory / "shallow").read_bytes())
     # Write the refs and the index.
     build_repository.git("update-ref", "--no-deref", "HEAD", commit)
-    for name, target in tags.items():
-        build_repository.git("update-ref", name, target)
+    # All tags are in one file, in git's own format: a file for each of thousands would take seconds.
+    packed_tags = "".join(f"{target} {name}\n" for name, target in tags.items())
+    (tree / ".git" / "packed-refs").write_text(packed_tags, encoding="utf-8")
     checkout = Checkout(tree.absolute(), (tree / ".git" / "index").absolute())
     build_repository.git("read-tree", commit, checkout=checkout)
     # The command exits with 1 if a file differs from the commit, as files of Git LFS do.
@@ -80,6 +92,11 @@ def _run_git(
         The standard input of git.
     check
         Whether to raise an error if git fails.
+
+    Raises
+    ------
+    FaultwatchError
+        git fails and ``check`` is set, is not installed, or does not finish in time.
     """
     object_variables = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
     environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | object_variables

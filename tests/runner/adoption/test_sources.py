@@ -2,7 +2,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from runner.adoption.sources import read_sources
+import pytest
+
+from runner.adoption.sources import Sources, read_sources
 from runner.subject.repository import open_repository
 from tests.runner.adoption.listings import listing
 
@@ -39,3 +41,16 @@ def test_a_file_has_changed_lately_if_the_newest_commits_or_those_of_the_last_ye
 def test_a_makefile_of_the_documentation_does_not_hide_that_of_the_tests() -> None:
     sources = listing({"doc/Makefile": "", "tests/Makefile": "", "tests/threads/Makefile": ""})
     assert sources.list_nearest_files("Makefile") == ["tests/Makefile"]
+
+
+@pytest.mark.parametrize(
+    ("files", "folder"),
+    [
+        (("CMakeLists.txt",), "build"),
+        (("build", "CMakeLists.txt"), "_build"),  # a script, as many projects have
+        (("build/rules.txt", "_build/notes.txt"), "build-faultwatch"),
+        (("build/a", "_build", "build-faultwatch/a", "build-faultwatch-2"), "build-faultwatch-3"),
+    ],
+)
+def test_no_tracked_file_or_folder_has_the_name_of_the_build_folder(files: tuple[str, ...], folder: str) -> None:
+    assert Sources("project", files, lambda _: "").build_folder == folder

@@ -87,3 +87,17 @@ def test_major_faults_keep_their_places_when_they_are_scaled_and_merged() -> Non
     )
     scaled = scale_anatomy(merge_anatomies(complete, make_anatomy({Touch.FIRST: 40})), 80)
     assert (scaled.major, scaled.major_by_memory, scaled.major_sites[0].faults) == (80, {Memory.FILE_DATA: 80}, 80)
+
+
+def test_a_merged_anatomy_of_many_files_fits_into_a_profile() -> None:
+    kinds = tuple(
+        FaultKind(memory=memory, touch=touch, file=f"/srv/{number}", faults=10)
+        for number in range(100)
+        for memory in (Memory.FILE_TEXT, Memory.FILE_DATA)
+        for touch in (Touch.FIRST, Touch.AFTER_MUNMAP, Touch.AFTER_MADVISE)
+    )
+    faults = sum(kind.faults for kind in kinds)
+    sampled = make_anatomy({Touch.FIRST: faults // 3, Touch.AFTER_MUNMAP: faults - faults // 3})
+    complete = make_anatomy({Touch.FIRST: 5, Touch.AGAIN: 5, Touch.AFTER_FORK: 5, Touch.AFTER_READ: 5})
+    merged = merge_anatomies(complete, sampled.model_copy(update={"kinds": kinds}))
+    assert Anatomy.model_validate(merged.model_dump()) == merged

@@ -12,6 +12,7 @@ from runner.attach.live_program import (
     LiveProgram,
     detect_allocator,
     detect_runtime,
+    identify_program,
     list_guards,
     list_modules,
     read_live_program,
@@ -137,6 +138,19 @@ def test_how_a_remedy_is_tried_with_a_live_program() -> None:
     assert "GOGC='50; rm'" in describe_trial({"env.GOGC": "50; rm"}, make_program())
 
 
+@pytest.mark.parametrize(
+    ("group", "way"),
+    [
+        ("app.slice/web.service", "run `systemctl --user edit web.service`, add [Service]"),
+        ("app.slice/app-terminal.scope", "start it with GOGC=50"),
+        ("init.scope", "start it with GOGC=50"),
+    ],
+)
+def test_a_remedy_for_a_users_program_does_not_restart_all_programs_of_the_user(group: str, way: str) -> None:
+    program = make_program(group=f"/user.slice/user-1000.slice/user@1000.service/{group}")
+    assert describe_trial({"env.GOGC": "50"}, program).startswith(way)
+
+
 def test_libraries_that_are_preloaded_already_stay() -> None:
     program = make_program(LD_PRELOAD="/opt/shim.so")
     trial = describe_trial({"allocator": "tcmalloc"}, program)
@@ -174,3 +188,25 @@ def test_the_guards_of_stacks_are_known_and_what_reserves_much_is_none() -> None
     )
     (guard,) = list_guards(7, maps)
     assert (guard.pid, guard.start, guard.size, guard.protection) == (7, 0x7F0000000000, 4096, "---p")
+
+
+def test_a_program_without_a_readable_file_is_identified_even_if_its_path_is_not_text() -> None:
+    paths = [os.fsdecode(b"/no-such-folder/caf\xe9"), "/no-such-folder/cafe"]
+    digests = {identify_program(LiveProgram(LiveProcess(7, 1, 0, "server"), path)) for path in paths}
+    assert [len(digest) for digest in digests] == [40, 40]
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "name"),
+    [
+        (("/opt/my app/server", "-x"), "/opt/my app/server", "server"),
+        (("./my server",), "/opt/my server", "my server"),
+        (("nginx: master process /usr/sbin/nginx -g daemon",), "/usr/sbin/nginx", "nginx"),
+        (("/usr/bin/redis-server *:6379",), "/usr/bin/redis-check-rdb", "redis-server"),
+        ((), "/opt/my app/server", "server"),
+    ],
+)
+def test_a_program_in_a_folder_whose_name_has_a_space_keeps_its_name(
+    words: tuple[str, ...], file: str, name: str
+) -> None:
+    assert LiveProgram(LiveProcess(7, 1, 0, "comm", words), file).name == name

@@ -1,5 +1,7 @@
 """Which functions have no names, and what would give them names."""
 
+import os
+
 import pytest
 from msgspec.structs import replace
 
@@ -45,6 +47,21 @@ def test_a_library_that_was_replaced_is_not_called_stripped() -> None:
         "100 % of the stacks pass through functions without names, because /usr/lib/libx.so.1 was replaced or "
         "removed since the process started: restart the process"
     )
+
+
+def test_a_program_that_was_replaced_is_named_even_if_its_path_is_not_text() -> None:
+    program = replace(PROGRAM, file=os.fsdecode(b"/opt/caf\xe9"), is_replaced=True)
+    (remark,) = describe_missing_names(unnamed_in("caf"), program, lambda path: path)
+    assert remark.startswith(r"/opt/caf\udce9 was replaced or removed")
+
+
+def test_code_that_a_runtime_puts_into_shared_memory_is_not_called_replaced() -> None:
+    program = replace(PROGRAM, runtime="dotnet")
+    (remark,) = describe_missing_names(
+        unnamed_in("/memfd:doublemapper (deleted)"), program, lambda path: f"install {path}"
+    )
+    assert remark.startswith("100 % of the stacks pass through code that was generated at run time")
+    assert "DOTNET_PerfMapEnabled=1" in remark
 
 
 @pytest.mark.parametrize(

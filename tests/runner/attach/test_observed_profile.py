@@ -1,6 +1,7 @@
 """What is read from the recordings of live processes."""
 
 import math
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -53,12 +54,12 @@ def test_the_first_fault_is_found_and_no_event_is_lost() -> None:
 SERVER = "/opt/server/bin/server"
 
 
-def make_builder(*events: Event, seconds: float = 1.0) -> ProfileBuilder:
+def make_builder(*events: Event, seconds: float = 1.0, file: str = SERVER) -> ProfileBuilder:
     """Return a builder of a profile of a server, whose recordings contain some events."""
-    process = LiveProcess(7, 1, 0, "server", (SERVER,), "/")
+    process = LiveProcess(7, 1, 0, "server", (os.fsencode(file).decode(errors="replace"),), "/")
     now = datetime(2025, 1, 1, tzinfo=UTC)
     interval = Interval(10 * seconds, Figures(minor=100, user=1.0), 0)
-    observation = Observation(LiveProgram(process, SERVER), "host", interval, (7,), 2, now, now, "fp")
+    observation = Observation(LiveProgram(process, file), "host", interval, (7,), 2, now, now, "fp")
     recording = TimedRecording(cast(LiveRecorder, SimpleNamespace(size=0)), seconds, Figures(minor=10))
     budget = plan_recording(Rates(10, 10, 1.0), 1.0, 0.01, "fp")
     recordings = Recordings(budget=budget, addresses=recording, switches=recording)
@@ -86,6 +87,12 @@ def test_data_of_the_observed_program_itself_is_of_its_image() -> None:
     assert {site.file for site in anatomy.sites} == {"server", "/var/lib/table"}
     assert {area.name for area in anatomy.areas} == {"server", "/var/lib/table"}
     assert {site.frame.module for site in (*anatomy.sites, *anatomy.major_sites)} == {"server"}
+
+
+def test_a_program_whose_path_is_not_text_is_observed() -> None:
+    profile = make_builder(file=os.fsdecode(b"/opt/caf\xe9/caf\xe9")).build()
+    assert profile.subject == "caf"
+    assert profile.model_dump_json()
 
 
 def test_waits_are_as_many_as_their_time_is_long() -> None:

@@ -1,5 +1,6 @@
 """Which processes are observed: by process, name, control group, unit and container."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,24 @@ def test_a_name_without_a_process_is_refused(name: str) -> None:
 def test_a_missing_process_and_a_thread_of_the_kernel_are_refused(pid: int) -> None:
     with pytest.raises(FaultwatchError, match=r"there is no process|is a kernel thread"):
         process_choice.choose_by_pid(SERVERS, pid)
+
+
+def test_the_monitor_of_a_container_is_not_observed_with_the_container() -> None:
+    table = make_table(
+        make_process(19, 1, "conmon --api-version 1", f"/machine.slice/libpod-conmon-{IDENTITY}.scope"),
+        make_process(20, 19, "postgres -D /data", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
+        make_process(21, 20, "postgres: checkpointer", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
+    )
+    choice = process_choice.choose_by_container_id(table, IDENTITY[:12])
+    assert choice is not None
+    assert (choice.root.pid, choice.pids) == (20, (20, 21))
+
+
+def test_the_first_of_a_thousand_processes_that_started_each_other_is_found_at_once() -> None:
+    table = make_table(*(make_process(pid, pid - 1) for pid in range(1, 1_201)))
+    started_at = time.process_time()
+    assert process_choice.choose_by_name(table, "server").root.pid == 1
+    assert time.process_time() - started_at < 1
 
 
 @pytest.mark.parametrize("unit", ["nginx", "nginx.service"])

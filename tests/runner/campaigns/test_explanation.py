@@ -1,15 +1,19 @@
 """Why a case got worse: a gate and a comparison profile both sides and measure the remedies of the diagnosis."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
+from typing import NoReturn, cast
 
 import pytest
 
+from runner.campaigns.explanation import Judge, RegressedCase, explain_regression
 from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.explanation_text import describe_explanation
+from runner.errors import FaultwatchError
 from tests.runner.commands import faultwatch, git
 
 WORKLOAD = """
@@ -58,6 +62,15 @@ def explain(folder: Path, url: str, *options: str) -> Explanation | None:
     assert status == 1, output + messages
     (document,) = json.loads(output)
     return document["explanation"] and Explanation.model_validate(document["explanation"])
+
+
+def test_why_nothing_is_explained_is_said_even_if_a_path_is_not_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> NoReturn:
+        raise FaultwatchError(os.fsdecode(b"/srv/caf\xe9 cannot be read"))
+
+    monkeypatch.setattr("runner.campaigns.explanation.open_profiling", fail)
+    explanation = explain_regression(cast(RegressedCase, None), cast(Judge, None), seconds=1)
+    assert explanation.remark == r"the regression could not be explained: /srv/caf\udce9 cannot be read"
 
 
 @pytest.mark.perf

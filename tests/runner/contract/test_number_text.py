@@ -123,7 +123,8 @@ def test_what_is_certain_has_no_number_of_sigmas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (180, "3 min"), (7800, "2 h 10 min"), (93600, "1 d 2 h")]
+    ("seconds", "text"),
+    [(0.2, "1 s"), (40, "40 s"), (59.6, "1 min"), (180, "3 min"), (7800, "2 h 10 min"), (93600, "1 d 2 h")],
 )
 def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
     assert replace_no_break_spaces(format_duration(seconds)) == text

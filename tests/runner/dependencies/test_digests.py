@@ -51,3 +51,10 @@ def test_the_digest_of_a_link_is_empty(tmp_path: Path) -> None:
 def test_a_combination_is_unknown_where_a_part_is() -> None:
     assert combine_digests([("a", "1"), ("b", "")]) == ""
     assert combine_digests([("a", "1"), ("b", "2")]) == combine_digests([("b", "2"), ("a", "1")]) != ""
+
+
+def test_a_link_to_itself_in_place_of_a_built_file_has_no_digest(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("link")
+    (tmp_path / "folder").symlink_to("folder")
+    assert hash_built_file(tmp_path / "link", tmp_path) == ""
+    assert hash_built_file(tmp_path / "folder" / "file", tmp_path) == ""

@@ -157,6 +157,19 @@ def test_of_what_a_sandbox_hides_nothing_is_looked_at(trees: tuple[Path, Path], 
     assert hidden.host_answers == {}
 
 
+def test_a_link_to_a_file_named_unknown_is_known(trees: tuple[Path, Path]) -> None:
+    (trees[0] / "to").symlink_to("unknown")
+    assert answer_lookups(ProgramTree(trees[0]), Lookups(frozenset({("l", f"{trees[0]}/to")}))).digest
+
+
+def test_trees_with_a_file_that_is_too_large_to_be_compared_are_not_alike(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert are_alike(trees, "c one")
+    monkeypatch.setattr("runner.dependencies.digests.MAX_BYTES", 4)
+    assert not are_alike(trees, "c one")
+
+
 def test_links_in_a_circle_have_an_end(trees: tuple[Path, Path]) -> None:
     for tree in trees:
         (tree / "a").symlink_to("b")
@@ -178,6 +191,16 @@ def test_differences_are_named(trees: tuple[Path, Path]) -> None:
         "new: only in head",
         "one: mode",
     ]
+
+
+def test_a_link_in_place_of_a_file_is_named_as_such(trees: tuple[Path, Path]) -> None:
+    base, head = trees
+    (head / "one").unlink()
+    (head / "one").symlink_to("deep/two")
+    for tree, target in ((base, "one"), (head, "deep/two")):
+        (tree / "moved").symlink_to(target)
+    expected = ["moved: target", "one: a link only in head"]
+    assert find_tree_differences(ProgramTree(base), ProgramTree(head)) == expected
 
 
 def test_a_link_through_thousands_of_folders_is_followed(trees: tuple[Path, Path]) -> None:

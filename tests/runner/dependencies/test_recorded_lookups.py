@@ -19,6 +19,12 @@ def test_questions_what_was_made_and_what_was_changed_are_distinguished() -> Non
     assert lookups.objection == ""
 
 
+def test_a_file_that_is_reached_through_a_folder_of_the_kernel_is_not_forgotten() -> None:
+    lookups = parse_lookups(output("c /dev/../tree/a", "m /proc/../tree/state", "c /sys/class/../kernel/x"))
+    assert lookups.entries == {("c", "/tree/a")}
+    assert "/tree/state" in lookups.objection
+
+
 def test_what_changes_a_file_that_was_there_before_may_be_answered_differently_the_next_time() -> None:
     lookups = parse_lookups(output("m /tree/state", "n /tree/new"))
     assert lookups.untraced_reason == ""

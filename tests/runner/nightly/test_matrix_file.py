@@ -196,6 +196,13 @@ def test_a_choice_of_cases_is_written_as_set_takes_it() -> None:
     ] == [{"mib": 64}]
 
 
+@pytest.mark.parametrize("key", ["hosts", "configurations"])
+def test_a_workload_with_an_empty_list_of_hosts_or_configurations_has_no_cell(key: str) -> None:
+    entries = [{"path": "used"}, {"path": "unused", key: []}]
+    matrix = Matrix.model_validate({"hosts": {"here": {}}, "workloads": entries})
+    assert [cell.workload for cell in plan_cells(matrix, "here")] == ["used"]
+
+
 def test_every_key_is_documented() -> None:
     told = set(re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "how-to" / "nightly.md").read_text(), re.MULTILINE))
     models = (Matrix, MatrixHost, Configuration, WorkloadEntry)

@@ -236,6 +236,23 @@ def test_kinds_name_the_files_that_were_touched() -> None:
     assert {site.file for site in anatomy.sites} == {"/srv/data", "/srv/index", ""}
 
 
+def test_more_kinds_of_faults_than_a_profile_may_contain_are_merged_by_file() -> None:
+    files = [
+        (0x1000000 + index * 0x10000, f"/srv/{index // 2}", "r-xp" if index % 2 else "r--p") for index in range(202)
+    ]
+    events: list[Event] = []
+    for start, file, protection in files:
+        area = f"{start:#x}, len{{}}: {PAGE:#x}"
+        events += [mapped(start, 1, file, protection), fault(start), fault(start)]
+        events += [call("madvise", f"start: {area.format('_in')}, behavior: 0x4"), fault(start)]
+        events += [call("munmap", f"addr: {area.format('')}"), mapped(start, 1, file, protection), fault(start)]
+    events += [Forked(2, 1), *(fault(start) for start, _, _ in files), mapped(0x10000, 1), fault(0x10000)]
+    anatomy = dissected(events).build_anatomy(0, named)
+    assert len(anatomy.by_touch) == 5
+    assert 500 < len(anatomy.kinds) <= 1000
+    assert sum(kind.faults for kind in anatomy.kinds) == 5 * 202 + 1
+
+
 @pytest.mark.parametrize("behavior", ["0x4", "0x8", "0x15", "0x18", "0x66"])
 def test_advice_that_takes_pages_gives_them_back(behavior: str) -> None:
     events = [fault(0x10000), call("madvise", f"start: 0x10000, len_in: 0x1000, behavior: {behavior}"), fault(0x10000)]
@@ -457,6 +474,14 @@ def test_memory_that_is_moved_keeps_its_pages_and_its_kind() -> None:
 def test_what_is_mapped_where_memory_was_moved_away_is_touched_for_the_first_time() -> None:
     events = [mapped(0x10000, 2), fault(0x10000), *remapped(0x10000, 2, 0x90000, 2), mapped(0x10000, 2), fault(0x10000)]
     assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 2}
+
+
+def test_a_page_that_moved_memory_replaces_is_touched_after_it_was_unmapped() -> None:
+    fixed = 3  # MREMAP_MAYMOVE | MREMAP_FIXED
+    events = [mapped(0x10000, 2), fault(0x11000), mapped(0x90000, 2), fault(0x90000), fault(0x91000)]
+    events += [*remapped(0x10000, 2, 0x90000, 2, fixed), fault(0x90000), fault(0x91000)]
+    anatomy = dissected(events).build_anatomy(5, named)
+    assert anatomy.by_touch == {Touch.FIRST: 3, Touch.AFTER_MUNMAP: 1, Touch.AGAIN: 1}
 
 
 def test_memory_that_grows_where_it_is_stays_one_area() -> None:

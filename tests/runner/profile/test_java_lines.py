@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,31 @@ def test_an_allocation_belongs_to_the_innermost_line_outside_of_the_class_librar
     )
 
 
+@pytest.mark.parametrize("number", ["9" * 40, "9" * 400, "9" * 5000])
+def test_an_allocation_of_impossible_size_is_left_out(tmp_path: Path, number: str) -> None:
+    text = write_event(f"{number} GB", "shop.Cart.main(String[]) line: 12") + write_event(
+        "512 bytes", "shop.Cart.main(String[]) line: 12"
+    )
+    (line,) = parse_allocations(text, tmp_path)
+    assert line.bytes == 512
+
+
+def test_a_line_in_a_folder_whose_name_is_not_text_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9") / "shop"
+    folder.mkdir(parents=True)
+    (folder / "Cart.java").touch()
+    (line,) = parse_allocations(write_event("512 bytes", "shop.Cart.main(String[]) line: 12"), tmp_path)
+    assert line.file == r"caf\udce9/shop/Cart.java"
+
+
+def test_an_event_of_a_thread_with_a_very_long_name_is_read_at_once(tmp_path: Path) -> None:
+    started_at = time.process_time()
+    event = write_event("512 bytes", "shop.Cart.main(String[]) line: 12")
+    (line,) = parse_allocations(event.replace("weight =", "eventThread =" + " " * 60_000 + "x\n  weight ="), tmp_path)
+    assert line.bytes == 512
+    assert time.process_time() - started_at < 2
+
+
 def test_what_the_recorder_and_the_class_libraries_allocate_for_themselves_has_no_line(tmp_path: Path) -> None:
     text = write_event(
         "18.5 MB", "java.lang.StringBuilder.append(String) line: 179", "jdk.jfr.Recording.start() line: 184"
@@ -76,8 +102,9 @@ def test_no_text_of_a_recording_is_an_error(text: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK is installed")
-def test_a_program_records_the_line_that_allocates_and_its_output_stays(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
+@pytest.mark.parametrize("folder", ["tree", "a tree", "someone's tree"])
+def test_a_program_records_the_line_that_allocates_and_its_output_stays(folder: str, tmp_path: Path) -> None:
+    tree = tmp_path / folder
     (tree / "shop").mkdir(parents=True)
     (tree / "shop" / "Cart.java").write_text(PROGRAM)
     subprocess.run(["javac", "-g", "shop/Cart.java"], cwd=tree, check=True, timeout=60)
@@ -97,6 +124,18 @@ def test_a_program_records_the_line_that_allocates_and_its_output_stays(tmp_path
     line = parse_allocations(print_allocations(jfr, tmp_path / "a.jfr", []), tree)[0]
     assert (line.file, line.function, line.line) == ("shop/Cart.java", "Cart$Filler.fill", 8)
     assert line.bytes >= 10_000 * 4096
+
+
+def test_a_library_in_a_folder_that_this_user_may_not_search_breaks_nothing(tmp_path: Path) -> None:
+    tmp_path.chmod(0)
+    user = os.geteuid()
+    try:
+        if user == 0:  # Root may search every folder.
+            os.seteuid(65534)
+        assert find_jfr([tmp_path / "java" / "libjvm.so"]) in {None, Path("/usr/bin/jfr"), Path("/bin/jfr")}
+    finally:
+        os.seteuid(user)
+        tmp_path.chmod(0o700)
 
 
 def test_what_is_no_recording_has_no_lines(tmp_path: Path) -> None:

@@ -61,6 +61,30 @@ def test_children_count_nothing_and_break_nothing(tmp_path: Path) -> None:
     assert all(line.line != 3 for line in run_traced(tmp_path, source))
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import subprocess, sys\nsubprocess.run([sys.executable, 'helper.py'], check=True)\n",
+        "import runpy, multiprocessing as mp\nif __name__ == '__main__':\n    mp.set_start_method('spawn')\n"
+        "    child = mp.Process(target=runpy.run_path, args=('helper.py',))\n    child.start()\n    child.join()\n",
+    ],
+)
+def test_children_that_execute_python_do_not_replace_the_lines_of_the_program(
+    tmp_path: Path, start: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "helper.py").write_text("helped = bytearray(8 << 20)\n")
+    lines = run_traced(tmp_path, f"kept = bytearray(8 << 20)\n{start}")
+    assert {line.file for line in lines} == {"program.py"}
+    assert lines[0].faults > 2_000
+    assert capfd.readouterr().err == ""
+
+
+def test_a_program_that_executes_python_again_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "again.py").write_text("kept = bytearray(8 << 20)\n")
+    lines = run_traced(tmp_path, "import os, sys\nos.execv(sys.executable, [sys.executable, 'again.py'])\n")
+    assert lines[0].file == "again.py"
+
+
 def test_what_a_line_touches_after_a_fork_is_told_from_what_was_touched_before(tmp_path: Path) -> None:
     source = (
         "import os\nkept = bytearray(8 << 20)\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nmore = bytes(9 << 20)\n"
@@ -92,6 +116,11 @@ def test_a_program_can_put_nothing_else_in_place_of_the_result(tmp_path: Path) -
     recorder.close()
     assert recorder.lines == ()
     assert (tmp_path / "secret" / "lines.json").exists()
+
+
+def test_a_line_in_a_file_whose_name_is_not_text_is_reported() -> None:
+    (line,) = parse_lines(json.dumps([[os.fsdecode(b"/tree/caf\xe9.py"), "f", 1, 2, 0]]).encode(), "/tree/")
+    assert line.file == r"caf\udce9.py"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """perf script's output → events, exactly or not at all."""
 
 import contextlib
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from runner.profile.script_parser import (
     Switched,
     Traced,
     parse_script,
+    split_place,
 )
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -59,6 +61,25 @@ def test_names_with_spaces_and_parentheses_stay_whole() -> None:
     frame = stack.frames[0]
     assert frame.function == "(anonymous namespace)::f(int, char*)"
     assert (frame.offset, frame.module) == (0x28B0, "/srv/my build/a program")
+
+
+@pytest.mark.parametrize(
+    ("place", "function", "module"),
+    [
+        ("main+0x1c (/usr/lib/libc.so.6 (deleted))", "main", "/usr/lib/libc.so.6 (deleted)"),
+        ("[unknown] (/memfd:doublemapper (deleted))", "[unknown]", "/memfd:doublemapper (deleted)"),
+        ("f(int)+0x20 (/srv/build (copy)/program)", "f(int)", "/srv/build (copy)/program"),
+        ("void (*g())(int)+0x0 (/srv/a)", "void (*g())(int)", "/srv/a"),
+        ("app.Main (run) (/tmp/perf-7.map)", "app.Main (run)", "/tmp/perf-7.map"),
+    ],
+)
+def test_a_file_that_was_removed_or_has_parentheses_in_its_path_stays_whole(
+    place: str, function: str, module: str
+) -> None:
+    (stack,) = parse_script(["1/1 2.000000000: page-faults: \n", f"\t 28b0 {place}\n", "\n"])
+    assert isinstance(stack, Stacked)
+    assert stack.frames == (ScriptFrame(0x28B0, function, module),)
+    assert split_place(place) == (function, module)
 
 
 def test_what_an_ordinary_user_records_is_read_under_the_name_of_the_event() -> None:
@@ -131,3 +152,10 @@ def test_a_stack_is_read_back_as_it_was_written(frames: list[tuple[int, str]]) -
 def test_a_time_that_is_not_finite_is_refused(time: str) -> None:
     with pytest.raises(ScriptError):
         list(parse_script([f"1/1 {time}: page-faults: \n", "\n"]))
+
+
+def test_a_very_long_name_without_a_module_is_refused_at_once() -> None:
+    started_at = time.process_time()
+    with pytest.raises(ScriptError):
+        list(parse_script(["1/1 2.5: page-faults: \n", "\t 10 " + " (" * 100_000 + "\n"]))
+    assert time.process_time() - started_at < 2

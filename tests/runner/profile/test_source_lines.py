@@ -91,3 +91,15 @@ def test_a_replaced_file_is_searched_again(program: Path, tmp_path: Path) -> Non
 
 def test_a_missing_file_has_no_lines() -> None:
     assert SourceLineCache().find("/nonexistent/library.so", [1]) == {}
+
+
+@pytest.mark.parametrize("character", ["\f", "\r", "\x85", "\u2028"])
+def test_a_character_in_the_name_of_a_file_does_not_move_the_lines_after_it(
+    character: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "output"
+    output.write_bytes(f"0x10\nf\n/a{character}b.c:1\n0x20\ng\n/c.c:2\n".encode())
+    (tmp_path / "addr2line").write_text(f"#!/bin/sh\ncat {output}\n")
+    (tmp_path / "addr2line").chmod(0o755)
+    found = source_lines._run_addr2line(f"{tmp_path}/addr2line", "/program", [0x10, 0x20], [])
+    assert found == {0x10: (SourceLine("f", f"/a{character}b.c", 1),), 0x20: (SourceLine("g", "/c.c", 2),)}

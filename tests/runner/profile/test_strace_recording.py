@@ -39,6 +39,18 @@ def test_each_call_has_its_time_thread_and_arguments() -> None:
     assert abs(calls[0].time - 4.517593) < 1e-5
 
 
+def test_the_new_address_of_memory_is_known_even_if_another_thread_calls_meanwhile() -> None:
+    lines = (
+        "7  1.5 mremap(0x7f6ba0fce000, 4096, 8192, 0x1 <unfinished ...>",
+        "8  1.6 brk(NULL) = 0x557d8e880000",
+        "7  1.7 <... mremap resumed>) = 0x7f6ba0aaa000",
+        "7  1.8 mremap(0x7f6ba0fce000, 4096, 8192, 0x1 <unfinished ...>",
+        "7  1.9 <... mremap resumed>) = -1 ENOMEM (Cannot allocate memory)",
+    )
+    ends = [call for call in parse_calls(lines, 0.0) if call.event == "syscalls:sys_exit_mremap"]
+    assert ends == [Traced(7, 7, 1.7, "syscalls:sys_exit_mremap", "0x7f6ba0aaa000")]
+
+
 @given(st.text(max_size=200) | st.sampled_from([line[:cut] for line in OUTPUT.splitlines() for cut in (20, 40, 60)]))
 def test_no_text_breaks_the_parser(text: str) -> None:
     for call in parse_calls(text.splitlines(), 0.0):

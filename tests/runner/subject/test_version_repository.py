@@ -1,5 +1,6 @@
 """The git repository that a build with ``git = true`` finds."""
 
+import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -104,3 +105,19 @@ def test_a_build_gets_it_only_on_request_and_is_made_again_after_a_new_tag(
     tree, built = builder.build(repository, head, recipe)
     assert (tree / "version").read_text() == "v1\n"
     assert not built.cached
+
+
+def test_a_project_with_more_tags_than_fit_into_a_command_line_builds(commit: Run, git: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    names = [f"refs/tags/nightly-{number:05}" for number in range(6_000)]
+    (tmp_path / "subject" / ".git" / "packed-refs").write_text("".join(f"{head} {name}\n" for name in names))
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    write_commit(repository, head, tmp_path / "tree", refuse_large=True)
+    # The kernel allows a quarter of this for a command line.
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, hard_limit))
+    try:
+        write_git_directory(repository, head, tmp_path / "tree")
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (soft_limit, hard_limit))
+    assert run(tmp_path / "tree", "for-each-ref", "--format=%(refname)").split()[-6_000:] == names
