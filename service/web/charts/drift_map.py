@@ -238,7 +238,7 @@ def _draw_rows(
             top += ROW
         for row in group.rows:
             if has_heading:
-                parameters = row.case.removeprefix(group.workload).strip("[]")
+                parameters = row.case.removeprefix(group.workload).removeprefix("[").removesuffix("]")
                 name = parameters or row.case
             else:
                 name = _join_names(subject, row.case)
