@@ -64,6 +64,17 @@ def test_a_token_is_made_shown_once_used_and_revoked(closed: FlaskClient) -> Non
         assert closed.post("/tokens/nothing/revoke").status_code == 404
 
 
+def test_the_log_names_only_the_first_who_revoked_a_token(closed: FlaskClient) -> None:
+    with signed_in(closed, Scope.ADMIN):
+        closed.post("/tokens", data={"name": "weekly", "scope": ["read"], "days": "30"})
+        (token_id,) = [one["id"] for one in closed.get("/tokens.json").json if one["name"] == "weekly"]
+        assert closed.post(f"/tokens/{token_id}/revoke").status_code == 303
+    with signed_in(closed, Scope.ADMIN, name="Grace"):
+        assert closed.post(f"/tokens/{token_id}/revoke").status_code == 303
+        entries = closed.get("/audit.json?action=token revoked").json["items"]
+        assert [entry["author"] for entry in entries if entry["target"] == f"token {token_id}"] == ["Ada"]
+
+
 @pytest.mark.parametrize(
     ("form", "told_of"),
     [
