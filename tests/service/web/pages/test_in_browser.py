@@ -13,6 +13,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 
+from runner.contract import Reading, Sample
 from tests import thorough
 from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
 from tests.service import reports as made
@@ -665,4 +666,25 @@ def test_after_a_zoom_into_a_long_series_the_keys_still_open_the_selected_run(
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/*")
     assert selected in page.inner_text("main")
+    watched.assert_quiet()
+
+
+def test_the_axis_of_negative_values_has_ticks(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    for workload, values in (("shrinking", (-3_000_000, -2_000_000)), ("around", (-5000, 4000)), ("empty", (0, 0))):
+        Api(client).send(
+            *(
+                report(workload, number, [Sample(readings={"resident-growth": Reading(value=value)})])
+                for number, value in enumerate(values)
+            )
+        )
+    watched = opened(address, **MODES["desktop"])
+    ticks = {}
+    for workload in ("shrinking", "around", "empty"):
+        page = watched.open(f"/series/{series_id(client, workload, 'resident-growth')}")
+        scale = "Chart.getChart(document.querySelector('canvas')).scales.y"
+        ticks[workload] = page.evaluate(f"{scale}.ticks.map(({{ value }}) => value)")
+    assert len(ticks["shrinking"]) > 1
+    assert min(ticks["around"]) < 0 < max(ticks["around"])
+    assert min(ticks["empty"]) == 0
     watched.assert_quiet()
