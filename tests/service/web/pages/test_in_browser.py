@@ -688,3 +688,16 @@ def test_the_axis_of_negative_values_has_ticks(growing: tuple[FlaskClient, str],
     assert min(ticks["around"]) < 0 < max(ticks["around"])
     assert min(ticks["empty"]) == 0
     watched.assert_quiet()
+
+
+def test_on_a_phone_the_label_of_a_drift_has_its_unit_if_the_axis_has_another(service: str, opened: Opener) -> None:
+    watched = opened(service, **MODES["phone, dark"])
+    labels = {}
+    for address in ("/series/1", "/series/1?with=2"):
+        page = watched.open(address)
+        found = page.evaluate(BOXES)[0]
+        labels[address] = {box["text"] for box in found if box["text"].startswith(("+", "\N{MINUS SIGN}"))}
+    assert {"+16,384"} <= labels["/series/1"]
+    assert labels["/series/1?with=2"]
+    assert all("\N{NO-BREAK SPACE}fault" in label for label in labels["/series/1?with=2"])
+    watched.assert_quiet()
