@@ -160,6 +160,8 @@ class Plots:
         failed_run_ids = [failure.run_id for failure in series.failures]
         with self._lock:
             stored_entry = self._stored_plots.get(series.id)
+            if stored_entry is not None:
+                self._stored_plots.move_to_end(series.id)
         if stored_entry is not None:
             stored_points, stored_failed_run_ids, stored_plot = stored_entry
             # Points are compared by identity, which is fast: a series that gets new points gets a new list of them.
