@@ -108,6 +108,13 @@ def test_an_open_service_says_that_it_asks_for_no_tokens(empty: FlaskClient) -> 
     assert "Sign out" not in page(empty, "/")
 
 
+def test_an_audit_log_with_other_entries_is_not_said_to_be_empty(empty: FlaskClient) -> None:
+    assert "No entry has this action." in read(empty, "/audit?action=token revoked")
+    text = read(empty, "/audit?offset=100")
+    assert "There are no more entries." in text
+    assert "Nothing has been recorded" not in text
+
+
 def test_settings_say_where_each_value_comes_from(empty: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", "/srv/faults")
     text = read(empty, "/settings")
