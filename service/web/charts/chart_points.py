@@ -134,12 +134,14 @@ class Plot:
     @cached_property
     def _time_by_position(self) -> list[tuple[int, float]]:
         # The path goes back in the history where the environment changes, so its positions have to be sorted.
-        return sorted(zip((point.position for point in self.path.points), self.path.times, strict=True))
+        measured = self.path if self.path.points else self.off_path
+        return sorted(zip((point.position for point in measured.points), measured.times, strict=True))
 
     def find_previous_time(self, position: int) -> float:
         """Return the time of the last measured commit before a position, which stands in for the time of a failure.
 
-        For a position before the first measured commit, the time of that commit is returned; 0 if none was measured.
+        Points beside the path count only if the path is empty. For a position before the first measured commit, the
+        time of that commit is returned; 0 if none was measured.
         """
         if not self._time_by_position:
             return 0.0

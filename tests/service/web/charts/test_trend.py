@@ -21,6 +21,16 @@ def test_a_failure_has_the_time_of_the_commit_before_it_also_where_the_path_goes
     assert drawn["gaps"][0]["t"] == drawn["path"][1]["t"]
 
 
+def test_a_failure_has_the_time_of_the_commit_before_it_also_if_no_run_is_on_the_path() -> None:
+    points = [made_series.point(number, 5).model_copy(update={"on_path": False}) for number in (0, 10, 20)]
+    failure = made_series.faults().failures[0].model_copy(update={"position": 15})
+    series = made_series.faults().model_copy(
+        update={"points": points, "failures": [failure], "drifts": [], "changes": []}
+    )
+    drawn = build_chart(series, str)
+    assert drawn["gaps"][0]["t"] == drawn["beside"][1]["t"]
+
+
 def test_a_configuration_change_lies_between_two_slots() -> None:
     (line,) = build_chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
