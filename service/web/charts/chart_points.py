@@ -88,23 +88,36 @@ class DrawnPoints:
         return find_extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
     def thin(self, window: Window | None) -> list[SeriesPoint]:
-        """Return the points for a picture of a window, and one beyond each end, so that lines run to the edge."""
+        """Return the points for a picture of a window, and one beyond each end, so that lines run to the edge.
+
+        Parameters
+        ----------
+        window
+            The zoomed part of the axis; None for all points.
+        """
         if window is None:
             return [self.points[index] for index in self._extremes]
         start, end = self._find_points_inside(window)
-        if start == end:
+        if start == end and start in {0, len(self.points)}:  # No line crosses the window.
             return []
         start, end = max(0, start - 1), end + 1
         indices = find_extremes(MAX_COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
         return [self.points[start + index] for index in indices]
 
     def _find_points_inside(self, window: Window) -> tuple[int, int]:
-        """Return the range of indices of the points inside the zoomed window."""
+        """Return the range of indices of the points inside the zoomed window.
+
+        If no point is inside, but a line crosses the window, the range is empty and lies at the line's second point.
+        """
         if self._are_slots_ascending and not window.by_time:
             return bisect_left(self.slot_numbers, window.start), bisect_right(self.slot_numbers, window.end)
         positions = self.times if window.by_time else self.slot_numbers
         inside = [index for index, position in enumerate(positions) if window.start <= position <= window.end]
-        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+        if inside:
+            return inside[0], inside[-1] + 1
+        steps = enumerate(pairwise(positions), 1)
+        crossing = next((index for index, ends in steps if min(ends) < window.start and max(ends) > window.end), 0)
+        return crossing, crossing
 
 
 class Plot:

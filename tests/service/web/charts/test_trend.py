@@ -119,3 +119,12 @@ def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
     (over,) = build_chart(made_series.faults(), str, overlaid_series=[other])["others"]
     assert over["unit"] == "operations/s"
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]
+
+
+def test_a_line_crosses_a_window_between_two_runs() -> None:
+    series = made_series.faults()
+    path = build_chart(series, str)["path"]
+    for window in (Window(4.2, 4.8), Window(path[4]["t"] + 1, path[5]["t"] - 1, by_time=True)):
+        assert [dot["x"] for dot in build_chart(series, str, window)["path"]] == [4, 5]
+    for window in (Window(-9, -8), Window(98, 99), Window(1, 2, by_time=True)):
+        assert not build_chart(series, str, window)["path"]
