@@ -26,9 +26,17 @@ from service.parent_process import stop_with_parent
 
 _ERROR_STATUS = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
-_DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
-"""Error numbers that mean that a file cannot be written. Any other OSError is a bug."""
-_DISK_REMEDY = "Free some disk space, or make the file's folder writable for this user."
+_FILE_ERRORS = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.ENAMETOOLONG,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""Error numbers that mean that a file cannot be read or written. Any other OSError is a bug."""
+_FILE_REMEDY = "Free some disk space, or choose a file that this user may read and whose folder this user may write to."
 _MAX_PID = 2**22
 """The largest process id on Linux."""
 _INSTALLATION_REMEDY = "Install the service with `pip install 'faultwatch[service]'`; in a clone, run `make run`."
@@ -122,13 +130,11 @@ def main() -> None:
         _discard_output()
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+        if isinstance(error, OSError) and error.errno in _FILE_ERRORS:
             _discard_output()
             file_name = error.filename or "the output"
-            click.echo(
-                f"faultwatch-service: The file cannot be written: {file_name} ({error.strerror}). {_DISK_REMEDY}",
-                err=True,
-            )
+            what = f"The file cannot be read or written: {file_name} ({error.strerror})"
+            click.echo(f"faultwatch-service: {what}. {_FILE_REMEDY}", err=True)
             sys.exit(_ERROR_STATUS)
         # Python's default exit code for exceptions, 1, has a different meaning: see docs/reference/commands.md.
         traceback.print_exception(error)

@@ -51,14 +51,14 @@ def list_nominations(session: Session, series_filter: SeriesFilter) -> Nominatio
 
 
 def list_likely_changes(session: Session, judged_series: SeriesDetail) -> NominationList:
-    """Return the nominations among the newest points of a series that are likelier than not, and its power."""
+    """Return the nominations among the newest points of a series that are likelier than not, and its power.
+
+    The list is empty if the series was deleted after it was read.
+    """
     window = points.find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
-    ranked_nominations, paths = _rank_nominations(
-        session,
-        [judged_series],
-        points.arrange_trends(session, [judged_series.id], window),
-        {judged_series.id: judged_series.drifts},
-    )
+    trends = points.arrange_trends(session, [judged_series.id], window)
+    heads = [judged_series] if judged_series.id in trends else []
+    ranked_nominations, paths = _rank_nominations(session, heads, trends, {judged_series.id: judged_series.drifts})
     likely_nominations = tuple(entry.nomination for entry in ranked_nominations if entry.nomination.likely)
     return NominationList(items=likely_nominations, powers=tuple(read_powers(session, paths)))
 

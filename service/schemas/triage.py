@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from runner.contract.base import CommitHash
 from service.schemas.certainty import Certainty, decide_certainty
@@ -19,6 +28,18 @@ Author = Annotated[
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000, pattern=r"^[^\x00]*$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00]*$")]
 r"""A name, in which ``*`` stands for anything and ``\*`` for an asterisk."""
+
+
+def _convert_to_utc(moment: datetime) -> datetime:
+    """Return a time in UTC; refuse a time near an end of the calendar that lies outside the calendar in UTC."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside the calendar in UTC") from None
+
+
+UtcMoment = Annotated[AwareDatetime, AfterValidator(_convert_to_utc)]
+"""A time in a request, converted to UTC."""
 
 
 class State(StrEnum):
@@ -223,7 +244,7 @@ class SilenceRequest(BaseModel):
     host: Pattern = "*"
     case: Pattern = "*"
     metric: Pattern = "*"
-    until: AwareDatetime
+    until: UtcMoment
     author: Author | None = None
     """The author of the silence; required if no token identifies the caller."""
     reason: Reason
@@ -504,7 +525,7 @@ class TriageRequest(BaseModel):
     reason: Reason = ""
     assignee: Author | None = None
     """The new assignee, or none for nobody; only with ``assign``."""
-    until: AwareDatetime | None = None
+    until: UtcMoment | None = None
     """The end of the ``snooze`` or the ``silence``. A ``snooze`` without an end lasts until the next run of one of
     the series."""
 

@@ -25,7 +25,7 @@ def register(app: APIFlask) -> None:
 
 
 def find_unavailability(error: Exception) -> ProblemError | None:
-    """Return the problem for an error that means that the database is temporarily unavailable; None for others."""
+    """Log an error that means that the database is temporarily unavailable; return its problem, None for others."""
     if isinstance(error, PoolTimeoutError):
         reason = "has no free connection"
     elif is_unreachable(error):

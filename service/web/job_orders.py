@@ -81,6 +81,13 @@ def open_for_change(
         Whether a job of GitHub Actions may change only the jobs that were dispatched to its own repository.
     claiming_host
         The host that wants to claim the job.
+
+    Raises
+    ------
+    ProblemError
+        404, where there is no such job; 403, where the job is beyond the limits of the caller's token, or was not
+        dispatched to the caller's repository; 409, where the state of the job, its lease or its host does not allow the
+        change.
     """
     now = datetime.now(UTC)
     with get_database().writing() as session:

@@ -24,7 +24,14 @@ bp = Blueprint("webhooks", __name__)
 
 @bp.post(f"/<any({', '.join(FORGES)}):name>/webhook")
 def receive(name: str) -> ResponseReturnValue:
-    """Store a delivery. A delivery that is sent twice is stored only once."""
+    """Store a delivery that concerns this service. A delivery that is sent twice is stored only once.
+
+    Raises
+    ------
+    ProblemError
+        404, where the service does not use this forge; 401, where the forge did not sign the delivery; 400, where its
+        body is not a JSON object, or it has no id.
+    """
     kind, worker = ForgeKind(name), find_worker()
     forge = worker.forges.get(kind) if worker else None
     if worker is None or forge is None:

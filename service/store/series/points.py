@@ -198,6 +198,8 @@ def arrange_trends(
 ) -> dict[int, point_order.Trend]:
     """Return the trends of series, by the id of the series, from the points that have a place in them.
 
+    A series that is not stored, because it was deleted in the meantime, is left out.
+
     Parameters
     ----------
     window
@@ -210,6 +212,7 @@ def arrange_trends(
     return {
         series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
         for series_id, points in points_by_series.items()
+        if series_id in subjects
     }
 
 

@@ -80,7 +80,7 @@ def _check_request() -> AnyResponse | None:
     # A person with a browser can sign in and come back. Files such as the style sheet belong to no blueprint.
     is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)
     if is_page and request.accept_mimetypes.accept_html:
-        return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
+        return redirect(url_for("access.form", to=_find_page_to_return_to()))
     has_header = "Authorization" in request.headers
     token_problem = "The token is malformed, unknown, expired or revoked. " if has_header else ""
     raise ProblemError(
@@ -88,6 +88,21 @@ def _check_request() -> AnyResponse | None:
         f"{token_problem}Send a token with the scope {scope}: Authorization: Bearer {PREFIX}_…",
         headers={"WWW-Authenticate": 'Bearer realm="Faultwatch"'},
     )
+
+
+def _find_page_to_return_to() -> str:
+    """Return the address of the requested page, or that of the page with the form that was sent.
+
+    A form cannot be sent again after the sign-in, and its own address shows no page. The first page is returned if the
+    browser does not name a page of this service.
+    """
+    if request.method in _SAFE_METHODS:
+        return request.full_path.rstrip("?")
+    referrer = request.referrer or ""
+    if not _is_own_origin(referrer):
+        return "/"
+    parts = urlsplit(referrer)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def _describe_scopes() -> str:
@@ -131,9 +146,9 @@ def _refuse_other_sites() -> None:
         raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page on another site, which is not allowed.")
 
 
-def _is_own_origin(origin: str) -> bool:
-    """Return whether the origin of a page is this service."""
+def _is_own_origin(address: str) -> bool:
+    """Return whether the address or the origin of a page belongs to this service."""
     try:
-        return urlsplit(origin).netloc == request.host
+        return urlsplit(address).netloc == request.host
     except ValueError:  # "http://[", for example
         return False

@@ -190,7 +190,15 @@ class ProviderClient:
 
     @contextmanager
     def _calling_provider(self) -> Iterator[None]:
-        """Let the block call the provider unless too many calls are waiting; translate the exceptions of failures."""
+        """Let the block call the provider unless too many calls are waiting; translate the exceptions of failures.
+
+        Raises
+        ------
+        ProviderUnavailable
+            If too many sign-ins are waiting, or the provider cannot be reached, or its answer is not valid.
+        SignInRefused
+            If the provider refuses the sign-in, or its answer is not genuine.
+        """
         if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
             raise ProviderUnavailable("too many sign-ins are waiting for it")
         try:

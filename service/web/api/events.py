@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from apiflask import APIBlueprint
-from pydantic import AliasChoices, AwareDatetime, Field
+from pydantic import AliasChoices, Field
 
 from service.pipeline import decide_events, judging_schedule, next_bisect, triage_events
 from service.rules.events import lifecycle
@@ -14,7 +14,7 @@ from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventOrder, State
+from service.schemas.triage import EventOrder, State, UtcMoment
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, authorization
 from service.web.access.author import find_author
@@ -46,7 +46,7 @@ class EventQuery(PageQuery):
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
-    since: AwareDatetime | None = None
+    since: UtcMoment | None = None
     """Found at or after this time."""
     below_floor: bool | None = None
     """Whether the changes are so small that even runs of the same program files can differ by that much."""

@@ -88,23 +88,36 @@ class DrawnPoints:
         return find_extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
     def thin(self, window: Window | None) -> list[SeriesPoint]:
-        """Return the points for a picture of a window, and one beyond each end, so that lines run to the edge."""
+        """Return the points for a picture of a window, and one beyond each end, so that lines run to the edge.
+
+        Parameters
+        ----------
+        window
+            The zoomed part of the axis; None for all points.
+        """
         if window is None:
             return [self.points[index] for index in self._extremes]
         start, end = self._find_points_inside(window)
-        if start == end:
+        if start == end and start in {0, len(self.points)}:  # No line crosses the window.
             return []
         start, end = max(0, start - 1), end + 1
         indices = find_extremes(MAX_COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
         return [self.points[start + index] for index in indices]
 
     def _find_points_inside(self, window: Window) -> tuple[int, int]:
-        """Return the range of indices of the points inside the zoomed window."""
+        """Return the range of indices of the points inside the zoomed window.
+
+        If no point is inside, but a line crosses the window, the range is empty and lies at the line's second point.
+        """
         if self._are_slots_ascending and not window.by_time:
             return bisect_left(self.slot_numbers, window.start), bisect_right(self.slot_numbers, window.end)
         positions = self.times if window.by_time else self.slot_numbers
         inside = [index for index, position in enumerate(positions) if window.start <= position <= window.end]
-        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+        if inside:
+            return inside[0], inside[-1] + 1
+        steps = enumerate(pairwise(positions), 1)
+        crossing = next((index for index, ends in steps if min(ends) < window.start and max(ends) > window.end), 0)
+        return crossing, crossing
 
 
 class Plot:
@@ -134,12 +147,14 @@ class Plot:
     @cached_property
     def _time_by_position(self) -> list[tuple[int, float]]:
         # The path goes back in the history where the environment changes, so its positions have to be sorted.
-        return sorted(zip((point.position for point in self.path.points), self.path.times, strict=True))
+        measured = self.path if self.path.points else self.off_path
+        return sorted(zip((point.position for point in measured.points), measured.times, strict=True))
 
     def find_previous_time(self, position: int) -> float:
         """Return the time of the last measured commit before a position, which stands in for the time of a failure.
 
-        For a position before the first measured commit, the time of that commit is returned; 0 if none was measured.
+        Points beside the path count only if the path is empty. For a position before the first measured commit, the
+        time of that commit is returned; 0 if none was measured.
         """
         if not self._time_by_position:
             return 0.0
@@ -160,6 +175,8 @@ class Plots:
         failed_run_ids = [failure.run_id for failure in series.failures]
         with self._lock:
             stored_entry = self._stored_plots.get(series.id)
+            if stored_entry is not None:
+                self._stored_plots.move_to_end(series.id)
         if stored_entry is not None:
             stored_points, stored_failed_run_ids, stored_plot = stored_entry
             # Points are compared by identity, which is fast: a series that gets new points gets a new list of them.

@@ -238,7 +238,7 @@ def _draw_rows(
             top += ROW
         for row in group.rows:
             if has_heading:
-                parameters = row.case.removeprefix(group.workload).strip("[]")
+                parameters = row.case.removeprefix(group.workload).removeprefix("[").removesuffix("]")
                 name = parameters or row.case
             else:
                 name = _join_names(subject, row.case)
@@ -339,8 +339,8 @@ class _CalloutEntry(NamedTuple):
     column: int
     kind: str
     event_id: str
-    subject_text: str
-    details: str
+    first_part: str
+    second_part: str
     end: float
 
 
@@ -374,8 +374,8 @@ def _draw_callouts(
         column = layout.find_column(event.id)
         kind = "worse" if event.direction is Direction.REGRESSION else "better"
         end = _find_line_end(layout, rows, event.id, column, bottom)
-        move_text, details = _describe_event(event, layout.leading[event.id], count_fitting(column))
-        entries.append(_CalloutEntry(column, kind, event.id, move_text, details, end))
+        first_part, second_part = _describe_event(event, layout.leading[event.id], count_fitting(column))
+        entries.append(_CalloutEntry(column, kind, event.id, first_part, second_part, end))
     for change in changes:
         n_series = sum(event.n_series for event in change.events)
         first_event_id = change.events[0].id  # the callout leads to the most important event of the change
@@ -392,8 +392,10 @@ def _draw_callouts(
     callouts = []
     for level, entry in enumerate(sorted(entries, key=make_sort_key)):
         middle, room = compute_middle(entry.column), count_fitting(entry.column)
-        short_subject = _shorten_text(entry.subject_text, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.details)))
-        text = f"{entry.subject_text}{entry.details}\n{_describe_column(layout.columns, entry.column)}"
+        short_first_part = _shorten_text(
+            entry.first_part, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.second_part))
+        )
+        text = f"{entry.first_part}{entry.second_part}\n{_describe_column(layout.columns, entry.column)}"
         callouts.append(
             Callout(
                 kind=entry.kind,
@@ -402,9 +404,9 @@ def _draw_callouts(
                 top=float(level * CALLOUT),
                 end=entry.end,
                 is_left=middle >= _MAX_LEFT_SHARE,
-                short=_shorten_text(short_subject, _MAX_SHORT_CHARACTERS),
-                what=short_subject,
-                rest=_shorten_text(entry.details, room - len(short_subject)),
+                short=_shorten_text(short_first_part, _MAX_SHORT_CHARACTERS),
+                what=short_first_part,
+                rest=_shorten_text(entry.second_part, room - len(short_first_part)),
                 text=_shorten_text(text, _MAX_HOVER_LINES * _MAX_HOVER_CHARACTERS),
             )
         )

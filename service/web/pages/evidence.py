@@ -41,7 +41,15 @@ _MAX_PAIRS = 20
 
 
 def make_context(view: Any, **further: Any) -> dict[str, Any]:
-    """Return the context of ``partials/evidence.html``: the view, and defaults that ``further`` overrides."""
+    """Return the context of ``partials/evidence.html``.
+
+    Parameters
+    ----------
+    view
+        The profiles of both sides; None if a side has none.
+    further
+        Values that replace the defaults, by name.
+    """
     return {
         "evidence": view,
         "evidence_job": None,

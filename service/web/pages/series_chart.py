@@ -56,6 +56,11 @@ def draw_chart(series: SeriesDetail, overlaid_series: Sequence[SeriesDetail], wi
     """Lay out the chart of a series.
 
     In a published site, the whole chart is laid out, without links to runs, and with all drifts open.
+
+    Parameters
+    ----------
+    window
+        The zoomed part; None for the whole axis.
     """
     if is_published():  # A published site has no pages of runs, and no server that returns the points for a zoom.
         chart = build_chart(series, lambda _: "", overlaid_series=overlaid_series, get_plot=PLOTS.get_plot)

@@ -88,12 +88,14 @@ def make() -> ResponseReturnValue:
 
 @bp.post("/tokens/<token_id>/revoke")
 def revoke(token_id: str) -> ResponseReturnValue:
-    """Revoke a token."""
+    """Revoke a token. A token that was already revoked does not change."""
+    now = datetime.now(UTC)
     with get_database().writing() as session:
-        row = tokens.revoke_token(session, token_id, datetime.now(UTC))
+        row = tokens.revoke_token(session, token_id, now)
         if row is None:
             abort(404, "There is no such token.")
-        audit_log.record_action(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
+        if row.revoked_at == now:  # Otherwise it was revoked before, and this request changed nothing.
+            audit_log.record_action(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
     return redirect(url_for("tokens.index"), HTTPStatus.SEE_OTHER)
 
 

@@ -205,3 +205,15 @@ def read_all(folder: Path) -> dict[str, tuple[int, bytes]]:
         for file in folder.rglob("*")
         if file.is_file() and not file.name.endswith(("-turn", "-shm", "-wal"))
     }
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_name_that_is_too_long_for_a_file_is_a_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_own(tmp_path / "faultwatch.db", empty_database())
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
+    assert run(monkeypatch, command, str(tmp_path / ("x" * 300))) == 2
+    errors = capfd.readouterr().err
+    check_answer(2, errors)
+    assert "File name too long" in errors

@@ -61,7 +61,7 @@ export function describe(tree, node, kind, side) {
   const { text, module, file } = tree.names[tree.name[node]];
   const place = file ? `${file}${tree.line[node] ? `:${tree.line[node]}` : ""}` : module;
   const whole = tree.values[side][0] || 1;
-  const share = `${((100 * tree.values[side][node]) / whole).toPrecision(3)} %`;
+  const share = `${written((100 * tree.values[side][node]) / whole)} %`;
   if (tree.values.length < 2) return [text, place, `${amount(tree.values[0][node], kind)}, ${share}`].filter(Boolean).join(" · ");
   const [before, after] = tree.values.map((values) => values[node]);
   const change = after - before;
@@ -73,5 +73,10 @@ export function describe(tree, node, kind, side) {
 function amount(value, kind) {
   if (kind === "faults") return `${Math.round(value).toLocaleString("en")} faults`;
   const [size, unit] = value >= 1e9 ? [1e9, "s"] : value >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
-  return `${(value / size).toPrecision(3)} ${unit}`;
+  return `${written(value / size)} ${unit}`;
+}
+
+/** A number with three significant digits; never with an exponent, as toPrecision would write 1,234. */
+export function written(value) {
+  return value.toLocaleString("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 }

@@ -1,6 +1,6 @@
 // The flame graphs of a page: fetches the profiles, draws the zoomed part, and handles pointer, keyboard and address.
 
-import { colour, describe, seen } from "./draw.js";
+import { colour, describe, seen, written } from "./draw.js";
 import { build, callees, find, keyOf, lineage, search } from "./tree.js";
 
 const CELL = 20; // pixels
@@ -116,7 +116,7 @@ function start(profiles) {
     view.hits = hits;
     mark();
     const found = hits.size === 1 ? "1 function" : `${hits.size} functions`;
-    part("reading").textContent = text ? `${found}, ${(100 * share).toPrecision(3)} % of all` : "";
+    part("reading").textContent = text ? `${found}, ${written(100 * share)} % of all` : "";
   }
 
   function walk(key) {

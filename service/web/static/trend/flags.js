@@ -1,6 +1,8 @@
 // The label of each drift with its size, placed where it covers neither data nor other labels. Important drifts come
 // first: the undecided ones, then the largest. A label without room is left out; the tooltip of its run contains it.
 
+import { UNIT } from "./share.js";
+
 const LETTER_WIDTH = 7, LABEL_HEIGHT = 18, LABEL_MARGIN = 10;
 const GAP = 20; // pixels from the point to the middle of its label
 const STEPS = [0, 1, 2, 3]; // by how many label heights a label may be moved away
@@ -29,8 +31,9 @@ export function tone(flag, theme) {
 }
 
 function text(chart, flag) {
-  // On a phone, only the axis shows the unit, for lack of room.
-  return chart.width < NARROW ? flag.label.split("\u00a0")[0] : flag.label;
+  // On a phone, only the axis shows the unit, for lack of room. An axis in percent does not show it.
+  const isOnAxis = chart.options.scales.y.title.text !== UNIT;
+  return chart.width < NARROW && isOnAxis ? flag.label.split("\u00a0")[0] : flag.label;
 }
 
 // The offset of each label from its point; null without room. Called for each label, but computed once per layout.

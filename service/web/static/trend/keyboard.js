@@ -1,7 +1,7 @@
 // Controls the chart by keyboard: arrows move from run to run, Enter opens a run, C picks it, plus and minus zoom.
 
 export function walk(canvas, { chart, tell, open, pick, reset }) {
-  let at = -1;
+  let current = null; // The selected run. Its index would change when a zoom replaces the points of a long series.
 
   function runs() {
     const stops = [];
@@ -12,11 +12,18 @@ export function walk(canvas, { chart, tell, open, pick, reset }) {
     return stops.sort((a, b) => a.entry.x - b.entry.x);
   }
 
+  // The index of the selected run, or of the nearest one if the present points do not contain it; -1 without a selection.
+  function place() {
+    if (!current) return -1;
+    const distance = ({ entry }) => Math.abs(entry.run.x - current.x);
+    return runs().reduce((best, stop, index, stops) => (distance(stop) < distance(stops[best]) ? index : best), 0);
+  }
+
   function select(next) {
     const stops = runs();
     if (!stops.length) return;
-    at = Math.max(0, Math.min(next, stops.length - 1));
-    const { datasetIndex, index, entry } = stops[at];
+    const { datasetIndex, index, entry } = stops[Math.max(0, Math.min(next, stops.length - 1))];
+    current = entry.run;
     const { min, max } = chart().scales.x;
     if (entry.x < min || entry.x > max) {
       const half = (max - min) / 2;
@@ -31,7 +38,7 @@ export function walk(canvas, { chart, tell, open, pick, reset }) {
   }
 
   function clear() {
-    at = -1;
+    current = null;
     chart().setActiveElements([]);
     chart().tooltip.setActiveElements([], { x: 0, y: 0 });
     chart().crosshair = null;
@@ -39,12 +46,12 @@ export function walk(canvas, { chart, tell, open, pick, reset }) {
   }
 
   const keys = {
-    ArrowRight: () => select(at + 1),
-    ArrowLeft: () => select(at < 0 ? Infinity : at - 1),
+    ArrowRight: () => select(place() + 1),
+    ArrowLeft: () => select(current ? place() - 1 : Infinity),
     Home: () => select(0),
     End: () => select(Infinity),
-    Enter: () => open(runs()[at]?.entry.run),
-    c: () => pick(runs()[at]?.entry.run),
+    Enter: () => open(current),
+    c: () => pick(current),
     "+": () => chart().zoom(1.5),
     "=": () => chart().zoom(1.5),
     "-": () => chart().zoom(1 / 1.5),

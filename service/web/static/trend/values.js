@@ -24,14 +24,17 @@ export function vertical(unit, id, whole, scale, theme, aligned) {
 
 function limit(axis, log) {
   const { x } = axis.chart.scales;
+  let lowest = Infinity;
   for (const dataset of axis.chart.data.datasets) {
     if (!dataset.ranged || dataset.hidden || (dataset.yAxisID ?? "y") !== axis.id) continue;
     for (const entry of dataset.data) {
       if (x && (entry.x < x.min || entry.x > x.max)) continue;
+      lowest = Math.min(lowest, entry.run.low);
       axis.min = Math.min(axis.min, entry.run.low);
       axis.max = Math.max(axis.max, entry.run.high);
     }
   }
+  axis.isNegative = lowest < 0; // Around a single value, Chart.js extends the axis, also below zero.
   const share = ROOM / Math.max(100, axis.chart.height - AROUND);
   if (log) {
     const factor = Math.max(axis.max / axis.min, 1.0001) ** share;
@@ -48,7 +51,7 @@ function ticks(axis, log, whole) {
   return log && axis.max / axis.min > 10 ? decades(axis) : evenly(axis, whole);
 }
 
-// Ticks at 1, 2 and 5 times each power of ten. Counts get no negative ticks.
+// Ticks at 1, 2 and 5 times each power of ten.
 function decades(axis) {
   const found = [];
   for (let power = Math.floor(Math.log10(axis.min)); 10 ** power <= axis.max; power += 1) {
@@ -57,12 +60,14 @@ function decades(axis) {
   return found.filter((value) => value >= axis.min && value <= axis.max);
 }
 
+// Ticks at equal distances. The margin below values that are not negative gets no negative ticks.
 function evenly(axis, whole) {
   const rough = (axis.max - axis.min) / Math.max(2, Math.floor(axis.height / PIXELS_A_TICK));
   const power = 10 ** Math.floor(Math.log10(rough));
   const nice = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
   const step = whole ? Math.max(1, nice) : nice;
   const found = [];
-  for (let index = Math.max(0, Math.ceil(axis.min / step)); index * step <= axis.max; index += 1) found.push(index * step);
+  const first = Math.ceil(axis.min / step);
+  for (let index = axis.isNegative ? first : Math.max(0, first); index * step <= axis.max; index += 1) found.push(index * step);
   return found;
 }

@@ -104,6 +104,18 @@ def test_a_person_signs_in_and_out(closed: FlaskClient, give: Give) -> None:
     assert closed.get("/", headers=page).status_code == 302
 
 
+def test_a_form_that_is_sent_after_the_session_has_ended_leads_back_to_its_page(closed: FlaskClient) -> None:
+    sent = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
+    for referrer, destination in (
+        ("http://localhost/events?state=all", "/events?state%3Dall"),
+        ("https://elsewhere.example/events", "/"),
+        ("http://[", "/"),
+        ("", "/"),
+    ):
+        sent_on = closed.post("/events/triage", headers={**sent, "Referer": referrer})
+        assert (sent_on.status_code, sent_on.location) == (302, f"/sign-in?to={destination}")
+
+
 @pytest.mark.parametrize(
     "to", ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example", "javascript:x", "//[", "/\t/["]
 )

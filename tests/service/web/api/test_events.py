@@ -94,6 +94,21 @@ def test_events_are_filtered_and_paged(api: Api) -> None:
     assert api.client.get("/api/v1/events?state=nonsense").status_code == 422
 
 
+@pytest.mark.parametrize("end_of_calendar", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_a_time_that_is_outside_the_calendar_in_utc_is_refused(api: Api, end_of_calendar: str) -> None:
+    answer = api.client.get("/api/v1/events", query_string={"since": end_of_calendar})
+    assert answer.status_code == 422, answer.text
+    assert "since: " in answer.json["detail"]
+    for path, asked in (
+        ("/silences", {"case": "copy*", "reason": "a migration"}),
+        ("/events/triage", {"events": ["0"], "action": "silence", "reason": "a migration"}),
+        ("/events/triage", {"events": ["0"], "action": "snooze"}),
+    ):
+        answer = api.client.post(f"/api/v1{path}", json={**asked, "until": end_of_calendar, "author": "Ada"})
+        assert answer.status_code == 422, answer.text
+        assert "outside the calendar" in answer.json["detail"]
+
+
 def test_every_decision_has_author_time_and_reason_and_stays_in_the_log(api: Api) -> None:
     take_in(api, *step(100, 150))
     (event,) = events(api)

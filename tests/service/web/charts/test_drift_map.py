@@ -194,3 +194,8 @@ def test_three_large_events_and_an_upgrade_are_called_out_among_three_hundred_dr
     linked = {cell.event for row in drawn.rows for cell in row.cells}
     assert {"wide", "single", "better", "upgrade"} <= linked
     assert drawn.n_drifts == 270 + 7 + 20 + 2
+
+
+def test_brackets_in_the_parameters_of_a_case_stay_in_its_name() -> None:
+    drawn = draw([drift("copy[sizes=[8]]", 1), drift("copy[[n]=2]", 2)])
+    assert sorted(row.name for row in drawn.rows) == ["[n]=2", "sizes=[8]"]

@@ -21,6 +21,16 @@ def test_a_failure_has_the_time_of_the_commit_before_it_also_where_the_path_goes
     assert drawn["gaps"][0]["t"] == drawn["path"][1]["t"]
 
 
+def test_a_failure_has_the_time_of_the_commit_before_it_also_if_no_run_is_on_the_path() -> None:
+    points = [made_series.point(number, 5).model_copy(update={"on_path": False}) for number in (0, 10, 20)]
+    failure = made_series.faults().failures[0].model_copy(update={"position": 15})
+    series = made_series.faults().model_copy(
+        update={"points": points, "failures": [failure], "drifts": [], "changes": []}
+    )
+    drawn = build_chart(series, str)
+    assert drawn["gaps"][0]["t"] == drawn["beside"][1]["t"]
+
+
 def test_a_configuration_change_lies_between_two_slots() -> None:
     (line,) = build_chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
@@ -109,3 +119,12 @@ def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
     (over,) = build_chart(made_series.faults(), str, overlaid_series=[other])["others"]
     assert over["unit"] == "operations/s"
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]
+
+
+def test_a_line_crosses_a_window_between_two_runs() -> None:
+    series = made_series.faults()
+    path = build_chart(series, str)["path"]
+    for window in (Window(4.2, 4.8), Window(path[4]["t"] + 1, path[5]["t"] - 1, by_time=True)):
+        assert [dot["x"] for dot in build_chart(series, str, window)["path"]] == [4, 5]
+    for window in (Window(-9, -8), Window(98, 99), Window(1, 2, by_time=True)):
+        assert not build_chart(series, str, window)["path"]

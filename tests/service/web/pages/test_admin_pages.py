@@ -64,6 +64,17 @@ def test_a_token_is_made_shown_once_used_and_revoked(closed: FlaskClient) -> Non
         assert closed.post("/tokens/nothing/revoke").status_code == 404
 
 
+def test_the_log_names_only_the_first_who_revoked_a_token(closed: FlaskClient) -> None:
+    with signed_in(closed, Scope.ADMIN):
+        closed.post("/tokens", data={"name": "weekly", "scope": ["read"], "days": "30"})
+        (token_id,) = [one["id"] for one in closed.get("/tokens.json").json if one["name"] == "weekly"]
+        assert closed.post(f"/tokens/{token_id}/revoke").status_code == 303
+    with signed_in(closed, Scope.ADMIN, name="Grace"):
+        assert closed.post(f"/tokens/{token_id}/revoke").status_code == 303
+        entries = closed.get("/audit.json?action=token revoked").json["items"]
+        assert [entry["author"] for entry in entries if entry["target"] == f"token {token_id}"] == ["Ada"]
+
+
 @pytest.mark.parametrize(
     ("form", "told_of"),
     [
@@ -95,6 +106,13 @@ def test_who_may_only_read_sees_neither_tokens_nor_settings(closed: FlaskClient)
 def test_an_open_service_says_that_it_asks_for_no_tokens(empty: FlaskClient) -> None:
     assert "currently requires no tokens" in read(empty, "/tokens")
     assert "Sign out" not in page(empty, "/")
+
+
+def test_an_audit_log_with_other_entries_is_not_said_to_be_empty(empty: FlaskClient) -> None:
+    assert "No entry has this action." in read(empty, "/audit?action=token revoked")
+    text = read(empty, "/audit?offset=100")
+    assert "There are no more entries." in text
+    assert "Nothing has been recorded" not in text
 
 
 def test_settings_say_where_each_value_comes_from(empty: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from runner.contract.profile import StackKind
 from tests.e2e.browser import MODES, Watched, chromium, launched, served, watch
+from tests.service.profiles import stacks
 from tests.service.web.application import application
 from tests.service.web.profiled import AFTER, BEFORE, sent
 
@@ -17,6 +20,13 @@ pytestmark = [
     pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
 ]
 BESIDE = f"/profiles/{AFTER.profile_id}?before={BEFORE.profile_id}"
+LONG = BEFORE.model_copy(
+    update={
+        "profile_id": uuid4(),
+        "off_cpu": stacks(StackKind.OFF_CPU, {(0, 1): 1_234 * 10**9, (0, 2): 999_600, (0, 3): 100}),
+    }
+)
+"""A profile of a program whose threads waited for twenty minutes together."""
 DRAWN = ".flame-graph g.frame rect[width]"
 
 
@@ -30,7 +40,9 @@ def browser() -> Iterator[Browser]:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home: Path = tmp_path_factory.mktemp("flame")
     with application(home) as app:
-        sent(app)
+        client = sent(app)
+        answer = client.put(f"/api/v1/profiles/{LONG.profile_id}", json=LONG.model_dump(mode="json"))
+        assert answer.status_code == 201, answer.text
         with served(app) as address:
             yield address
 
@@ -90,4 +102,24 @@ def test_a_row_of_the_table_shows_its_stack(browser: Browser, service: str) -> N
         page = drawn(watched, BESIDE)
         page.locator("[data-stack]").first.click()
         assert (page.locator("[data-reading]").text_content() or "").startswith("memcpy · ")
+        watched.assert_quiet()
+
+
+def test_long_and_short_waits_are_written_without_an_exponent(browser: Browser, service: str) -> None:
+    with browser.new_context(**MODES["desktop"]) as context:
+        watched = watch(context, service)
+        page = drawn(watched, f"/profiles/{LONG.profile_id}")
+        page.locator("[data-kind=off-cpu]").click()
+        page.locator("[data-graph]").focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        readings = [page.locator("[data-reading]").text_content()]
+        for _ in range(2):
+            page.keyboard.press("ArrowRight")
+            readings.append(page.locator("[data-reading]").text_content())
+        assert [reading.rpartition(" · ")[2] for reading in readings if reading] == [
+            "1,230 s, 100 %",
+            "1,000 µs, 0.0000810 %",
+            "0.100 µs, 0.00000000810 %",
+        ]
         watched.assert_quiet()

@@ -13,12 +13,14 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 
+from runner.contract import Reading, Sample
 from tests import thorough
 from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
 from tests.service import reports as made
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
-from tests.service.web.extreme_reports import MAIN, series_id
+from tests.service.web.extreme_reports import MAIN, count, report, series_id
 
 LABELS = """() => {
   const chart = Chart.getChart(document.querySelector("canvas"));
@@ -638,4 +640,64 @@ def test_a_job_tells_its_progress_by_itself_and_keeps_what_is_typed(
     page.get_by_text("paused", exact=True).wait_for()
     assert "the host is needed" in page.inner_text("main")
     watched.sweep("/jobs")
+    watched.assert_quiet()
+
+
+def test_after_a_zoom_into_a_long_series_the_keys_still_open_the_selected_run(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    Api(client).send(*(report("long", number, count(1000 + number * 7919 % 500)) for number in range(800)))
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(client, 'long')}")
+    n_drawn = len(drawn(page)["datasets"]["path"])
+    page.locator("[data-trend] canvas").first.focus()
+    for _ in range(n_drawn // 2):  # a zoom by keys keeps the middle in view
+        page.keyboard.press("ArrowRight")
+    selected = (page.locator("[data-reading]").text_content() or "").split()[0]
+    for _ in range(5):
+        page.keyboard.press("+")
+    chart = "Chart.getChart(document.querySelector('canvas'))"
+    path = f"{chart}.data.datasets.find(({{ id }}) => id === 'path').data"
+    assert comes_true(page, f"() => {path}.length < {n_drawn}")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert (page.locator("[data-reading]").text_content() or "").split()[0] == selected
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/*")
+    assert selected in page.inner_text("main")
+    watched.assert_quiet()
+
+
+def test_the_axis_of_negative_values_has_ticks(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    for workload, values in (("shrinking", (-3_000_000, -2_000_000)), ("around", (-5000, 4000)), ("empty", (0, 0))):
+        Api(client).send(
+            *(
+                report(workload, number, [Sample(readings={"resident-growth": Reading(value=value)})])
+                for number, value in enumerate(values)
+            )
+        )
+    watched = opened(address, **MODES["desktop"])
+    ticks = {}
+    for workload in ("shrinking", "around", "empty"):
+        page = watched.open(f"/series/{series_id(client, workload, 'resident-growth')}")
+        scale = "Chart.getChart(document.querySelector('canvas')).scales.y"
+        ticks[workload] = page.evaluate(f"{scale}.ticks.map(({{ value }}) => value)")
+    assert len(ticks["shrinking"]) > 1
+    assert min(ticks["around"]) < 0 < max(ticks["around"])
+    assert min(ticks["empty"]) == 0
+    watched.assert_quiet()
+
+
+def test_on_a_phone_the_label_of_a_drift_has_its_unit_if_the_axis_has_another(service: str, opened: Opener) -> None:
+    watched = opened(service, **MODES["phone, dark"])
+    labels = {}
+    for address in ("/series/1", "/series/1?with=2"):
+        page = watched.open(address)
+        found = page.evaluate(BOXES)[0]
+        labels[address] = {box["text"] for box in found if box["text"].startswith(("+", "\N{MINUS SIGN}"))}
+    assert {"+16,384"} <= labels["/series/1"]
+    assert labels["/series/1?with=2"]
+    assert all("\N{NO-BREAK SPACE}fault" in label for label in labels["/series/1?with=2"])
     watched.assert_quiet()

@@ -2,8 +2,13 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from flask.testing import FlaskClient
 
+from service.schemas.history import SeriesDetail
+from service.store.maintenance import subject_deletion
+from service.web import app_resources
+from service.web.pages import series
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.extreme_reports import series_id
@@ -87,3 +92,17 @@ def test_long_series_show_the_newest_runs_first(extremes: FlaskClient) -> None:
 
 def test_an_unknown_series_is_a_page_that_says_so(client: FlaskClient) -> None:
     assert "There is no such series" in read(client, "/series/4711", 404)
+
+
+def test_a_series_is_shown_as_it_was_read_if_its_subject_is_deleted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete_and_list(_series: SeriesDetail) -> list[SeriesDetail]:
+        subject_deletion.delete_subject(app_resources.get_database(), history.SUBJECT)
+        return []
+
+    monkeypatch.setattr(series, "list_overlaid_series", delete_and_list)
+    with application(tmp_path, history.send) as app:
+        client = app.test_client()
+        assert history.CASE.name in read(client, "/series/1")
+        page(client, "/series/1", 404)
