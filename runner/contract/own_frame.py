@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, UNKNOWN_FUNCTION, Frame
 
-_SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[", RUNTIME_MODULE)
+_SYSTEM_PREFIXES = ("/usr/", "/lib/", "/lib32/", "/lib64/", "/libx32/", "/opt/", "[", RUNTIME_MODULE)
 """Prefixes of modules that do not belong to the subject."""
-_FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
+_FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib(?:32|64|x32)?|opt|rustc)/|/\.cargo/|/pkg/mod/")
 """Paths of source files that belong to the system, to a toolchain or to packages."""
 _MAX_PATH_CHARACTERS = 200
 """The longest path in a sentence. Debug information may contain paths of any length."""

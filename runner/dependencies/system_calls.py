@@ -121,7 +121,7 @@ FOLLOWED_CALLS: Mapping[str, int] = {
     **_encode_each(
         "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount "
         "open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl "
-        "sendmsg sendmmsg swapon swapoff acct quotactl",
+        "sendmsg sendmmsg swapon swapoff acct quotactl getxattrat listxattrat setxattrat removexattrat",
         _encode_call(Action.UNFOLLOWED),
     ),
 }

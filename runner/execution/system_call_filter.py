@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 
 from runner.errors import FaultwatchError
 
@@ -57,7 +58,8 @@ _CALLS_UNKNOWN_TO_LIBSECCOMP = {
         "openat2": 437,
     },
     **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440},
-    **{"mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "open_tree_attr": 467},
+    **{"mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "setxattrat": 463, "getxattrat": 464},
+    **{"listxattrat": 465, "removexattrat": 466, "open_tree_attr": 467},
 }
 """Numbers of calls whose names an older libseccomp does not know; from 424 on they are equal on all architectures."""
 _MAX_ADDRESS_FAMILY = 16
@@ -165,10 +167,13 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
                 ArgumentCondition(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER),
             )
             _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # Its flags are in memory, which no filter can read.
+        errors = dict.fromkeys((*_NOT_IMPLEMENTED_CALLS, *_MODE_ARGUMENTS), errno.ENOSYS) | dict.fromkeys(
+            chain.from_iterable(DENIED_CALLS.values()), errno.EPERM
+        )
         unnamed_calls = {
-            number: errno.ENOSYS if name in (*_NOT_IMPLEMENTED_CALLS, *_MODE_ARGUMENTS) else errno.EPERM
+            number: errors[name]
             for name, number in _CALLS_UNKNOWN_TO_LIBSECCOMP.items()
-            if seccomp.seccomp_syscall_resolve_name(name.encode()) == _UNKNOWN_CALL
+            if name in errors and seccomp.seccomp_syscall_resolve_name(name.encode()) == _UNKNOWN_CALL
         }
         return build_denials_by_number(unnamed_calls) + export_filter(seccomp, context)
     finally:

@@ -74,9 +74,11 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
 
 def build_own_database(home: Path) -> dict[str, str]:
     """Return the variables that make a service use a separate database, and send no notifications."""
+    # In an address, a question mark would begin the options, and a percent sign an escaped character.
+    path = str(home).replace("%", "%25").replace("?", "%3F")
     return {
         "FAULTWATCH_HOME": str(home),
-        "DATABASE_URL": f"sqlite:///{home}/faultwatch.db",
+        "DATABASE_URL": f"sqlite:///{path}/faultwatch.db",
         "FAULTWATCH_NOTIFICATIONS": "",
     }
 

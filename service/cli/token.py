@@ -134,7 +134,7 @@ def revoke(token_id: str) -> None:
     now = datetime.now(UTC)
     with open_database(may_be_new=True) as database, database.writing() as session:
         row = tokens.revoke_token(session, token_id, now)
-        if row is not None:
+        if row is not None and row.revoked_at == now:  # Otherwise it had been revoked before.
             detail = {"name": row.name}
             audit.record_entry(
                 session, audit.find_local_actor(), AuditAction.TOKEN_REVOKED, f"token {row.id}", detail, now=now

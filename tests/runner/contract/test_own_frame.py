@@ -22,3 +22,10 @@ def test_a_template_of_the_standard_library_in_the_program_is_not_the_projects_c
     assert find_own_frame(stack[2:]) == template
     assert find_own_frame(stack[3:]) == stack[3]
     assert find_own_frame(stack[4:]) is None
+
+
+def test_a_folder_whose_name_only_begins_like_one_of_the_system_is_the_projects() -> None:
+    own = Frame(function="main", module="/library/engine/server", file="/library/engine/main.c", line=3)
+    libraries = [Frame(function="memcpy", module=f"/{folder}/libc.so.6") for folder in ("lib", "lib64", "lib32", "usr")]
+    assert find_own_frame([own, *libraries]) == own
+    assert find_own_line([own, *libraries]) == "main at main.c:3"
