@@ -1,6 +1,8 @@
 """Finds out what a build needs but its sandbox does not provide: folders of tools and packages, and a network."""
 
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from runner.subject.package_managers import (
 )
 
 _MANAGER_BY_VARIABLE = {manager.variable: manager for manager in MANAGERS}
+_UNREADABLE_FILE = re.compile(r"(/[^\s`'\":]+)[`'\"]?: [Pp]ermission denied")
 NO_NETWORK = "a build in the sandbox has no network"
 HIDDEN_NETWORK_HINT = (
     f"{NO_NETWORK}, and sees only the parts of this host that the host's owner exposes. To find out what is missing, "
@@ -128,6 +131,13 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
             read_hint = "if that folder is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
             return f"{NO_NETWORK}. {offline_remedy}; {read_hint}"
         return f"{NO_NETWORK}{_explain_missing_packages(command, environment, sandbox, hidden_needs)}"
+    unreadable_need = _find_unreadable_need(needs, log)
+    if unreadable_need:
+        folder = shlex.quote(str(unreadable_need.folder))
+        return (
+            f"the user of the sandbox may not read all files in {unreadable_need.folder} "
+            f"({unreadable_need.needed_by}): run `chmod -R a+rX {folder}` on this host"
+        )
     if hidden_needs:
         return f"the sandbox does not expose {_join_folders(hidden_needs)}: {_suggest_setting(sandbox, hidden_needs)}"
     missing_needs = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
@@ -138,6 +148,15 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     ]
     remedy = managers[0].describe_filling(command) if managers else "create it on this host"
     return f"this host lacks {_join_folders(missing_needs)}, which a build in the sandbox cannot create: {remedy}"
+
+
+def _find_unreadable_need(needs: Iterable[Need], log: str) -> Need | None:
+    """Return the need with a file that a build could not read, although the sandbox shows it; None if there is none.
+
+    Packages keep the permissions of their archives, which may be those of their author alone.
+    """
+    paths = [Path(path) for path in _UNREADABLE_FILE.findall(log)]
+    return next((need for need in needs if any(need.folder in path.parents for path in paths)), None)
 
 
 def _explain_missing_packages(

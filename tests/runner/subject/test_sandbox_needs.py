@@ -75,6 +75,18 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
     assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
 
 
+def test_packages_that_only_their_owner_may_read_are_named_with_the_command_that_opens_them(home: Path) -> None:
+    registry = home / ".cargo" / "registry"
+    (registry / "src/fnv").mkdir(parents=True)
+    variables = {"PATH": SYSTEM, "CARGO_HOME": f"{home}/.cargo"}
+    log = f"error: couldn't read `{registry}/src/fnv/lib.rs`: Permission denied (os error 13)\n"
+    shown = Sandbox(readable_folders=(f"{home}/.cargo",))
+    said = describe_sandbox_failure(("cargo", "build"), "cargo", variables, shown, home / "tree", log)
+    assert f"run `chmod -R a+rX {registry}" in said
+    elsewhere = log.replace(str(registry), "/srv/other")
+    assert describe_sandbox_failure(("cargo", "build"), "cargo", variables, shown, home / "tree", elsewhere) == ""
+
+
 def test_packages_that_nobody_has_fetched_yet_are_fetched_first(home: Path) -> None:
     variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod"}
     said = describe_sandbox_failure(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
