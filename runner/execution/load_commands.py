@@ -207,7 +207,7 @@ class _OutputStream:
 
 
 class _Seal:
-    """The socket over which a command waits until it is sealed."""
+    """The socket over which a command waits until its sandbox is sealed, so that it can create no user namespaces."""
 
     def __init__(self, seal: Callable[[int], None]) -> None:
         self._seal = seal
@@ -222,7 +222,10 @@ class _Seal:
         return self._runner_end.fileno()
 
     def serve(self, _pid: int) -> bool:
-        """Seal the sender of the message, which becomes the command, and let it continue; no more messages can come."""
+        """Seal the sandbox of the message's sender, which becomes the command, and let it continue.
+
+        Return False, because no more messages can come.
+        """
         # The text of the message is short, and does not matter.
         message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:

@@ -246,7 +246,7 @@ def _copy_tree(source: Path, target: Path) -> None:
     if result.returncode:
         lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         message = lines[0].removeprefix("cp: ")[:_MAX_MESSAGE_CHARACTERS]
-        if "Permission denied" in message:
+        if lines[0].endswith("Permission denied"):  # The path before it may be as long as the message.
             raise UnreadableTree(f"has files that cannot be read: {message}")
         raise FaultwatchError(f"the built tree cannot be copied: {message}")
 

@@ -105,7 +105,7 @@ def build_release(build: BuildProposal, log: str) -> BuildProposal | None:
 def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
     """Return the CMake build of a folder, with debug information, and with the compilers that the project needs."""
     configure = ["cmake", "-S", folder, "-B", target, _BUILD_TYPE, *options]
-    project_arguments = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
+    project_arguments = re.search(rf"{_PROJECT.pattern}([^)]*)\)", text, _PROJECT.flags)
     names_fortran = bool(project_arguments and re.search(r"\bFortran\b", project_arguments[1]))
     uses_fortran = names_fortran or bool(_FORTRAN.search(text))
     return BuildProposal(

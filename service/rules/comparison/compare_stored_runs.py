@@ -262,8 +262,14 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
 def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = MappingProxyType({})) -> bool:
     """Return whether a drift lies on the path from base to head.
 
-    Between two environments, the path can lead through others, so drifts in these count as well. A drift on another
-    branch, which both sides contain or both lack, is not on the path, although its position may be between theirs.
+    Between two environments, the path can lead through others, so drifts in these count as well. A drift within one
+    environment that is on another branch, which both sides contain or both lack, is not on the path, although its
+    position may be between theirs.
+
+    Parameters
+    ----------
+    histories
+        The commits that each compared commit contains; empty for a history without branches.
     """
     base, head = pair.base[0], pair.head[0]  # the newest run stands for its side
     low, high = sorted((base.position, head.position))
@@ -275,7 +281,8 @@ def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = Map
         is_one_environment = drift.environment_before == drift.environment_after == base_environment
         return is_one_environment and is_on_path
     # A change of environment can lie at the revision of base itself. A change between exactly the two environments
-    # separates the sides wherever it lies, because commits are not always measured in the order of the history.
+    # separates the sides wherever it lies, because commits are not always measured in the order of the history. It does
+    # so whatever branch its revision is on.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == {base_environment, head_environment} or low <= drift.position <= high

@@ -120,7 +120,11 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
 
 
 def _decide_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
-    """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
+    """Decide whether one metric differs: an exact count by the signs of the pairs, any other metric by an interval.
+
+    An exact count that varies is decided by an interval if the request states a precision for it. A count that is not
+    exact is decided by the signs if both sides repeat their counts, and these differ.
+    """
     base, head, judging = request.base, request.head, request.judging
     missing_sides = list_missing_sides(name, request)
     if missing_sides or not pairs:

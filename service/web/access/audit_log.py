@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.access.caller import Caller
 from service.schemas.audit import AuditAction
-from service.schemas.triage import TriageReceipt, TriageRequest
+from service.schemas.triage import TriageAction, TriageReceipt, TriageRequest
 from service.store import audit
 from service.store.audit import Actor
 from service.store.events import silences
@@ -43,12 +43,18 @@ def record_action(
 
 
 def record_triage(session: Session, request: TriageRequest, receipt: TriageReceipt, author: str | None) -> None:
-    """Add an entry for each event that was decided or marked, or for each series that was silenced."""
+    """Add an entry for each event that was decided or marked, or for each series that was silenced.
+
+    Parameters
+    ----------
+    author
+        Whose name the entry has; None for that of the caller.
+    """
     for silence in receipt.silences:
         target, silence_detail = silences.summarise_silence(silence)
         record_action(session, AuditAction.SILENCED, target, silence_detail, author)
-    if receipt.silences:
-        return  # A request that silences series does nothing else.
+    if request.action is TriageAction.SILENCE:
+        return  # It does nothing else. Series that were silenced before have no new silence.
     action = AuditAction.DECIDED if request.action.decision else AuditAction.MARKED
     for event_id in receipt.done:
         detail = {"decision": request.action.value, "reason": request.reason}

@@ -82,6 +82,9 @@ def test_cmake_with_fortran_needs_its_compiler() -> None:
     assert proposal.tools == ("cmake", "gfortran")
     (proposal, *_) = cmake.propose(listing({"CMakeLists.txt": "project(p NONE)\nenable_language(Fortran)\n"}))
     assert proposal.tools == ("cmake", "gfortran")
+    text = "# This project (see README.md) needs CMake 3.\nproject(p LANGUAGES Fortran)"
+    (proposal, *_) = cmake.propose(listing({"CMakeLists.txt": text}))
+    assert proposal.tools == ("cmake", "gfortran")
 
 
 def test_meson_switches_benchmarks_on_first() -> None:

@@ -163,3 +163,23 @@ def test_a_start_with_other_settings_is_recorded(start: Start, database: Databas
         found = audit.list_page(session, AuditAction.SETTINGS_CHANGED, 10).items
     assert [entry.target for entry in found] == ["Lease", "first start"]
     assert found[0].detail["Lease"] == "60 s"
+
+
+def test_an_event_whose_series_are_silenced_already_is_not_logged_as_marked(
+    closed: FlaskClient, given: Given, database: Database
+) -> None:
+    admin, triage = given(Scope.ADMIN), given(Scope.TRIAGE)
+    closed.environ_base["HTTP_AUTHORIZATION"] = given(Scope.REPORT)["Authorization"]
+    api = Api(closed)
+    api.put_revisions(*range(1, 7))
+    api.send(*(reports.report(number, 100 if number < 4 else 104) for number in range(1, 7)))
+    del closed.environ_base["HTTP_AUTHORIZATION"]
+    event = closed.get("/api/v1/events", headers=admin).get_json()["items"][0]["id"]
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    request = {"events": [event], "action": "silence", "reason": "noise", "until": until}
+    for _ in range(2):
+        answer = closed.post("/api/v1/events/triage", json=request, headers=triage)
+        assert answer.status_code == 200, answer.text
+    actions = [entry["action"] for entry in entries(closed, admin)]
+    assert actions.count(AuditAction.SILENCED) == 1
+    assert AuditAction.MARKED not in actions
