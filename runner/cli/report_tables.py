@@ -106,7 +106,7 @@ def _show_windows(console: Console, report: Report) -> None:
         table.add_row(title, *(_format_window_cell(row.windows, name) for name in names))
     console.print(f"By window, {format_count(len(starts), 'start')}", style="italic", highlight=False)
     console.print(table)
-    sentence = describe_still_faulting_samples(report.samples)
+    sentence = describe_still_faulting_samples(report.samples, report.environment.settings)
     if sentence:
         console.print(escape_text(sentence), style="yellow", highlight=False)
 

@@ -5,7 +5,7 @@ the rate of a server stays well above the growth of its memory, the server touch
 it has returned the memory in between, or copies it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -13,7 +13,9 @@ from msgspec import Struct
 from runner.contract.number_text import format_amount, replace_no_break_spaces
 from runner.contract.report import Sample, Window
 
-_PAGE_BYTES = 4096
+_USUAL_PAGE_BYTES = 4096
+_PAGE_SIZES = frozenset({"4096", "8192", "16384", "65536"})
+"""The page sizes of Linux's architectures, as the setting ``memory.page_size`` of an environment."""
 MAX_STEADY_CHANGE = 0.10
 """The rates of two windows are the same if they differ by no more than this share of the larger rate."""
 MIN_FAULTS_PER_OPERATION = 0.01
@@ -31,11 +33,12 @@ MIN_UNEXPLAINED_SHARE = 0.5
 
 
 class WindowFaults(Struct, frozen=True):
-    """The figures of one window: faults, operations (1 if unknown), and the growth of memory in bytes."""
+    """The figures of one window: faults, operations (1 if unknown), and the growth of memory in bytes and in pages."""
 
     faults: float
     operations: float
     growth: float
+    page_bytes: int = _USUAL_PAGE_BYTES
 
     @property
     def rate(self) -> float:
@@ -45,7 +48,7 @@ class WindowFaults(Struct, frozen=True):
     @property
     def unexplained_rate(self) -> float:
         """Faults per operation that exceed the number of pages by which the memory has grown."""
-        return max(0.0, self.faults - max(0.0, self.growth) / _PAGE_BYTES) / self.operations
+        return max(0.0, self.faults - max(0.0, self.growth) / self.page_bytes) / self.operations
 
 
 class AlignedWindows(Struct, frozen=True):
@@ -175,11 +178,18 @@ def _format_rate(rate: float) -> str:
     return f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
 
 
-def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
+def list_window_faults(windows: Sequence[Window], settings: Mapping[str, str]) -> list[WindowFaults]:
     """Return the faults, operations and growth of windows; windows without counted faults are left out.
 
     An unknown number of operations counts as 1, and an unknown growth as 0.
+
+    Parameters
+    ----------
+    settings
+        The settings of the environment, which contain the size of its pages.
     """
+    page_size = settings.get("memory.page_size", "")
+    page_bytes = int(page_size) if page_size in _PAGE_SIZES else _USUAL_PAGE_BYTES
     faults = []
     for window in windows:
         counted_values = [
@@ -188,12 +198,20 @@ def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
         growth = window.readings["resident-growth"].value if "resident-growth" in window.readings else 0
         if counted_values and None not in counted_values:
             total = sum(value for value in counted_values if value is not None)
-            faults.append(WindowFaults(total, window.operations or 1, growth or 0))
+            faults.append(WindowFaults(total, window.operations or 1, growth or 0, page_bytes))
     return faults
 
 
-def describe_still_faulting_samples(samples: Sequence[Sample]) -> str:
-    """Return a sentence if more than half of a server's samples show that it still faults; otherwise empty."""
-    sentences = [describe_still_faulting(list_window_faults(sample.windows)) for sample in samples if sample.windows]
+def describe_still_faulting_samples(samples: Sequence[Sample], settings: Mapping[str, str]) -> str:
+    """Return a sentence if more than half of a server's samples show that it still faults; otherwise empty.
+
+    Parameters
+    ----------
+    settings
+        The settings of the environment, which contain the size of its pages.
+    """
+    sentences = [
+        describe_still_faulting(list_window_faults(sample.windows, settings)) for sample in samples if sample.windows
+    ]
     still_faulting = [sentence for sentence in sentences if sentence]
     return still_faulting[-1] if 2 * len(still_faulting) > len(sentences) else ""

@@ -143,7 +143,7 @@ class ServerExecution:
         if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
-            return finished_windows < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows))
+            return finished_windows < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows, {}))
         return finished_windows < self._load.warm_up
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.contract.metric import Metric
@@ -79,7 +79,7 @@ class WindowPicture:
     height: int = HEIGHT
 
 
-def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
+def draw_windows(samples: Sequence[Sample], settings: Mapping[str, str]) -> WindowPicture | None:
     """Draw the windows of the starts of a server; None for a program that runs once."""
     starts = [sample.windows for sample in samples if sample.windows]
     if not starts:
@@ -93,7 +93,7 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
             (index, faults.rate)
             for index, window in enumerate(windows, warm_up - count_warm_up(windows))
             # A window without counted faults has no rate, and so no dot.
-            for faults in list_window_faults([window])
+            for faults in list_window_faults([window], settings)
         ]
         for windows in starts
     ]
@@ -115,13 +115,13 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
         unit="faults/operation" if has_operations else "faults",
         columns=tuple(metric(name) for name in names),
         rows=tuple(_build_window_row(row, names, has_operations) for row in aligned_windows),
-        still_faulting=describe_still_faulting_samples(samples),
+        still_faulting=describe_still_faulting_samples(samples, settings),
     )
 
 
 def _build_window_row(row: AlignedWindows, names: Sequence[str], has_operations: bool) -> WindowRow:
     """Return a row of the table: one window, with the range of its values over all starts."""
-    rates = [faults.rate for faults in list_window_faults(row.windows)]
+    rates = [faults.rate for faults in list_window_faults(row.windows, {})]  # rates do not depend on the page size
     return WindowRow(
         number=row.number,
         is_warm_up=row.is_warm_up,

@@ -104,7 +104,7 @@ def show(run_id: UUID) -> Page:
             "report": report,
             "figures": [_build_figure(report, name) for name in sorted(report.metrics, key=rank_metric)],
             "series": series_ids,
-            "windows": draw_windows(report.samples),
+            "windows": draw_windows(report.samples, report.environment.settings),
             "samples": report.samples[:_MAX_SAMPLES],
             "command": "" if has_imported(report) else commands_to_copy.build_measure_command(report),
             "imported": has_imported(report),

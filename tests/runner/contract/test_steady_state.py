@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.report import Window
+from runner.contract.report import Reading, Window
 from runner.contract.steady_state import (
     MAX_NEGLIGIBLE_FAULTS,
     MIN_FAULTS_PER_OPERATION,
@@ -17,6 +17,7 @@ from runner.contract.steady_state import (
     find_steady_growth,
     find_still_faulting_rate,
     has_levelled_off,
+    list_window_faults,
 )
 
 PAGE = 4096
@@ -29,6 +30,16 @@ def fills(*faults: int) -> list[WindowFaults]:
 
 def refaults(*faults: int) -> list[WindowFaults]:
     return [WindowFaults(count, 1000, 0) for count in faults]
+
+
+def test_memory_grows_by_the_pages_of_the_host() -> None:
+    readings = {"minor-faults": Reading(value=1000), "resident-growth": Reading(value=1000 * 4096)}
+    windows = [Window(readings=readings, operations=1000, resident=0)] * 3
+    assert describe_still_faulting(list_window_faults(windows, {"memory.page_size": "4096"})).endswith("keeps growing")
+    large_pages = list_window_faults(windows, {"memory.page_size": "65536"})
+    assert "more than its memory growth explains" in describe_still_faulting(large_pages)
+    for settings in ({}, {"memory.page_size": "0"}, {"memory.page_size": "9" * 400}):
+        assert list_window_faults(windows, settings)[0].page_bytes == 4096
 
 
 @pytest.mark.parametrize(

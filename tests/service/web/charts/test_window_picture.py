@@ -19,12 +19,12 @@ def start(*windows: Window) -> Sample:
 
 
 def test_a_program_that_runs_once_has_no_windows() -> None:
-    assert draw_windows([Sample(readings={})]) is None
+    assert draw_windows([Sample(readings={})], {}) is None
 
 
 def test_each_start_is_a_line_and_each_window_a_row() -> None:
     warm = window(2000, is_warm_up=True)
-    picture = draw_windows([start(warm, window(1000)), start(warm, window(1500))])
+    picture = draw_windows([start(warm, window(1000)), start(warm, window(1500))], {})
     assert picture
     assert (len(picture.paths), len(picture.dots), picture.highest) == (2, 4, 2)
     assert [row.rate for row in picture.rows] == [(2, 2), (1, 1.5)]
@@ -32,14 +32,14 @@ def test_each_start_is_a_line_and_each_window_a_row() -> None:
 
 
 def test_more_faults_are_drawn_higher() -> None:
-    picture = draw_windows([start(window(2000), window(1000))])
+    picture = draw_windows([start(window(2000), window(1000))], {})
     assert picture
     assert picture.dots[0][1] < picture.dots[1][1]
 
 
 def test_windows_are_aligned_by_the_first_measured_one() -> None:
     warm = window(9000, is_warm_up=True)
-    picture = draw_windows([start(warm, window(1000), window(2000)), start(warm, warm, window(1500), window(2000))])
+    picture = draw_windows([start(warm, window(1000), window(2000)), start(warm, warm, window(1500), window(2000))], {})
     assert picture
     assert picture.warm_up == 500
     assert [(row.number, row.is_warm_up, row.rate) for row in picture.rows] == [
@@ -52,18 +52,18 @@ def test_windows_are_aligned_by_the_first_measured_one() -> None:
 
 
 def test_windows_without_operations_show_faults() -> None:
-    picture = draw_windows([start(window(500, operations=None))])
+    picture = draw_windows([start(window(500, operations=None))], {})
     assert picture
     assert (picture.unit, picture.highest, picture.rows[0].rate) == ("faults", 500, None)
 
 
 def test_windows_without_faults_are_drawn_at_the_bottom() -> None:
-    picture = draw_windows([start(window(0), window(0))])
+    picture = draw_windows([start(window(0), window(0))], {})
     assert picture
     assert picture.dots[0][1] == picture.dots[1][1] > 100
 
 
 def test_a_server_that_still_faults_is_told() -> None:
-    picture = draw_windows([start(window(1400), window(1400))])
+    picture = draw_windows([start(window(1400), window(1400))], {})
     assert picture
     assert picture.still_faulting.startswith("still 1.4 faults per operation after 2 windows")
