@@ -69,6 +69,8 @@ its content has moved."""
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
+_MIN_EXCHANGED_WHOLE = 0.9
+"""A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -174,28 +176,68 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
             group,
         ),
     )
-    profiles, growth = (before.profile, after.profile), after.faults - before.faults
-    changed_place = _find_changed_place(sides, profiles, changed_lines, growth)
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
-    if changed_place is None and ranked_parts and ranked_parts[0].faults > 0:
-        returning_calls = _RETURNING_CALLS.get(ranked_parts[0].cause, ())
-        changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
-    # Pages of the program itself, and pages that the kernel took away, may be touched more often without any change.
-    is_indirect = (
-        changed_place is None
-        and bool(ranked_parts)
-        and ranked_parts[0].cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
-        and _contains_all_changes(changed_lines)
-        and is_change_indirect(profiles, changed_lines, growth)
-    )
+    changed_place, is_indirect = _relate_to_change(sides, before, after, ranked_parts, changed_lines)
     return Difference(
         before=before.faults,
         after=after.faults,
         parts=ranked_parts,
-        # A changed line in the other direction is no cause, but what the change itself did.
-        changed_place=changed_place or _find_changed_place(sides, profiles, changed_lines, -growth),
+        changed_place=changed_place,
         is_indirect=is_indirect,
     )
+
+
+def _relate_to_change(
+    sides: list[_Side],
+    before: Facts,
+    after: Facts,
+    ranked_parts: Sequence[DifferencePart],
+    changed_lines: ChangedLines,
+) -> tuple[ChangedPlace | None, bool]:
+    """Return the changed line with the largest part in the difference, and whether the change acts indirectly.
+
+    The line is None if none has a part, or if it would mislead, because something else explains more of the difference.
+    """
+    growth = after.faults - before.faults
+    if not ranked_parts or not changed_lines:
+        return None, False
+    leading_part = ranked_parts[0]
+    # Moved variables explain everything: other changes of single pages come from them.
+    is_moved = leading_part.cause is FaultCause.STATIC_DATA and not leading_part.place
+    if is_moved and leading_part.faults * growth >= growth * growth > 0:
+        return None, False
+    profiles = before.profile, after.profile
+    changed_place = _find_changed_place(sides, profiles, changed_lines, growth)
+    if changed_place is None and leading_part.faults > 0:
+        returning_calls = _RETURNING_CALLS.get(leading_part.cause, ())
+        changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
+    if changed_place is not None:
+        # A line without faults after the change may have been removed, and then explains more.
+        n_removed = 0 if changed_place.gives_back else _find_removed_faults(sides, changed_lines, growth)
+        return (None if n_removed > abs(changed_place.faults) else changed_place), False
+    # A changed line in the other direction is no cause, but what the change itself did.
+    opposite_place = _find_changed_place(sides, profiles, changed_lines, -growth)
+    is_indirect = (
+        # Pages of the program itself, and pages that the kernel took away, may be touched more often without a change.
+        leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
+        and _contains_all_changes(changed_lines)
+        and is_change_indirect(profiles, changed_lines, growth)
+        # A line that gains as much as the program loses, or the reverse, took faults over from other lines.
+        and not (opposite_place and abs(opposite_place.faults) >= _MIN_EXCHANGED_WHOLE * abs(growth))
+    )
+    return opposite_place, is_indirect
+
+
+def _find_removed_faults(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> int:
+    """Return the most faults that a line of a changed file has lost that has none any more; 0 if faults grew."""
+    if growth > 0:
+        return 0
+    losses: Counter[FunctionLine] = Counter()
+    for group in sides[0].lines.keys() | sides[1].lines.keys():
+        for line, change in _pair_lines(group, sides):
+            if not line.line_after and line.function_key.file in changed_lines:
+                losses[line] -= change.growth
+    return max(losses.values(), default=0)
 
 
 def _pair_lines(group: _Group, sides: list[_Side]) -> list[tuple[FunctionLine, WeightChange]]:

@@ -127,6 +127,22 @@ def test_a_changed_line_against_the_direction_is_named_if_there_is_none_in_it() 
     assert difference.is_indirect, "it does not explain why there are fewer"
 
 
+def test_a_changed_line_that_took_everything_over_from_others_is_not_called_indirect() -> None:
+    difference = explain({(MAIN, GROW): 900, (MAIN, READ): 50}, {(MAIN, GROW): 700, (MAIN, READ): 148}, file=(1, 99))
+    assert difference.changed_place is not None
+    assert difference.changed_place.faults == 98
+    assert not difference.is_indirect
+
+
+def test_a_changed_line_is_not_named_if_one_that_may_be_removed_explains_more() -> None:
+    before, after = {(MAIN, GROW): 100, (MAIN, READ): 50}, {(MAIN, GROW): 60}
+    named = explain(before, after, table=(12, 12)).changed_place
+    assert named is not None
+    assert (named.place, named.faults) == ("grow at src/table.c:12", -40)
+    difference = explain(before, after, table=(12, 12), file=(1, 2))
+    assert (difference.changed_place, difference.is_indirect) == (None, False), "the line of file.c may be removed"
+
+
 @pytest.mark.parametrize(("samples", "is_named"), [(200, True), (5, False)])
 def test_a_changed_line_that_calls_what_gives_memory_back_is_named(samples: int, *, is_named: bool) -> None:
     purge = Frame(function="purge", module="prog", file="src/arena.c", line=20)

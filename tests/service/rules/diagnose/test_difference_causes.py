@@ -247,6 +247,7 @@ def test_static_data_is_laid_out_differently_if_unchanged_lines_touch_single_pag
     assert (part.cause, part.faults, part.place) == (FaultCause.STATIC_DATA, 3, "")
     assert part.sentence.startswith("touches 12\N{NO-BREAK SPACE}KiB more of its static data for the first time")
     assert "laid out differently" in part.sentence
+    assert (difference.changed_place, difference.is_indirect) == (None, False)
 
 
 @pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12 (before)")])
