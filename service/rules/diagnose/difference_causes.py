@@ -69,6 +69,10 @@ its content has moved."""
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
+_MIN_REMOVED_SHARE = 0.5
+"""A line that may have been removed explains the difference if it had at least this share of it."""
+_MIN_OPPOSITE_SHARE = 0.2
+"""A changed line in the other direction is named if its faults changed by at least this share of the difference."""
 _MIN_EXCHANGED_WHOLE = 0.9
 """A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
@@ -211,12 +215,17 @@ def _relate_to_change(
     if changed_place is None and leading_part.faults > 0:
         returning_calls = _RETURNING_CALLS.get(leading_part.cause, ())
         changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
+    # A line without faults after the change may have been removed, and then explains more than others.
+    n_removed = _find_removed_faults(sides, changed_lines, growth)
     if changed_place is not None:
-        # A line without faults after the change may have been removed, and then explains more.
-        n_removed = 0 if changed_place.gives_back else _find_removed_faults(sides, changed_lines, growth)
-        return (None if n_removed > abs(changed_place.faults) else changed_place), False
+        is_minor = not changed_place.gives_back and n_removed > abs(changed_place.faults)
+        return (None if is_minor else changed_place), False
+    if n_removed >= _MIN_REMOVED_SHARE * abs(growth) > 0:
+        return None, False
     # A changed line in the other direction is no cause, but what the change itself did.
     opposite_place = _find_changed_place(sides, profiles, changed_lines, -growth)
+    if opposite_place and abs(opposite_place.faults) < _MIN_OPPOSITE_SHARE * abs(growth):
+        opposite_place = None
     is_indirect = (
         # Pages of the program itself, and pages that the kernel took away, may be touched more often without a change.
         leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
