@@ -1,0 +1,78 @@
+"""Tasks of the roles, run on this machine: programs of a host have stand-ins."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.ansible.rendering import ANSIBLE, INSTALLED, run
+
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="make hosts installs Ansible")
+
+
+def tasks_of(file: str) -> Iterator[dict[str, Any]]:
+    """Yield the tasks of a file, those of blocks too."""
+    pending = yaml.safe_load((ANSIBLE / file).read_text())
+    while pending:
+        task = pending.pop(0)
+        pending = [*task.get("block", ()), *task.get("rescue", ()), *pending]
+        yield task
+
+
+def task(file: str, name: str) -> dict[str, Any]:
+    """Return the task of that name, for the user who runs the test."""
+    (found,) = [one for one in tasks_of(file) if one["name"] == name]
+    return {key: value for key, value in found.items() if key not in {"become", "become_user"}}
+
+
+def play(folder: Path, tasks: list[dict[str, Any]], variables: Mapping[str, Any], *, check: bool = True) -> str:
+    """Run tasks on this machine, and return what Ansible said. Programs in ``folder/bin`` are found first."""
+    plays = [
+        {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}", **variables},
+            "environment": {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"},
+            "tasks": tasks,
+        }
+    ]
+    (folder / "play.yml").write_text(yaml.safe_dump(plays))
+    return run("ansible-playbook", "-i", "localhost,", "-c", "local", str(folder / "play.yml"), check=check)
+
+
+def stand_in(folder: Path, program: str, script: str) -> None:
+    """Write a program that the tasks call."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / program).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "bin" / program).chmod(0o755)
+
+
+def test_the_tokens_of_a_retired_host_are_revoked_and_no_others(tmp_path: Path) -> None:
+    tokens = [
+        {"id": "a", "state": "valid", "name": "runner bench-1"},
+        {"id": "b", "state": "valid", "name": "actions bench-1"},
+        {"id": "c", "state": "valid", "name": "runner bench-10"},
+        {"id": "d", "state": "valid", "name": "my runner bench-1"},
+        {"id": "e", "state": "expired", "name": "runner bench-1"},
+    ]
+    (tmp_path / "tokens.json").write_text(json.dumps(tokens))
+    listed = "\n".join(f"{row['id']}  {row['state']:8} until 2030-01-01  read  {row['name']}" for row in tokens)
+    (tmp_path / "tokens.txt").write_text(listed + "\n")
+    stand_in(
+        tmp_path,
+        "faultwatch-service",
+        f'case "$2 ${{3:-}}" in "list --json") cat {tmp_path}/tokens.json ;; "list ") cat {tmp_path}/tokens.txt ;;'
+        f' *) echo "$3" >>{tmp_path}/revoked ;; esac',
+    )
+    file = "roles/runner/tasks/remove.yml"
+    names = [one["name"] for one in tasks_of(file) if "token" in one["name"]]
+    host = {"runner_name": "bench-1", "runner_service_host": "localhost", "__runner_delegate": "localhost"}
+    play(tmp_path, [task(file, name) for name in names], host)
+    assert (tmp_path / "revoked").exists(), "no token was revoked"
+    assert (tmp_path / "revoked").read_text().split() == ["a", "b"]
