@@ -76,3 +76,21 @@ def test_the_tokens_of_a_retired_host_are_revoked_and_no_others(tmp_path: Path) 
     play(tmp_path, [task(file, name) for name in names], host)
     assert (tmp_path / "revoked").exists(), "no token was revoked"
     assert (tmp_path / "revoked").read_text().split() == ["a", "b"]
+
+
+HEALTHY = {
+    "inventory_hostname": "localhost",
+    "verify_health": {"status": 200, "msg": "OK"},
+    "verify_care": {"stdout": "inactive"},
+}
+
+
+@pytest.mark.parametrize("stopped", [None, 3])
+def test_each_unit_of_the_service_that_is_stopped_is_found(tmp_path: Path, stopped: int | None) -> None:
+    states = ["inactive" if number == stopped else "active" for number in range(4)]
+    # systemctl is-active succeeds if at least one of its units is active.
+    units = {"rc": 0, "stdout_lines": states}
+    tell = {"ansible.builtin.debug": {"msg": "found {{ verify_found | map(attribute='name') | join(' ') }}."}}
+    collect = task("tasks/verify_service.yml", "Collect the findings")
+    said = play(tmp_path, [collect, tell], HEALTHY | {"verify_units": units})
+    assert ("found ." if stopped is None else "found units.") in said
