@@ -94,3 +94,19 @@ def test_each_unit_of_the_service_that_is_stopped_is_found(tmp_path: Path, stopp
     collect = task("tasks/verify_service.yml", "Collect the findings")
     said = play(tmp_path, [collect, tell], HEALTHY | {"verify_units": units})
     assert ("found ." if stopped is None else "found units.") in said
+
+
+SERVICE = "echo \"$*\" >>{0}/calls; case $1 in backup) [ ! -e {0}/full ] && [ ! -e \"$2\" ] && echo new >\"$2\" ;; esac"
+
+
+def upgrade_tasks() -> list[dict[str, Any]]:
+    """Return what concerns the backup in an upgrade of the service."""
+    return [one for one in tasks_of("roles/service/tasks/upgrade.yml") if "backup" in one["name"].lower()]
+
+
+def test_each_attempt_to_upgrade_takes_its_own_backup(tmp_path: Path) -> None:
+    stand_in(tmp_path, "faultwatch-service", SERVICE.format(tmp_path))
+    backup = tmp_path / "before-2.db"
+    backup.write_text("of an attempt a week ago\n")
+    play(tmp_path, upgrade_tasks(), {"service_backup_folder": str(tmp_path), "__release_version": "2"})
+    assert backup.read_text() == "new\n"
