@@ -110,3 +110,13 @@ def test_each_attempt_to_upgrade_takes_its_own_backup(tmp_path: Path) -> None:
     backup.write_text("of an attempt a week ago\n")
     play(tmp_path, upgrade_tasks(), {"service_backup_folder": str(tmp_path), "__release_version": "2"})
     assert backup.read_text() == "new\n"
+
+
+def test_a_service_whose_backup_failed_is_started_again_as_it_is(tmp_path: Path) -> None:
+    stand_in(tmp_path, "faultwatch-service", SERVICE.format(tmp_path))
+    (tmp_path / "full").touch()
+    host = {"service_backup_folder": str(tmp_path), "__release_version": "2", "__service_before": "1"}
+    restore = task("roles/service/tasks/rollback.yml", "Restore the database from before the upgrade")
+    attempt = {"block": upgrade_tasks(), "rescue": [restore]}
+    play(tmp_path, [attempt], host)
+    assert "restore" not in (tmp_path / "calls").read_text()
