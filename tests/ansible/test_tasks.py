@@ -96,7 +96,7 @@ def test_each_unit_of_the_service_that_is_stopped_is_found(tmp_path: Path, stopp
     assert ("found ." if stopped is None else "found units.") in said
 
 
-SERVICE = "echo \"$*\" >>{0}/calls; case $1 in backup) [ ! -e {0}/full ] && [ ! -e \"$2\" ] && echo new >\"$2\" ;; esac"
+SERVICE = 'echo "$*" >>{0}/calls; case $1 in backup) [ ! -e {0}/full ] && [ ! -e "$2" ] && echo new >"$2" ;; esac'
 
 
 def upgrade_tasks() -> list[dict[str, Any]]:
