@@ -120,3 +120,13 @@ def test_a_service_whose_backup_failed_is_started_again_as_it_is(tmp_path: Path)
     attempt = {"block": upgrade_tasks(), "rescue": [restore]}
     play(tmp_path, [attempt], host)
     assert "restore" not in (tmp_path / "calls").read_text()
+
+
+def test_a_registration_token_that_is_given_no_more_is_used_no_more(tmp_path: Path) -> None:
+    (tmp_path / "given").write_text("expired\n")
+    text = (ANSIBLE / "roles/github_runner/tasks/token.yml").read_text()
+    (tmp_path / "token.yml").write_text(text.replace("/etc/faultwatch/actions", str(tmp_path)))
+    include = {"ansible.builtin.include_tasks": str(tmp_path / "token.yml")}
+    host = {"github_runner_token": "", "runner_service_host": "", "inventory_hostname": "localhost"}
+    play(tmp_path, [include], host)
+    assert not (tmp_path / "given").exists()
