@@ -130,3 +130,11 @@ def test_a_registration_token_that_is_given_no_more_is_used_no_more(tmp_path: Pa
     host = {"github_runner_token": "", "runner_service_host": "", "inventory_hostname": "localhost"}
     play(tmp_path, [include], host)
     assert not (tmp_path / "given").exists()
+
+
+def test_who_is_no_administrator_any_more_cannot_become_root(tmp_path: Path) -> None:
+    (tmp_path / "faultwatch").write_text("former ALL=(ALL) NOPASSWD: ALL\n")
+    text = (ANSIBLE / "roles/base/tasks/users.yml").read_text().replace("/etc/sudoers.d", str(tmp_path))
+    tasks = [one for one in yaml.safe_load(text) if str(tmp_path) in yaml.safe_dump(one)]
+    play(tmp_path, tasks, {"base_admins": []})
+    assert not (tmp_path / "faultwatch").exists()
