@@ -138,3 +138,23 @@ def test_who_is_no_administrator_any_more_cannot_become_root(tmp_path: Path) -> 
     tasks = [one for one in yaml.safe_load(text) if str(tmp_path) in yaml.safe_dump(one)]
     play(tmp_path, tasks, {"base_admins": []})
     assert not (tmp_path / "faultwatch").exists()
+
+
+def test_a_database_whose_setup_was_interrupted_is_completed(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.write_text("user\n")
+    # Instead of PostgreSQL: it refuses to make what there is, and says what there is.
+    stand_in(
+        tmp_path,
+        "runuser",
+        f"""shift 3
+        case $1 in
+        psql) cat {made} ;;
+        createuser) ! grep user {made} && echo user >>{made} ;;
+        createdb) ! grep database {made} && echo database >>{made} ;;
+        esac""",
+    )
+    tasks = list(tasks_of("roles/service/tasks/postgresql.yml"))[1:]
+    for _ in range(2):
+        play(tmp_path, tasks, {"service_user": "faultwatch-service"})
+        assert made.read_text().split() == ["user", "database"]
