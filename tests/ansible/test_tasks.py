@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,14 @@ def test_a_database_whose_setup_was_interrupted_is_completed(tmp_path: Path) -> 
     for _ in range(2):
         play(tmp_path, tasks, {"service_user": "faultwatch-service"})
         assert made.read_text().split() == ["user", "database"]
+
+
+def test_a_virtual_environment_that_was_cut_short_is_completed(tmp_path: Path) -> None:
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    # The module venv makes the link to Python first, and pip's program last.
+    (programs / "python").symlink_to(sys.executable)
+    stand_in(tmp_path, "python3", 'echo "$*" >>"$3/made"; touch "$3/bin/pip"')
+    create = task("roles/release/tasks/install.yml", "Create the virtual environment")
+    play(tmp_path, [create, create], {"__release_folder": str(tmp_path)})
+    assert (tmp_path / ".venv" / "made").read_text() == f"-m venv {tmp_path}/.venv\n"
