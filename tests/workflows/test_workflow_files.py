@@ -127,3 +127,27 @@ def test_the_file_that_calls_the_gate_is_short_and_fits_it() -> None:
     takes = yaml.safe_load(called.read_text())[True]["workflow_call"]["inputs"]
     assert set(job["with"]) <= set(takes)
     assert job["permissions"] == {"contents": "read", "id-token": "write"}
+
+
+def test_a_version_of_the_action_that_moved_does_not_run_the_packages_of_before(tmp_path: Path) -> None:
+    (cache,) = [step for step in steps(ROOT / "action.yml") if "actions/cache" in step.get("uses", "")]
+    before = [step for step in steps(ROOT / "action.yml") if f"steps.{step.get('id')}." in cache["with"]["key"]]
+    folders = ["faultwatch", "runner", "service", "setup", "templates", "workloads"]
+    for name in [
+        ".git_archival.txt",
+        "pyproject.toml",
+        "requirements.txt",
+        *(f"{folder}/a b.py" for folder in folders),
+    ]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    keys = []
+    for text in ("", "", "another version"):
+        (tmp_path / "runner" / "a b.py").write_text(text)
+        said = tmp_path / f"said{len(keys)}"
+        variables = {"ACTION": str(tmp_path), "GITHUB_OUTPUT": str(said)}
+        for step in before:
+            subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], env=os.environ | variables, check=True)
+        keys.append(said.read_text())
+    assert keys[0] == keys[1] != keys[2]
+    assert "action_ref" not in cache["with"]["key"]
