@@ -151,3 +151,18 @@ def test_a_version_of_the_action_that_moved_does_not_run_the_packages_of_before(
         keys.append(said.read_text())
     assert keys[0] == keys[1] != keys[2]
     assert "action_ref" not in cache["with"]["key"]
+
+
+def test_the_gates_of_two_workloads_do_not_cancel_each_other() -> None:
+    """As GitHub evaluates the group of jobs that one workflow calls for the same pull request."""
+    concurrency = yaml.safe_load((ROOT / ".github" / "workflows" / "gate.yml").read_text())["concurrency"]
+    assert concurrency["cancel-in-progress"]
+    known = {"github.workflow": "faultwatch", "inputs.head": "", "github.event.pull_request.number": "7"}
+
+    def evaluate(workload: str) -> str:
+        values = known | {"inputs.workload": workload}
+        terms = (one.split(" || ") for one in re.findall(r"\$\{\{ (.*?) }}", concurrency["group"]))
+        return "-".join(next(values[name] for name in term if values.get(name)) for term in terms)
+
+    assert evaluate("a/workload.toml") != evaluate("b/workload.toml")
+    assert evaluate("a/workload.toml") == evaluate("a/workload.toml")
