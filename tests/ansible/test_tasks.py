@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,11 @@ def task(file: str, name: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in {"become", "become_user"}}
 
 
-def play(folder: Path, tasks: list[dict[str, Any]], variables: Mapping[str, Any], *, check: bool = True) -> str:
+def play(folder: Path, tasks: list[dict[str, Any]], variables: Mapping[str, Any], groups: Sequence[str] = ()) -> str:
     """Run tasks on this machine, and return what Ansible said. Programs in ``folder/bin`` are found first."""
+    hosts = {"localhost": {"ansible_connection": "local"}}
+    children = {group: {"hosts": hosts} for group in groups}
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "children": children}}))
     plays = [
         {
             "hosts": "localhost",
@@ -44,7 +48,7 @@ def play(folder: Path, tasks: list[dict[str, Any]], variables: Mapping[str, Any]
         }
     ]
     (folder / "play.yml").write_text(yaml.safe_dump(plays))
-    return run("ansible-playbook", "-i", "localhost,", "-c", "local", str(folder / "play.yml"), check=check)
+    return run("ansible-playbook", "-i", str(folder / "hosts.json"), str(folder / "play.yml"))
 
 
 def stand_in(folder: Path, program: str, script: str) -> None:
@@ -170,3 +174,34 @@ def test_a_virtual_environment_that_was_cut_short_is_completed(tmp_path: Path) -
     create = task("roles/release/tasks/install.yml", "Create the virtual environment")
     play(tmp_path, [create, create], {"__release_folder": str(tmp_path)})
     assert (tmp_path / ".venv" / "made").read_text() == f"-m venv {tmp_path}/.venv\n"
+
+
+SYSTEMCTL = """case $1 in
+list-unit-files) echo "fstrim.timer enabled enabled"; echo "logrotate.timer enabled enabled" ;;
+show) echo LoadState=loaded; echo UnitFileState=enabled; echo ActiveState=active ;;
+*) echo "$*" >>{}/calls ;;
+esac"""
+
+
+def below(folder: Path, file: str) -> list[dict[str, Any]]:
+    """Return the tasks of a file, for a system whose folders are below another."""
+    text = (ANSIBLE / file).read_text()
+    for name in ("/etc/", "/usr/", "/run/"):
+        text = re.sub(rf"(?<=[ '\"]){name}", f"{folder}{name}", text)
+    return list(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("groups", [["runners"], ["runners", "service"]])
+def test_a_runner_that_is_retired_leaves_the_service_of_its_host_alone(tmp_path: Path, groups: list[str]) -> None:
+    stand_in(tmp_path, "systemctl", SYSTEMCTL.format(tmp_path))
+    stand_in(tmp_path, "userdel", "exit 1")
+    care = tmp_path / "usr/local/libexec/faultwatch/care"
+    timer = tmp_path / "etc/systemd/system/faultwatch-upgrades.timer"
+    for file in (care, timer):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    play(tmp_path, below(tmp_path, "roles/base/tasks/remove.yml"), {"base_user": "no-such-user"}, groups)
+    assert care.exists() is timer.exists() is ("service" in groups)
+    calls = (tmp_path / "calls").read_text()
+    assert "stop faultwatch-hold@retire.service" in calls
+    assert ("stop faultwatch-upgrades.timer" in calls) is ("service" not in groups)
