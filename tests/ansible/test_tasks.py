@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.ansible.rendering import ANSIBLE, INSTALLED, run
+from tests.ansible.rendering import ANSIBLE, INSTALLED, run, variables_of
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="make hosts installs Ansible")
 
@@ -177,10 +177,17 @@ def test_a_virtual_environment_that_was_cut_short_is_completed(tmp_path: Path) -
 
 
 SYSTEMCTL = """case $1 in
-list-unit-files) echo "fstrim.timer enabled enabled"; echo "logrotate.timer enabled enabled" ;;
-show) echo LoadState=loaded; echo UnitFileState=enabled; echo ActiveState=active ;;
-*) echo "$*" >>{}/calls ;;
+list-unit-files) echo "fstrim.timer enabled enabled"; echo "logrotate.timer enabled enabled"
+    echo "irqbalance.service enabled enabled" ;;
+show) echo LoadState=loaded; echo UnitFileState={state}; echo ActiveState=active ;;
+is-enabled) [ {state} = enabled ] ;;
+*) echo "$*" >>{calls} ;;
 esac"""
+
+
+def stand_in_for_systemctl(folder: Path, state: str = "enabled") -> None:
+    """Write a systemctl that says of each unit that it is enabled or disabled, and records all changes."""
+    stand_in(folder, "systemctl", SYSTEMCTL.format(state=state, calls=folder / "calls"))
 
 
 def below(folder: Path, file: str) -> list[dict[str, Any]]:
@@ -193,7 +200,7 @@ def below(folder: Path, file: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("groups", [["runners"], ["runners", "service"]])
 def test_a_runner_that_is_retired_leaves_the_service_of_its_host_alone(tmp_path: Path, groups: list[str]) -> None:
-    stand_in(tmp_path, "systemctl", SYSTEMCTL.format(tmp_path))
+    stand_in_for_systemctl(tmp_path)
     stand_in(tmp_path, "userdel", "exit 1")
     care = tmp_path / "usr/local/libexec/faultwatch/care"
     timer = tmp_path / "etc/systemd/system/faultwatch-upgrades.timer"
@@ -205,3 +212,25 @@ def test_a_runner_that_is_retired_leaves_the_service_of_its_host_alone(tmp_path:
     calls = (tmp_path / "calls").read_text()
     assert "stop faultwatch-hold@retire.service" in calls
     assert ("stop faultwatch-upgrades.timer" in calls) is ("service" not in groups)
+
+
+def test_the_timers_that_were_stopped_run_again_on_a_host_that_is_retired(tmp_path: Path) -> None:
+    stand_in_for_systemctl(tmp_path)
+    (tmp_path / "etc/faultwatch").mkdir(parents=True)
+    (tmp_path / "usr/sbin").mkdir(parents=True)
+    (tmp_path / "usr/sbin/irqbalance").touch()
+    recorded = {
+        "__tuning_grub": "/nowhere",
+        "__tuning_stopped": f"{tmp_path}/etc/faultwatch/stopped-units",
+        "__tuning_to_stop": variables_of("tuning")["__tuning_to_stop"],
+    }
+    host = {"tuning_timers_off": ["fstrim", "man-db"], "tuning_irq_balance": False, **recorded}
+    play(tmp_path, below(tmp_path, "roles/tuning/tasks/timers.yml"), host)
+    assert "disable fstrim.timer" in (tmp_path / "calls").read_text()
+    stand_in_for_systemctl(tmp_path, "disabled")
+    (tmp_path / "calls").unlink()
+    tasks = below(tmp_path, "roles/tuning/tasks/remove.yml")
+    play(tmp_path, tasks, host | {"__base_is_container": True})
+    enabled = re.findall("^enable (.*)$", (tmp_path / "calls").read_text(), re.MULTILINE)
+    assert sorted(enabled) == ["fstrim.timer", "irqbalance.service"]
+    assert not list((tmp_path / "etc/faultwatch").iterdir())
