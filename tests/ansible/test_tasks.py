@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -234,3 +235,27 @@ def test_the_timers_that_were_stopped_run_again_on_a_host_that_is_retired(tmp_pa
     enabled = re.findall("^enable (.*)$", (tmp_path / "calls").read_text(), re.MULTILINE)
     assert sorted(enabled) == ["fstrim.timer", "irqbalance.service"]
     assert not list((tmp_path / "etc/faultwatch").iterdir())
+
+
+def test_a_build_that_is_cut_short_leaves_no_half_wheel_in_the_cache(tmp_path: Path) -> None:
+    command = task("roles/release/tasks/build.yml", "Build the wheel of the commit")["ansible.builtin.shell"]
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    values = {
+        "release_source | quote": "source",
+        "release_cache | quote": str(cache),
+        "__release_version": "abc",
+        "__release_built | quote": f"{cache}/abc",
+        "ansible_playbook_python | quote": "python-stand-in",
+    }
+    for name, value in values.items():
+        command = command.replace(f"{{{{ {name} }}}}", value)
+    last = 'for last in "$@"; do true; done'
+    stand_in(tmp_path, "git", f'{last}; case $1 in clone) mkdir -p "$last" ;; esac')
+    stand_in(tmp_path, "python-stand-in", f'{last}; mkdir -p "$last/bin"; cp "$0-pip" "$last/bin/python"')
+    stand_in(tmp_path, "python-stand-in-pip", 'case "$*" in *--wheel-dir*) mkdir "${0%/venv/bin/python}/wheel" ;; esac')
+    # A move to another filesystem is a copy, which can be cut short.
+    stand_in(tmp_path, "mv", 'case $1 in -*) shift ;; esac; [ "${1%/*/wheel}" = "${2%/abc}" ] && exec /bin/mv "$@"')
+    variables = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "TMPDIR": "/tmp"}
+    subprocess.run(["bash", "-c", command], env=variables, check=True)
+    assert [folder.name for folder in cache.iterdir()] == ["abc"]
