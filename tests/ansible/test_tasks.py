@@ -180,7 +180,8 @@ def test_a_virtual_environment_that_was_cut_short_is_completed(tmp_path: Path) -
 SYSTEMCTL = """case $1 in
 list-unit-files) echo "fstrim.timer enabled enabled"; echo "logrotate.timer enabled enabled"
     echo "irqbalance.service enabled enabled" ;;
-show) echo LoadState=loaded; echo UnitFileState={state}; echo ActiveState=active ;;
+show) echo LoadState=loaded; echo UnitFileState={state}
+    [ {state} = enabled ] && echo ActiveState=active || echo ActiveState=inactive ;;
 is-enabled) [ {state} = enabled ] ;;
 *) echo "$*" >>{calls} ;;
 esac"""
@@ -259,3 +260,13 @@ def test_a_build_that_is_cut_short_leaves_no_half_wheel_in_the_cache(tmp_path: P
     variables = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "TMPDIR": "/tmp"}
     subprocess.run(["bash", "-c", command], env=variables, check=True)
     assert [folder.name for folder in cache.iterdir()] == ["abc"]
+
+
+def test_a_service_that_an_interrupted_upgrade_left_stopped_is_started(tmp_path: Path) -> None:
+    stand_in_for_systemctl(tmp_path, "disabled")
+    tasks = below(tmp_path, "roles/service/tasks/upgrade.yml")[1:]
+    # The link names the new version already, but nobody has started it.
+    host = {"__release_before": {"stat": {"lnk_source": "/opt/faultwatch/service/2"}}, "__release_version": "2"}
+    play(tmp_path, tasks, host)
+    started = re.findall("^start (.*)$", (tmp_path / "calls").read_text(), re.MULTILINE)
+    assert started == ["faultwatch-service.socket", "faultwatch-service.service"]
