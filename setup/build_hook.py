@@ -32,7 +32,10 @@ class BuildHook(BuildHookInterface[Any]):
         return [] if self._is_source_distribution() else ["click-man>=0.6", *self.metadata.core.dependencies]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the date of the workloads and the files for share/, which are made in a clone."""
+        """Add the date of the workloads and the files for share/: made in a clone, copied in a source distribution.
+
+        An editable installation gets neither. Without the packages that write the files for share/, there is a warning.
+        """
         if version == "editable":
             return  # it has the clone's history, and no share/
         root = Path(self.root)
@@ -40,7 +43,7 @@ class BuildHook(BuildHookInterface[Any]):
         share = root / "share"
         if not self._is_source_distribution():
             self._made = Path(tempfile.mkdtemp())
-            seconds = _date_of_workloads(root)
+            seconds = _find_workloads_date(root)
             (self._made / "date").write_text(f"{seconds}\n", encoding="ascii")
             build_data["force_include"][str(self._made / "date")] = f"{prefix}{_DATE}"
             share = self._made / "share"
@@ -65,6 +68,7 @@ class BuildHook(BuildHookInterface[Any]):
 
 
 def _is_installed(requirement: str) -> bool:
+    """Return whether some version of a required package is installed."""
     try:
         return version(Requirement(requirement).name) != ""
     except PackageNotFoundError:
@@ -72,14 +76,19 @@ def _is_installed(requirement: str) -> bool:
 
 
 def _write_shared_files(root: Path, share: Path, version: str, seconds: int) -> None:
+    """Write the files for share/ in a process of its own; end the build if that fails."""
     date = datetime.fromtimestamp(seconds, UTC).date().isoformat()
     command = [sys.executable, str(root / "setup" / "shared_files.py"), str(share), version, date]
     if subprocess.run(command, check=False).returncode:
         raise SystemExit("the man pages cannot be made: see the lines above")
 
 
-def _date_of_workloads(root: Path) -> str:
-    """Return when the workloads were last changed, in seconds since 1970: the date of the commit that a host makes."""
+def _find_workloads_date(root: Path) -> str:
+    """Return the date of the commit that a host makes of the workloads, in seconds since 1970.
+
+    It is ``SOURCE_DATE_EPOCH`` if that is set, else when they were last committed, "0" if they never were; outside of a
+    git repository it is when their folder was last changed.
+    """
     if date := os.environ.get("SOURCE_DATE_EPOCH"):
         return date
     command = ["git", "-C", str(root), "log", "-1", "--format=%ct", "--", "workloads"]

@@ -1,6 +1,6 @@
 """Writes the files for share/ in a wheel: the man pages, and what completes the commands in shells.
 
-``python setup/shared_files.py FOLDER``
+``python setup/shared_files.py FOLDER VERSION DATE``
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ _COMPLETIONS = {
 
 
 def write_shared_files(folder: Path, version: str, date: str) -> None:
-    """Write all files below a folder that stands for share/.
+    """Write all files below a folder that stands for share/ and that has no manual pages yet.
 
     Parameters
     ----------
+    version
+        The version of Faultwatch that the man pages name.
     date
         The date of the man pages: YYYY-MM-DD.
     """
@@ -32,7 +34,7 @@ def write_shared_files(folder: Path, version: str, date: str) -> None:
 
     pages = folder / "man" / "man1"
     pages.mkdir(parents=True)
-    for name, group in commands().items():
+    for name, group in load_programs().items():
         write_man_pages(name, group, version=version, target_dir=str(pages), date=date)
         for shell, place in _COMPLETIONS.items():
             file = folder / place.format(name)
@@ -40,15 +42,15 @@ def write_shared_files(folder: Path, version: str, date: str) -> None:
             file.write_text(render_completion_script(name, shell), encoding="utf-8")
 
 
-def commands() -> dict[str, click.Group]:
-    """Return both programs, with all of their commands."""
+def load_programs() -> dict[str, click.Group]:
+    """Return both programs by name, with all of their commands."""
     from runner.cli.entry_point import cli as runner  # noqa: PLC0415 - not on the path before
     from service.__main__ import cli as service  # noqa: PLC0415 - not on the path before
 
-    return {"faultwatch": _whole(runner), "faultwatch-service": _whole(service)}
+    return {"faultwatch": _load_commands(runner), "faultwatch-service": _load_commands(service)}
 
 
-def _whole(group: click.Group) -> click.Group:
+def _load_commands(group: click.Group) -> click.Group:
     """Return a group with every command imported: click-man reads the dictionary of commands."""
     context = click.Context(group)
     found = {name: group.get_command(context, name) for name in group.list_commands(context)}

@@ -23,9 +23,11 @@ FILES = {
 
 def vendor_packages(modules: Path, target: Path) -> None:
     """Replace a folder by the served files of installed packages: ``NAME/VERSION/FILE``, and ``LICENSES.txt``."""
+    # Read first: a package that is not installed must not cost the folder.
+    versions = {package: _read_version(modules / package) for package in FILES}
     shutil.rmtree(target, ignore_errors=True)
     for package, file in FILES.items():
-        folder = target / package / _read_version(modules / package)
+        folder = target / package / versions[package]
         folder.mkdir(parents=True)
         shutil.copyfile(modules / package / file, folder / Path(file).name)
     (target / "LICENSES.txt").write_text(_join_licenses(modules), encoding="utf-8")

@@ -14,7 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 Options = dict[str, dict[str, Any]]
 
 
-def specifications(roles: Path) -> dict[str, Options]:
+def read_specifications(roles: Path) -> dict[str, Options]:
     """Return role → variable → what its argument specification says of it."""
     found = {}
     for file in sorted(roles.glob("*/meta/argument_specs.yml")):
@@ -23,9 +23,17 @@ def specifications(roles: Path) -> dict[str, Options]:
     return found
 
 
-def wrong_variables(variables: Mapping[str, Any], roles: str) -> list[str]:
-    """Return what is wrong, a line for each variable; those that are not set are the roles' defaults."""
-    known = specifications(Path(roles))
+def find_wrong_variables(variables: Mapping[str, Any], roles: str) -> list[str]:
+    """Return what is wrong with the variables of a host, a line each; empty if nothing is.
+
+    Variables that are not set have the roles' defaults, so none of them is required.
+
+    Parameters
+    ----------
+    roles
+        The folder of the roles.
+    """
+    known = read_specifications(Path(roles))
     wrong = []
     for options in known.values():
         optional = {name: {key: options[name][key] for key in options[name] if key != "required"} for name in options}
@@ -41,4 +49,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, object]:
         """Return the filters by name."""
-        return {"wrong_variables": wrong_variables}
+        return {"wrong_variables": find_wrong_variables}

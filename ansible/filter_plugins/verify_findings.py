@@ -9,7 +9,7 @@ Finding = dict[str, str]
 COLUMNS = ("host", "name", "status", "finding", "remedy")
 
 
-def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
+def collect_runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
     host: str,
     doctor: Mapping[str, Any],
     declared: Mapping[str, Any],
@@ -31,7 +31,7 @@ def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
         Result of a command that prints the HTTP status with which the service answers the host.
     """
     found = [check for check in json.loads(doctor["stdout"])["checks"] if check["status"] in {"problem", "warning"}]
-    found += setting_mismatches(
+    found += find_setting_mismatches(
         json.loads(base64.b64decode(declared["content"]))["settings"], json.loads(held["stdout"])["settings"]
     )
     kept = json.loads(spool["stdout"])
@@ -45,7 +45,7 @@ def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
     return [{"host": host, **finding} for finding in found]
 
 
-def setting_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> Iterator[Finding]:
+def find_setting_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a row for each declared setting that has another value, by name."""
     for name, value in sorted(declared.items()):
         if held.get(name) != value:
@@ -57,7 +57,7 @@ def setting_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> 
             }
 
 
-def findings_table(findings: Sequence[Mapping[str, str]]) -> str:
+def format_findings(findings: Sequence[Mapping[str, str]]) -> str:
     """Return rows as lines of columns; what is to be done stands last, as it is the longest."""
     rows = [COLUMNS, *(tuple(finding[column] for column in COLUMNS) for finding in findings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
@@ -71,4 +71,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, object]:
         """Return the filters by name."""
-        return {"runner_findings": runner_findings, "findings_table": findings_table}
+        return {"runner_findings": collect_runner_findings, "findings_table": format_findings}

@@ -35,27 +35,27 @@ absent: {description: Files that this machine does not have., type: list, return
 CANNOT = {"notsupported", "notimplemented", "forceoff"}
 
 
-def chosen(text: str) -> str:
+def extract_choice(text: str) -> str:
     """Return the word in brackets of a file that lists its choices, else all of it."""
     return text.partition("[")[2].partition("]")[0] if "[" in text else text.strip()
 
 
-def read(path: str) -> str | None:
-    """Return what a file holds, or None where it cannot be set."""
+def read_setting(path: str) -> str | None:
+    """Return what a file holds; None if it cannot be read, or says that the machine cannot set it."""
     try:
-        value = chosen(Path(path).read_text(encoding="ascii", errors="replace"))
+        value = extract_choice(Path(path).read_text(encoding="ascii", errors="replace"))
     except OSError:
         return None
     return None if value in CANNOT else value
 
 
-def write(path: str, value: str) -> None:
-    """Set a file."""
+def write_setting(path: str, value: str) -> None:
+    """Set a file; an OSError if the kernel refuses the value."""
     Path(path).write_text(value, encoding="ascii")
 
 
 def main() -> None:
-    """Set what differs."""
+    """Set the files that differ, in order; the first that cannot be set ends the module, and those before it stay."""
     setting = {
         "path": {"type": "str", "required": True},
         "value": {"type": "str", "required": True},
@@ -71,7 +71,7 @@ def main() -> None:
     before: list[str] = []
     after: list[str] = []
     for wanted in module.params["settings"]:
-        found = {path: read(path) for path in sorted(map(str, Path("/").glob(wanted["path"].lstrip("/"))))}
+        found = {path: read_setting(path) for path in sorted(map(str, Path("/").glob(wanted["path"].lstrip("/"))))}
         present = {path: value for path, value in found.items() if value is not None}
         if not present:
             absent.append(wanted["path"])
@@ -83,10 +83,10 @@ def main() -> None:
             after.append(f"{path} {wanted['value']}\n")
             if not module.check_mode:
                 try:
-                    write(path, wanted["value"])
+                    write_setting(path, wanted["value"])
                 except OSError as error:
                     module.fail_json(f"{path} is still {value!r}: {wanted['value']!r} was refused: {error.strerror}")
-                if read(path) != wanted["value"]:
+                if read_setting(path) != wanted["value"]:
                     module.fail_json(f"{path} is still {value!r} after {wanted['value']!r} was written")
         if wanted["name"]:
             held[wanted["name"]] = wanted["shown"] or wanted["value"]

@@ -23,8 +23,10 @@ def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None
 
     Parameters
     ----------
+    forge
+        The forge, a value of :class:`runner.contract.gate.ForgeKind`.
     run
-        The identifier of the run in its URL.
+        The identifier of the run in its URL; None if it is unknown, and the job then has no address of its log.
     """
     if environment.get("GITHUB_ACTIONS") != "true":
         return None

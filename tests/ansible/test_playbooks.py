@@ -184,6 +184,9 @@ PROGRAMS = sorted(
 )
 
 
+ODD = 'a$b "c" `d` \\e'
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the templates write."""
@@ -198,6 +201,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Rendered("service", "care", "care-postgresql", {"service_database": "postgresql"}),
             Rendered("service", "settings", "plain"),
             Rendered("service", "settings", "other", other),
+            Rendered("service", "settings", "odd", {"service_environment": {"ODD": ODD}}),
             Rendered("service", "Caddyfile", "Caddyfile", {"service_tls": "internal"}),
             Rendered("tuning", "tuning.conf", "tuning.conf"),
             Rendered("tuning", "grub.cfg", "grub.cfg", command_line),
@@ -213,6 +217,13 @@ def test_settings_of_the_service_hold_the_app_only_where_there_is_one(written: P
     assert "GITHUB" not in plain
     assert 'FAULTWATCH_GITHUB_APP="7"' in other
     assert 'DATABASE_URL="postgresql://faultwatch-service@/faultwatch?host=/var/run/postgresql"' in other
+
+
+def test_a_shell_and_systemd_read_any_value_as_it_is(written: Path) -> None:
+    """systemd.exec(5) unquotes as a shell does, except that it expands nothing."""
+    script = 'set -eu; . "$0"; printf %s "$ODD"'
+    done = subprocess.run(["sh", "-c", script, written / "odd"], capture_output=True, text=True, check=False)
+    assert done.stdout == ODD, done.stderr
 
 
 def test_the_web_server_speaks_tls_for_the_service(written: Path) -> None:

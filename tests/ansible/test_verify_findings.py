@@ -50,7 +50,9 @@ def seen(
 
 
 def test_a_host_on_which_all_holds_has_only_what_the_doctor_found(findings: ModuleType) -> None:
-    found = findings.runner_findings("bench-1", *seen({"thp.enabled": "never"}, {"thp.enabled": "never", "x": "1"}))
+    found = findings.collect_runner_findings(
+        "bench-1", *seen({"thp.enabled": "never"}, {"thp.enabled": "never", "x": "1"})
+    )
     assert [(one["host"], one["name"], one["status"]) for one in found] == [
         ("bench-1", "canary", "problem"),
         ("bench-1", "load", "warning"),
@@ -58,7 +60,9 @@ def test_a_host_on_which_all_holds_has_only_what_the_doctor_found(findings: Modu
 
 
 def test_a_setting_that_was_changed_or_is_gone_is_a_mismatch(findings: ModuleType) -> None:
-    found = findings.runner_findings("b", *seen({"thp.enabled": "never", "cpu.smt": "off"}, {"thp.enabled": "always"}))
+    found = findings.collect_runner_findings(
+        "b", *seen({"thp.enabled": "never", "cpu.smt": "off"}, {"thp.enabled": "always"})
+    )
     assert [one["finding"] for one in found if one["status"] == "mismatch"] == [
         "declared as 'off', but is 'not set'",
         "declared as 'never', but is 'always'",
@@ -66,7 +70,7 @@ def test_a_setting_that_was_changed_or_is_gone_is_a_mismatch(findings: ModuleTyp
 
 
 def test_reports_that_wait_and_a_service_that_refuses_are_problems(findings: ModuleType) -> None:
-    found = findings.runner_findings("b", *seen({}, {}, waiting=({},), status="401"))
+    found = findings.collect_runner_findings("b", *seen({}, {}, waiting=({},), status="401"))
     assert [one["finding"] for one in found if one["name"] in {"spool", "service"}] == [
         "1 reports are waiting and 0 were refused",
         "the service answers this host with 401",
@@ -81,7 +85,7 @@ def test_the_table_has_a_line_a_finding_in_columns(findings: ModuleType) -> None
         "finding": "declared '1'",
         "remedy": "tune.yml",
     }
-    lines = findings.findings_table([row]).splitlines()
+    lines = findings.format_findings([row]).splitlines()
     assert lines == [
         "host     name       status    finding       remedy",
         "bench-1  setting x  mismatch  declared '1'  tune.yml",

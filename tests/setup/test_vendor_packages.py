@@ -32,5 +32,13 @@ def test_the_tree_has_the_files_of_the_packages(tmp_path: Path) -> None:
     assert read_all(tmp_path / "vendored") == read_all(VENDORED)
 
 
+def test_packages_that_are_not_installed_leave_the_tree_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "vendored").mkdir()
+    (tmp_path / "vendored" / "file").touch()
+    with pytest.raises(FileNotFoundError):
+        SCRIPT["vendor_packages"](tmp_path / "node_modules", tmp_path / "vendored")
+    assert list(read_all(tmp_path / "vendored")) == ["file"]
+
+
 def read_all(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}

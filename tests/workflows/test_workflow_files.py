@@ -127,3 +127,42 @@ def test_the_file_that_calls_the_gate_is_short_and_fits_it() -> None:
     takes = yaml.safe_load(called.read_text())[True]["workflow_call"]["inputs"]
     assert set(job["with"]) <= set(takes)
     assert job["permissions"] == {"contents": "read", "id-token": "write"}
+
+
+def test_a_version_of_the_action_that_moved_does_not_run_the_packages_of_before(tmp_path: Path) -> None:
+    (cache,) = [step for step in steps(ROOT / "action.yml") if "actions/cache" in step.get("uses", "")]
+    before = [step for step in steps(ROOT / "action.yml") if f"steps.{step.get('id')}." in cache["with"]["key"]]
+    folders = ["faultwatch", "runner", "service", "setup", "templates", "workloads"]
+    for name in [
+        ".git_archival.txt",
+        "pyproject.toml",
+        "requirements.txt",
+        *(f"{folder}/a b.py" for folder in folders),
+    ]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    keys = []
+    for text in ("", "", "another version"):
+        (tmp_path / "runner" / "a b.py").write_text(text)
+        said = tmp_path / f"said{len(keys)}"
+        variables = {"ACTION": str(tmp_path), "GITHUB_OUTPUT": str(said)}
+        for step in before:
+            subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], env=os.environ | variables, check=True)
+        keys.append(said.read_text())
+    assert keys[0] == keys[1] != keys[2]
+    assert "action_ref" not in cache["with"]["key"]
+
+
+def test_the_gates_of_two_workloads_do_not_cancel_each_other() -> None:
+    """As GitHub evaluates the group of jobs that one workflow calls for the same pull request."""
+    concurrency = yaml.safe_load((ROOT / ".github" / "workflows" / "gate.yml").read_text())["concurrency"]
+    assert concurrency["cancel-in-progress"]
+    known = {"github.workflow": "faultwatch", "inputs.head": "", "github.event.pull_request.number": "7"}
+
+    def evaluate(workload: str) -> str:
+        values = known | {"inputs.workload": workload}
+        terms = (one.split(" || ") for one in re.findall(r"\$\{\{ (.*?) }}", concurrency["group"]))
+        return "-".join(next(values[name] for name in term if values.get(name)) for term in terms)
+
+    assert evaluate("a/workload.toml") != evaluate("b/workload.toml")
+    assert evaluate("a/workload.toml") == evaluate("a/workload.toml")

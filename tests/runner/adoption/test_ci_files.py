@@ -87,6 +87,13 @@ def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
     assert ("origin/trunk" in file.text) is (ci == "shell")
 
 
+def test_a_workload_in_a_folder_that_begins_with_a_sign_of_yaml_reaches_the_action() -> None:
+    file = render_ci_file("github-hosted", listing({}), workload="@scope/app/workload.toml", action=PLACEHOLDER)
+    assert file
+    step = yaml.safe_load(file.text)["jobs"]["gate"]["steps"][-1]
+    assert step["with"] == {"workload": "@scope/app/workload.toml"}
+
+
 def test_on_a_machine_of_github_the_action_measures_and_a_second_workflow_comments_on_forks() -> None:
     file = render_ci_file("github-hosted", listing({}), workload="faultwatch/workload.toml", action=PLACEHOLDER)
     assert file
