@@ -3,6 +3,7 @@
 const ROOM = 44; // pixels above and below the data: a flag and two labels
 const AROUND = 140; // height of the chart outside its area, in pixels
 const PIXELS_A_TICK = 44;
+const LEAST_RANGE = 1e-13; // of the largest value: numbers that are closer differ only by rounding
 
 const ALIGNED = 84; // width of the axis if charts are one above the other
 
@@ -35,6 +36,12 @@ function limit(axis, log) {
     }
   }
   axis.isNegative = lowest < 0; // Around a single value, Chart.js extends the axis, also below zero.
+  // Without this, a step could be smaller than the distance between two numbers, and counting by steps would not end.
+  const lacking = LEAST_RANGE * Math.max(Math.abs(axis.min), Math.abs(axis.max)) - (axis.max - axis.min);
+  if (lacking > 0) {
+    axis.min -= lacking / 2;
+    axis.max += lacking / 2;
+  }
   const share = ROOM / Math.max(100, axis.chart.height - AROUND);
   if (log) {
     const factor = Math.max(axis.max / axis.min, 1.0001) ** share;

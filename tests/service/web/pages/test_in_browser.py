@@ -701,3 +701,16 @@ def test_on_a_phone_the_label_of_a_drift_has_its_unit_if_the_axis_has_another(se
     assert labels["/series/1?with=2"]
     assert all("\N{NO-BREAK SPACE}fault" in label for label in labels["/series/1?with=2"])
     watched.assert_quiet()
+
+
+def test_a_series_whose_values_differ_only_by_rounding_is_drawn(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    for number, value in enumerate((0.3, 0.1 + 0.2)):
+        Api(client).send(report("rounded", number, [Sample(readings={"elapsed": Reading(value=value)})]))
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(client, 'rounded', 'elapsed')}")
+    ticks = page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.y.ticks.map(({ value }) => value)")
+    assert 2 <= len(ticks) <= 30
+    watched.assert_quiet()
