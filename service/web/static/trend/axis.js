@@ -63,11 +63,18 @@ function timeTicks(axis) {
   const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
   const wanted = (axis.max - axis.min) / room;
   const step = TIME_STEPS.find((candidate) => candidate >= wanted) ?? Math.ceil(wanted / (365 * DAY)) * 365 * DAY;
-  const zone = new Date(axis.min).getTimezoneOffset() * MINUTE; // Days begin at the reader's midnight.
+  const zone = offset(axis.min);
   axis.ticks = [];
   for (let time = Math.ceil((axis.min - zone) / step) * step + zone; time <= axis.max; time += step) {
-    axis.ticks.push({ value: time, fine: step < DAY });
+    // Days begin at the reader's midnight, also after the clocks have changed. Steps of up to an hour do not need this.
+    const value = step > HOUR ? time - zone + offset(time) : time;
+    if (value <= axis.max) axis.ticks.push({ value, fine: step < DAY });
   }
+}
+
+// How much later UTC is than the reader's clock at a time, in milliseconds.
+function offset(time) {
+  return new Date(time).getTimezoneOffset() * MINUTE;
 }
 
 function timeLabel(time, index, ticks) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -713,4 +714,22 @@ def test_a_series_whose_values_differ_only_by_rounding_is_drawn(
     page = watched.open(f"/series/{series_id(client, 'rounded', 'elapsed')}")
     ticks = page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.y.ticks.map(({ value }) => value)")
     assert 2 <= len(ticks) <= 30
+    watched.assert_quiet()
+
+
+def test_each_day_of_the_time_axis_is_named_once_although_the_clocks_change(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    before_the_change = datetime(2026, 10, 22, 12, tzinfo=UTC)
+    for number in range(8):
+        run = report("autumn", number, count(1000))
+        revision = run.revision.model_copy(update={"committed_at": before_the_change + timedelta(days=number)})
+        Api(client).send(run.model_copy(update={"revision": revision}))
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(client, 'autumn')}?x=time")
+    ticks = page.evaluate("""() => Chart.getChart(document.querySelector("canvas")).scales.x.ticks.map(
+      ({ value, label }) => [label, new Date(value).getHours()])""")
+    assert [label for label, _ in ticks] == [f"{day} Oct 26" for day in range(23, 30)]
+    assert {hour for _, hour in ticks} == {0}
     watched.assert_quiet()
