@@ -733,3 +733,28 @@ def test_each_day_of_the_time_axis_is_named_once_although_the_clocks_change(
     assert [label for label, _ in ticks] == [f"{day} Oct 26" for day in range(23, 30)]
     assert {hour for _, hour in ticks} == {0}
     watched.assert_quiet()
+
+
+def test_an_overlaid_series_has_the_colour_of_its_legend_if_another_has_no_percentage(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    for number in range(3):
+        readings = {"minor-faults": 1000, "major-faults": number, "throughput": 50 + number}
+        sample = Sample(readings={name: Reading(value=value) for name, value in readings.items()})
+        Api(client).send(report("overlaid", number, [sample]))
+    own, zero, other = (
+        series_id(client, "overlaid", metric) for metric in ("minor-faults", "major-faults", "throughput")
+    )
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{own}?with={zero}&with={other}")
+    lines = page.evaluate("""() => Chart.getChart(document.querySelector("canvas")).data.datasets
+      .filter(({ id, data }) => id.startsWith("over-") && data.length)
+      .map(({ id, title, borderColor }) => [id, title, borderColor])""")
+    legend = page.locator(".legend li:has(.over-2)")
+    assert "hroughput" in legend.inner_text()
+    [(_, title, colour)] = lines
+    assert title.startswith("throughput") or title.startswith("Throughput")
+    expected = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--over-2').trim()")
+    assert colour == expected
+    watched.assert_quiet()
