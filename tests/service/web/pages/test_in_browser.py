@@ -758,3 +758,31 @@ def test_an_overlaid_series_has_the_colour_of_its_legend_if_another_has_no_perce
     expected = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--over-2').trim()")
     assert colour == expected
     watched.assert_quiet()
+
+
+def test_a_reader_who_may_not_decide_walks_on_after_the_page_has_asked_for_news(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    history.send(client, history.reports()[history.REGRESSION :])
+    watched = opened(address)
+    page = watched.open("/")
+    # What a page without the right to decide lacks.
+    page.evaluate("""() => {
+      const form = document.querySelector("form[data-inbox]");
+      const list = Object.assign(document.createElement("div"), { className: "inbox" });
+      list.dataset.inbox = "";
+      list.append(...form.querySelector(".card.events").parentNode.children);
+      form.replaceWith(list);
+      list.querySelectorAll("input, fieldset").forEach((element) => element.remove());
+    }""")
+    for key in ("j", "j", "e", "s"):
+        page.keyboard.press(key)
+    with page.expect_response("**/live?*"):
+        pass
+    page.wait_for_timeout(200)
+    page.keyboard.press("j")
+    current = page.evaluate("""() => [...document.querySelectorAll("li.inbox-row")]
+      .flatMap((row, index) => (row.classList.contains("current") ? [index] : []))""")
+    assert current == [2]
+    watched.assert_quiet()
