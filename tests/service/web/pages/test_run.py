@@ -103,3 +103,18 @@ def test_an_experimental_run_of_a_host_that_counts_incorrectly_is_in_quarantine(
         text = read(client, f"/runs/{run.run_id}")
     assert "In quarantine These numbers are stored, but not judged: this host counted incorrectly" in text
     assert "it was this host" not in text
+
+
+def test_the_output_of_perf_has_the_number_of_its_sample(tmp_path: Path) -> None:
+    run = reports.report(1, 100, 100)
+    outputs = ("", "100;;minor-faults:u")
+    samples = (
+        sample.model_copy(update={"perf_output": output}) for sample, output in zip(run.samples, outputs, strict=True)
+    )
+    run = run.model_copy(update={"samples": tuple(samples)})
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(run)
+        text = read(client, f"/runs/{run.run_id}")
+    assert "Output of perf, sample 2 100;;minor-faults:u" in text
+    assert "Output of perf, sample 1" not in text
