@@ -53,7 +53,7 @@ export function colour(tree, node) {
 
 function origin(module) {
   if (!module || module.startsWith("[")) return "kernel";
-  return /^\/(usr|lib)/.test(module) ? "library" : "own";
+  return /^\/(usr|lib(32|64|x32)?)\//.test(module) ? "library" : "own";
 }
 
 /** The description of a frame in words. */

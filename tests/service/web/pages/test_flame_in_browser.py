@@ -27,6 +27,13 @@ LONG = BEFORE.model_copy(
     }
 )
 """A profile of a program whose threads waited for twenty minutes together."""
+OWN = BEFORE.model_copy(
+    update={
+        "profile_id": uuid4(),
+        "frames": (BEFORE.frames[0].model_copy(update={"module": "/library/copyserve"}), *BEFORE.frames[1:]),
+    }
+)
+"""A profile of a program in a folder whose name begins like that of a system folder."""
 DRAWN = ".flame-graph g.frame rect[width]"
 
 
@@ -41,8 +48,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home: Path = tmp_path_factory.mktemp("flame")
     with application(home) as app:
         client = sent(app)
-        answer = client.put(f"/api/v1/profiles/{LONG.profile_id}", json=LONG.model_dump(mode="json"))
-        assert answer.status_code == 201, answer.text
+        for profile in (LONG, OWN):
+            answer = client.put(f"/api/v1/profiles/{profile.profile_id}", json=profile.model_dump(mode="json"))
+            assert answer.status_code == 201, answer.text
         with served(app) as address:
             yield address
 
@@ -122,4 +130,17 @@ def test_long_and_short_waits_are_written_without_an_exponent(browser: Browser, 
             "1,000 µs, 0.0000810 %",
             "0.100 µs, 0.00000000810 %",
         ]
+        watched.assert_quiet()
+
+
+def test_a_program_in_a_folder_whose_name_begins_like_a_system_folder_has_the_colour_of_own_code(
+    browser: Browser, service: str
+) -> None:
+    with browser.new_context(**MODES["desktop"]) as context:
+        watched = watch(context, service)
+        page = drawn(watched, f"/profiles/{OWN.profile_id}")
+        colours = page.evaluate("""() => Object.fromEntries(
+          [...document.querySelectorAll(".flame-graph g.frame")].map(({ __data__, firstChild }) =>
+            [__data__.data.name, firstChild.getAttribute("fill").match(/--flame-(\\w+)/)[1]]))""")
+        assert (colours["main"], colours["memcpy"], colours["answer"]) == ("own", "library", "own")
         watched.assert_quiet()
