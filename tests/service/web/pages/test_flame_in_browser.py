@@ -133,6 +133,17 @@ def test_long_and_short_waits_are_written_without_an_exponent(browser: Browser, 
         watched.assert_quiet()
 
 
+def test_one_fault_is_written_in_the_singular(browser: Browser, service: str) -> None:
+    with browser.new_context(**MODES["desktop"]) as context:
+        watched = watch(context, service)
+        page = drawn(watched, f"/profiles/{AFTER.profile_id}")
+        page.locator("[data-graph]").focus()
+        for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+            page.keyboard.press(key)
+        assert " · 1 fault, " in (page.locator("[data-reading]").text_content() or "")
+        watched.assert_quiet()
+
+
 def test_a_program_in_a_folder_whose_name_begins_like_a_system_folder_has_the_colour_of_own_code(
     browser: Browser, service: str
 ) -> None:
