@@ -8,7 +8,9 @@ function prepare(root) {
     if (!Number.isNaN(moment.valueOf())) element.textContent = format.format(moment);
   }
   if (!navigator.clipboard) return; // No clipboard without HTTPS or localhost: the text can still be selected.
-  for (const button of root.querySelectorAll("button[data-copy]")) {
+  // An element that stays when the page reloads its content is prepared already.
+  for (const button of root.querySelectorAll("button[data-copy]:not([data-prepared])")) {
+    button.dataset.prepared = "";
     button.hidden = false;
     button.addEventListener("click", () => copy(button));
   }

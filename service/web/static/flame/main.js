@@ -150,13 +150,14 @@ function start(profiles) {
   }
   part("up").addEventListener("click", () => look(0));
   part("search").addEventListener("input", seek);
-  for (const link of document.querySelectorAll("[data-stack]")) {
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      history.replaceState(null, "", `#${link.dataset.stack}`);
-      if (recall()) root.scrollIntoView({ block: "nearest" });
-    });
-  }
+  // The tables with these links are replaced when the page reloads its content.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-stack]");
+    if (!link || !root.isConnected) return; // If the page got other profiles, the link leads to their page.
+    event.preventDefault();
+    history.replaceState(null, "", `#${link.dataset.stack}`);
+    if (recall()) root.scrollIntoView({ block: "nearest" });
+  });
   addEventListener("hashchange", recall);
   // A hidden graph has no width: keep the present drawing.
   new ResizeObserver(() => { if (graph.clientWidth && graph.clientWidth !== width) draw(); }).observe(graph);

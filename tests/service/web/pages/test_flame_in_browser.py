@@ -9,8 +9,12 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from runner.contract import Host
 from runner.contract.profile import StackKind
 from tests.e2e.browser import MODES, Watched, chromium, launched, served, watch
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.jobs_api import Jobs
 from tests.service.profiles import stacks
 from tests.service.web.application import application
 from tests.service.web.profiled import AFTER, BEFORE, sent
@@ -155,3 +159,38 @@ def test_a_program_in_a_folder_whose_name_begins_like_a_system_folder_has_the_co
             [__data__.data.name, firstChild.getAttribute("fill").match(/--flame-(\\w+)/)[1]]))""")
         assert (colours["main"], colours["memcpy"], colours["answer"]) == ("own", "library", "own")
         watched.assert_quiet()
+
+
+def test_a_flame_graph_stays_when_its_page_brings_itself_up_to_date(browser: Browser, tmp_path: Path) -> None:
+    with application(tmp_path) as app, browser.new_context(**MODES["desktop"]) as context:
+        client = app.test_client()
+        api = Api(client)
+        api.put_revisions(*range(1, 9))
+        api.send(*(reports.report(number, 100 if number < 3 else 104) for number in (1, 2, 6, 7, 8)))
+        for number, profile in ((2, BEFORE), (6, AFTER)):
+            changes = {
+                "subject": "demo",
+                "case": reports.CASE,
+                "host": Host(name="box"),
+                "environment": reports.GLIBC,
+                "revision": reports.revision(number),
+            }
+            told = profile.model_copy(update=changes).model_dump(mode="json")
+            assert client.put(f"/api/v1/profiles/{profile.profile_id}", json=told).status_code == 201
+        (drift,) = api.drifts()
+        jobs = Jobs(client)
+        job = jobs.post("", 201, drift=drift["id"], backend="caller")
+        with served(app) as address:
+            watched = watch(context, address)
+            page = drawn(watched, f"/drifts/{drift['id']}")
+            page.evaluate("document.querySelector('main').dataset.old = 1")
+            jobs.claim(job)
+            page.locator("main:not([data-old])").wait_for()
+            page.locator("[data-graph]").focus()
+            page.keyboard.press("ArrowDown")
+            assert (page.locator("[data-reading]").text_content() or "").startswith("main · ")
+            assert page.locator(DRAWN).count()
+            assert page.get_by_role("button", name="Copy the link to this stack").is_hidden(), "no stack is zoomed to"
+            page.locator("[data-stack]").first.click()
+            assert (page.locator("[data-reading]").text_content() or "").startswith("memcpy · ")
+            watched.assert_quiet()
