@@ -186,6 +186,9 @@ TERMINAL_CODE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
 """Control sequences of interactive programs, which move the cursor, query its position or choose colours."""
+MAX_QUOTED_LINE_CHARACTERS = 120
+"""How many characters of a program's line the message of a failure quotes."""
+_QUOTATION_MARKS = "'\""
 _MAX_REASON_CHARACTERS = 200
 """How many characters are quoted of the line in which a program says why it failed."""
 
@@ -209,9 +212,12 @@ class Failure(Strict):
         for stream in TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
             lines = _list_text_lines(stream)
             if lines:
-                reason = _find_reason_line(lines)[:_MAX_REASON_CHARACTERS]
-                ends_with_reason = self.message.rstrip("'\"").endswith(reason)
-                return self.message if ends_with_reason else f"{self.message}: {reason}"
+                reason = _find_reason_line(lines)
+                # A message may quote the reason or its beginning. Both may end with quotation marks.
+                quotes = (reason.rstrip(_QUOTATION_MARKS), reason[:MAX_QUOTED_LINE_CHARACTERS].rstrip(_QUOTATION_MARKS))
+                if self.message.rstrip(_QUOTATION_MARKS).endswith(quotes):
+                    return self.message
+                return f"{self.message}: {reason[:_MAX_REASON_CHARACTERS]}"
         return self.message
 
 
