@@ -140,8 +140,14 @@ class Case(Strict):
         return f"{self.workload}[{point}]"
 
     def is_point_of(self, other: Self) -> bool:
-        """Return whether both cases are the same point of one workload, even if its definitions differ."""
-        return (self.workload, self.parameters) == (other.workload, other.parameters)
+        """Return whether both cases are the same point of one workload, even if its definitions differ.
+
+        Parameters are compared as the texts that a program gets: 1 is ``true`` for Python, but not for a program.
+        """
+        own_point, other_point = (
+            {name: format_parameter(value) for name, value in case.parameters.items()} for case in (self, other)
+        )
+        return self.workload == other.workload and own_point == other_point
 
 
 class Host(Strict):
