@@ -796,3 +796,19 @@ def test_a_title_is_never_cut_within_a_character(measured: Watched) -> None:
     }""")
     assert texts == ["ab\N{GRINNING FACE}…", "ab\N{GRINNING FACE}cd", "abc…"]
     measured.assert_quiet()
+
+
+def test_a_section_that_the_reader_has_folded_stays_folded_when_the_page_brings_itself_up_to_date(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    watched = opened(address)
+    page = watched.open("/events?metric=minor-faults")
+    section = page.locator("details.further")
+    assert section.get_attribute("open") is not None
+    section.locator("summary").click()
+    page.evaluate("document.querySelector('main').dataset.old = 1")
+    history.send(client, history.reports()[history.REGRESSION :])
+    page.locator("main:not([data-old])").wait_for()
+    assert section.get_attribute("open") is None
+    watched.assert_quiet()
