@@ -7,14 +7,15 @@ const LEAST_RANGE = 1e-13; // of the largest value: numbers that are closer diff
 
 const ALIGNED = 84; // width of the axis if charts are one above the other
 
-export function vertical(unit, id, whole, scale, theme, aligned) {
+// A vertical scale. `whole`: its values are whole numbers; `aligned`: it is as wide as those of the charts above and below.
+export function buildVerticalScale(unit, id, whole, scale, theme, aligned) {
   const log = scale === "log";
   return {
     type: log ? "logarithmic" : "linear",
     position: id === "y" ? "left" : "right",
     bounds: "data",
     afterFit: (axis) => { if (aligned) axis.width = ALIGNED; },
-    afterDataLimits: (axis) => limit(axis, log),
+    afterDataLimits: (axis) => setLimits(axis, log),
     afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, whole).map((value) => ({ value })); },
     grid: { color: theme.line, drawOnChartArea: id === "y" },
     border: { display: false },
@@ -23,7 +24,8 @@ export function vertical(unit, id, whole, scale, theme, aligned) {
   };
 }
 
-function limit(axis, log) {
+// Sets the ends of an axis: the visible samples, and room above and below them.
+function setLimits(axis, log) {
   const { x } = axis.chart.scales;
   let lowest = Infinity;
   for (const dataset of axis.chart.data.datasets) {
