@@ -211,7 +211,7 @@ class Failure(Strict):
 
     @property
     def explained(self) -> str:
-        """The message and, if a program failed, the line of its log that says why."""
+        """The message and, if a program failed, the line of its log that says why, unless the message quotes it."""
         if self.stage is not Stage.RUN:
             return self.message
         # A log of both streams begins with standard error, which usually says why. If it is empty, read the other one.
@@ -237,6 +237,11 @@ def _find_reason_line(lines: Sequence[str]) -> str:
     """Return the line that says why a program failed.
 
     This is the last line, unless the program has printed its usage, or Node.js has printed an error with its stack.
+
+    Parameters
+    ----------
+    lines
+        The lines of one stream, at least one.
     """
     if _NODE_VERSION.fullmatch(lines[-1]):
         return next(filter(_NODE_ERROR.match, lines), lines[-1])
@@ -346,7 +351,7 @@ class Report(Strict):
         return tuple(dict.fromkeys(name for sample in self.samples for name in sample.readings))
 
     def readings(self, name: str) -> tuple[Reading, ...]:
-        """Return the readings of one metric, one for each sample that has it."""
+        """Return the readings of one metric, one for each sample that has it; a reading may lack a value."""
         return tuple(sample.readings[name] for sample in self.samples if name in sample.readings)
 
     def values(self, name: str) -> tuple[int | float, ...]:
