@@ -1,6 +1,7 @@
 """Budgets: by how much a metric may get worse from base to head before the comparison fails."""
 
 import re
+import sys
 from fractions import Fraction
 from typing import Annotated
 
@@ -9,7 +10,10 @@ from pydantic import AfterValidator
 from runner.contract.level import Number
 
 NO_BUDGET = "none"
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_PERCENT = re.compile(r"(\d{1,300}(?:\.\d{1,300})?) ?%")
+"""Python refuses to convert texts of thousands of digits."""
+_MAX_NUMBER = sys.float_info.max
+"""Numbers are converted to floats when they are written. A larger integer cannot be."""
 
 
 def _check_budget(budget: Number | str) -> Number | str:
@@ -17,7 +21,7 @@ def _check_budget(budget: Number | str) -> Number | str:
     if isinstance(budget, str):
         is_valid = budget == NO_BUDGET or _PERCENT.fullmatch(budget) is not None
     else:
-        is_valid = 0 <= budget < float("inf")
+        is_valid = 0 <= budget <= _MAX_NUMBER
     if not is_valid:
         raise ValueError('a budget is a number in the unit of its metric, a percentage as in "2 %", or "none"')
     return budget

@@ -92,7 +92,18 @@ class GateCase(Strict):
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
     def build_request(self, n_cases: int = 1) -> ComparisonRequest:
-        """Return the comparison request of this case, if both sides are measured. ``n_cases`` are compared in total."""
+        """Return the comparison request of this case.
+
+        Parameters
+        ----------
+        n_cases
+            The number of cases that are compared in total.
+
+        Raises
+        ------
+        ValidationError
+            If a side was not measured, or the sides cannot be compared.
+        """
         return ComparisonRequest(
             base=self.base,
             head=self.head,

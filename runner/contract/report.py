@@ -140,8 +140,14 @@ class Case(Strict):
         return f"{self.workload}[{point}]"
 
     def is_point_of(self, other: Self) -> bool:
-        """Return whether both cases are the same point of one workload, even if its definitions differ."""
-        return (self.workload, self.parameters) == (other.workload, other.parameters)
+        """Return whether both cases are the same point of one workload, even if its definitions differ.
+
+        Parameters are compared as the texts that a program gets: 1 is ``true`` for Python, but not for a program.
+        """
+        own_point, other_point = (
+            {name: format_parameter(value) for name, value in case.parameters.items()} for case in (self, other)
+        )
+        return self.workload == other.workload and own_point == other_point
 
 
 class Host(Strict):
@@ -186,6 +192,9 @@ TERMINAL_CODE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
 """Control sequences of interactive programs, which move the cursor, query its position or choose colours."""
+MAX_QUOTED_LINE_CHARACTERS = 120
+"""How many characters of a program's line the message of a failure quotes."""
+_QUOTATION_MARKS = "'\""
 _MAX_REASON_CHARACTERS = 200
 """How many characters are quoted of the line in which a program says why it failed."""
 
@@ -202,16 +211,19 @@ class Failure(Strict):
 
     @property
     def explained(self) -> str:
-        """The message and, if a program failed, the line of its log that says why."""
+        """The message and, if a program failed, the line of its log that says why, unless the message quotes it."""
         if self.stage is not Stage.RUN:
             return self.message
         # A log of both streams begins with standard error, which usually says why. If it is empty, read the other one.
         for stream in TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
             lines = _list_text_lines(stream)
             if lines:
-                reason = _find_reason_line(lines)[:_MAX_REASON_CHARACTERS]
-                ends_with_reason = self.message.rstrip("'\"").endswith(reason)
-                return self.message if ends_with_reason else f"{self.message}: {reason}"
+                reason = _find_reason_line(lines)
+                # A message may quote the reason or its beginning. Both may end with quotation marks.
+                quotes = (reason.rstrip(_QUOTATION_MARKS), reason[:MAX_QUOTED_LINE_CHARACTERS].rstrip(_QUOTATION_MARKS))
+                if self.message.rstrip(_QUOTATION_MARKS).endswith(quotes):
+                    return self.message
+                return f"{self.message}: {reason[:_MAX_REASON_CHARACTERS]}"
         return self.message
 
 
@@ -225,6 +237,11 @@ def _find_reason_line(lines: Sequence[str]) -> str:
     """Return the line that says why a program failed.
 
     This is the last line, unless the program has printed its usage, or Node.js has printed an error with its stack.
+
+    Parameters
+    ----------
+    lines
+        The lines of one stream, at least one.
     """
     if _NODE_VERSION.fullmatch(lines[-1]):
         return next(filter(_NODE_ERROR.match, lines), lines[-1])
@@ -334,7 +351,7 @@ class Report(Strict):
         return tuple(dict.fromkeys(name for sample in self.samples for name in sample.readings))
 
     def readings(self, name: str) -> tuple[Reading, ...]:
-        """Return the readings of one metric, one for each sample that has it."""
+        """Return the readings of one metric, one for each sample that has it; a reading may lack a value."""
         return tuple(sample.readings[name] for sample in self.samples if name in sample.readings)
 
     def values(self, name: str) -> tuple[int | float, ...]:

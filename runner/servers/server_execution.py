@@ -17,7 +17,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from runner.contract.metrics import Kind, metric
-from runner.contract.report import Case, Reading, Sample, Stage, Status, Window
+from runner.contract.report import MAX_QUOTED_LINE_CHARACTERS, Case, Reading, Sample, Stage, Status, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
 from runner.execution.background_program import BackgroundProgram
@@ -68,7 +68,6 @@ _TIME_DIGITS = 9
 """Times are rounded to nanoseconds, so that the same number of clock ticks is the same time in each window."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of the command that checks whether the server is ready."""
-_MAX_QUOTED_LINE_CHARACTERS = 120
 _MAX_QUOTED_READY_LOG_CHARACTERS = 100
 
 
@@ -453,7 +452,7 @@ class ServerExecution:
             lines = result.output.strip().splitlines()
             output_clause = "it printed nothing"
             if lines:
-                output_clause = f"the last line of its output is {lines[-1][:_MAX_QUOTED_LINE_CHARACTERS]!r}"
+                output_clause = f"the last line of its output is {lines[-1][:MAX_QUOTED_LINE_CHARACTERS]!r}"
             raise ExecutionFailure(
                 f"[load] command does not report the work done: {error}; {output_clause}",
                 result.output[-MAX_OUTPUT_CHARACTERS:],

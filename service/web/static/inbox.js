@@ -18,7 +18,7 @@ function go(to) {
 // Prepares an action for the selected events, or for the current one; the reader has to submit the form.
 function prepare(action, field) {
   const form = list();
-  if (!form?.elements.action) return;
+  if (!form?.elements?.action) return; // a reader who may not decide has a list without a form
   if (!rows().some((row) => box(row)?.checked) && box(rows()[current])) box(rows()[current]).checked = true;
   form.elements.action.value = action;
   form.elements[field].focus();
@@ -49,12 +49,13 @@ document.addEventListener("change", (event) => {
 // Keeps the selection and the current event when the page reloads its content.
 let chosen = [];
 let at = "";
+const title = (row) => row?.querySelector("a.title")?.id ?? "";
 document.addEventListener("htmx:beforeSwap", () => {
   chosen = rows().map(box).filter((input) => input?.checked).map((input) => input.value);
-  at = box(rows()[current])?.value ?? "";
+  at = title(rows()[current]);
 });
 document.addEventListener("htmx:afterSwap", () => {
   for (const row of rows()) if (chosen.includes(box(row)?.value)) box(row).checked = true;
-  current = rows().findIndex((row) => box(row)?.value === at && at !== "");
+  current = rows().findIndex((row) => title(row) === at && at !== "");
   rows()[current]?.classList.add("current");
 });

@@ -8,7 +8,9 @@ function prepare(root) {
     if (!Number.isNaN(moment.valueOf())) element.textContent = format.format(moment);
   }
   if (!navigator.clipboard) return; // No clipboard without HTTPS or localhost: the text can still be selected.
-  for (const button of root.querySelectorAll("button[data-copy]")) {
+  // An element that stays when the page reloads its content is prepared already.
+  for (const button of root.querySelectorAll("button[data-copy]:not([data-prepared])")) {
+    button.dataset.prepared = "";
     button.hidden = false;
     button.addEventListener("click", () => copy(button));
   }
@@ -24,13 +26,24 @@ async function copy(button) {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 }
 
-// Keeps sections open that the reader has unfolded, and what the reader has typed or chosen in forms, when the page reloads
-// its content.
-let opened = [], filled = [], focused = null;
-const name = (details) => details.querySelector("summary").textContent.trim();
+// Keeps sections open or closed as the reader has left them, and what the reader has typed or chosen in forms, when the page
+// reloads its content.
+let unfolded = new Map(), filled = [], focused = null;
 const fields = (root) => [...root.querySelectorAll("form :is(input, select, textarea)")];
 const isBox = (field) => ["checkbox", "radio"].includes(field.type);
 const key = (field) => JSON.stringify([field.form?.getAttribute("aria-label"), field.name, isBox(field) ? field.value : ""]);
+
+// The sections by their summaries; those with the same summary are numbered.
+function sections(root) {
+  const found = new Map();
+  for (const details of root.querySelectorAll("details")) {
+    const summary = details.querySelector("summary").textContent.trim();
+    let number = 1;
+    while (found.has(`${number} ${summary}`)) number += 1;
+    found.set(`${number} ${summary}`, details);
+  }
+  return found;
+}
 
 function isChanged(field) {
   if (isBox(field)) return field.checked !== field.defaultChecked;
@@ -50,14 +63,14 @@ function fill(field, state) {
 }
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  opened = [...detail.target.querySelectorAll("details[open]")].map(name);
+  unfolded = new Map([...sections(detail.target)].map(([summary, details]) => [summary, details.open]));
   filled = fields(detail.target).filter((field) => field.type !== "hidden" && isChanged(field)).map((field) => [key(field), readState(field)]);
   const field = fields(detail.target).find((one) => one === document.activeElement);
   focused = field ? [key(field), field.selectionStart, field.selectionEnd] : null;
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   const root = detail.elt;
-  for (const details of root.querySelectorAll("details")) if (opened.includes(name(details))) details.open = true;
+  for (const [summary, details] of sections(root)) details.open = unfolded.get(summary) ?? details.open;
   const states = new Map(filled);
   for (const field of fields(root)) {
     if (states.has(key(field))) fill(field, states.get(key(field)));

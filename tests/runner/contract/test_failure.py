@@ -21,6 +21,7 @@ def test_the_reason_is_neither_the_banner_nor_the_last_line_of_the_usage(log: st
     assert failure.explained == f"`x` ended with exit code 1: {reason}"
 
 
-def test_the_reason_is_not_repeated_if_the_message_quotes_it() -> None:
-    message = "[load] command does not report the work done; the last line of its output is 'reached 7 rps'"
-    assert Failure(stage=Stage.RUN, message=message, log="reached 7 rps\n").explained == message
+@pytest.mark.parametrize("line", ["reached 7 rps", "cannot read 'rates'", f"{'x' * 300} rps"])
+def test_the_reason_is_not_repeated_if_the_message_quotes_it(line: str) -> None:
+    message = f"[load] command does not report the work done; the last line of its output is {line[:120]!r}"
+    assert Failure(stage=Stage.RUN, message=message, log=f"{line}\n").explained == message

@@ -53,7 +53,7 @@ export function colour(tree, node) {
 
 function origin(module) {
   if (!module || module.startsWith("[")) return "kernel";
-  return /^\/(usr|lib)/.test(module) ? "library" : "own";
+  return /^\/(usr|lib(32|64|x32)?)\//.test(module) ? "library" : "own";
 }
 
 /** The description of a frame in words. */
@@ -71,7 +71,7 @@ export function describe(tree, node, kind, side) {
 }
 
 function amount(value, kind) {
-  if (kind === "faults") return `${Math.round(value).toLocaleString("en")} faults`;
+  if (kind === "faults") return `${Math.round(value).toLocaleString("en")} fault${value === 1 ? "" : "s"}`;
   const [size, unit] = value >= 1e9 ? [1e9, "s"] : value >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
   return `${written(value / size)} ${unit}`;
 }

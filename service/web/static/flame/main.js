@@ -8,12 +8,12 @@ const root = document.querySelector("[data-flame]");
 
 if (root) {
   const addresses = [root.dataset.before, root.dataset.flame].filter(Boolean);
-  Promise.all(addresses.map(fetched)).then(start, (error) => {
+  Promise.all(addresses.map(fetchProfile)).then(start, (error) => {
     root.querySelector("[data-wait]").textContent = `The flame graph cannot be drawn: ${error.message}`;
   });
 }
 
-async function fetched(address) {
+async function fetchProfile(address) {
   const answer = await fetch(address, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer.json();
@@ -42,7 +42,7 @@ function start(profiles) {
         .setColorMapper((d) => colour(tree(), d.data.node))
         .setLabelHandler((d) => describe(tree(), d.data.node, view.kind, view.side))
         .setDetailsHandler(() => {})
-        .onClick((d) => look(d.data.node))
+        .onClick((d) => zoomTo(d.data.node))
         .onHover((d) => tell(d.data.node));
       const holder = document.createElement("div");
       graph.append(holder);
@@ -79,7 +79,7 @@ function start(profiles) {
   const press = (button, on) => button.setAttribute("aria-pressed", String(on));
   const tell = (node) => { part("reading").textContent = describe(tree(), node, view.kind, view.side); };
 
-  function look(node) {
+  function zoomTo(node) {
     view.focus = view.at = node;
     draw();
     tell(node);
@@ -95,6 +95,7 @@ function start(profiles) {
     part("copy").hidden = !navigator.clipboard || !view.focus;
   }
 
+  // Zooms to the stack in the address. Returns whether the address has one, and the profile contains it.
   function recall() {
     const [kind, key] = location.hash.slice(1).split("/");
     if (!kinds.includes(kind) || !key) return false;
@@ -106,11 +107,12 @@ function start(profiles) {
     view.kind = kind;
     // If the present side does not contain the node, show the other side.
     if (!tree().values[view.side][node]) view.side = tree().values.findIndex((values) => values[node]);
-    look(node);
+    zoomTo(node);
     return true;
   }
 
-  function seek() {
+  // Marks the functions whose names contain the text in the search box, and tells their share.
+  function searchFunctions() {
     const text = part("search").value;
     const { hits, share } = search(tree(), text, view.side);
     view.hits = hits;
@@ -119,7 +121,9 @@ function start(profiles) {
     part("reading").textContent = text ? `${found}, ${written(100 * share)} % of all` : "";
   }
 
-  function walk(key) {
+  // Selects the callee, the caller or a neighbour of the selected node. If it is outside of the zoomed part, zooms to its
+  // caller.
+  function moveSelection(key) {
     const below = callees(tree(), view.at, view.side, 0);
     const beside = view.at ? callees(tree(), tree().parent[view.at], view.side, 0) : [0];
     const place = beside.indexOf(view.at);
@@ -135,28 +139,29 @@ function start(profiles) {
 
   graph.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.key.startsWith("Arrow")) walk(event.key);
-    else if (event.key === "Enter") look(view.at);
-    else if (event.key === "Escape") look(0);
+    if (event.key.startsWith("Arrow")) moveSelection(event.key);
+    else if (event.key === "Enter") zoomTo(view.at);
+    else if (event.key === "Escape") zoomTo(0);
     else if (event.key === "/") part("search").focus();
     else return;
     event.preventDefault();
   });
   for (const button of root.querySelectorAll("[data-kind]")) {
-    button.addEventListener("click", () => { view.kind = button.dataset.kind; look(0); seek(); });
+    button.addEventListener("click", () => { view.kind = button.dataset.kind; zoomTo(0); searchFunctions(); });
   }
   for (const button of root.querySelectorAll("[data-side]")) {
-    button.addEventListener("click", () => { view.side = Number(button.dataset.side); look(0); });
+    button.addEventListener("click", () => { view.side = Number(button.dataset.side); zoomTo(0); });
   }
-  part("up").addEventListener("click", () => look(0));
-  part("search").addEventListener("input", seek);
-  for (const link of document.querySelectorAll("[data-stack]")) {
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      history.replaceState(null, "", `#${link.dataset.stack}`);
-      if (recall()) root.scrollIntoView({ block: "nearest" });
-    });
-  }
+  part("up").addEventListener("click", () => zoomTo(0));
+  part("search").addEventListener("input", searchFunctions);
+  // The tables with these links are replaced when the page reloads its content.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-stack]");
+    if (!link || !root.isConnected) return; // If the page got other profiles, the link leads to their page.
+    event.preventDefault();
+    history.replaceState(null, "", `#${link.dataset.stack}`);
+    if (recall()) root.scrollIntoView({ block: "nearest" });
+  });
   addEventListener("hashchange", recall);
   // A hidden graph has no width: keep the present drawing.
   new ResizeObserver(() => { if (graph.clientWidth && graph.clientWidth !== width) draw(); }).observe(graph);

@@ -8,7 +8,9 @@ const TIME_STEPS = [
 ];
 const PIXELS_A_TICK = 84;
 
-export function horizontal(by, document_, theme, small) {
+// The horizontal scale: by commit, or `by` "time". Of several charts on a page, only the first has a title: the others
+// are `small`.
+export function buildHorizontalScale(by, document_, theme, small) {
   const bounds = by === "time" ? timeBounds(document_) : { min: -0.6, max: document_.slots - 0.4 };
   return {
     type: "linear",
@@ -26,6 +28,7 @@ export function horizontal(by, document_, theme, small) {
   };
 }
 
+// The ends of the time axis, with a margin; none without runs.
 function timeBounds({ path, beside, gaps, others }) {
   const times = [...path, ...beside, ...gaps, ...others.flatMap((other) => other.path)].map((entry) => entry.t);
   const first = times.reduce((a, b) => Math.min(a, b), Infinity);
@@ -37,7 +40,7 @@ function timeBounds({ path, beside, gaps, others }) {
 
 // Places each tick at the first drawn run that is not before its regular position.
 function slotTicks(axis) {
-  const drawn = commits(axis.chart);
+  const drawn = mapCommits(axis.chart);
   const slots = [...drawn.keys()].filter((slot) => slot >= axis.min && slot <= axis.max).sort((a, b) => a - b);
   const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
   const step = Math.max(1, Math.ceil((axis.max - axis.min) / room));
@@ -50,7 +53,8 @@ function slotTicks(axis) {
   }
 }
 
-function commits(chart) {
+// The short commit of each slot with a run.
+function mapCommits(chart) {
   const found = new Map();
   for (const dataset of chart.data.datasets) {
     if (!["path", "gaps", "beside"].includes(dataset.id)) continue;
@@ -63,11 +67,18 @@ function timeTicks(axis) {
   const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
   const wanted = (axis.max - axis.min) / room;
   const step = TIME_STEPS.find((candidate) => candidate >= wanted) ?? Math.ceil(wanted / (365 * DAY)) * 365 * DAY;
-  const zone = new Date(axis.min).getTimezoneOffset() * MINUTE; // Days begin at the reader's midnight.
+  const zone = offset(axis.min);
   axis.ticks = [];
   for (let time = Math.ceil((axis.min - zone) / step) * step + zone; time <= axis.max; time += step) {
-    axis.ticks.push({ value: time, fine: step < DAY });
+    // Days begin at the reader's midnight, also after the clocks have changed. Steps of up to an hour do not need this.
+    const value = step > HOUR ? time - zone + offset(time) : time;
+    if (value <= axis.max) axis.ticks.push({ value, fine: step < DAY });
   }
+}
+
+// How much later UTC is than the reader's clock at a time, in milliseconds.
+function offset(time) {
+  return new Date(time).getTimezoneOffset() * MINUTE;
 }
 
 function timeLabel(time, index, ticks) {

@@ -1,11 +1,11 @@
 // Converts the server's trend document into a Chart.js configuration.
 
-import { horizontal } from "./axis.js";
-import { crosshair } from "./crosshair.js";
+import { buildHorizontalScale } from "./axis.js";
+import { makeCrosshair } from "./crosshair.js";
 import { flagLabels, tone } from "./flags.js";
 import { lineAt, settingLines } from "./settings.js";
 import { describe, headline, lettersIn, shorten } from "./text.js";
-import { vertical } from "./values.js";
+import { buildVerticalScale } from "./values.js";
 import { whiskers } from "./whiskers.js";
 
 // The point shapes and line dashes of overlaid series.
@@ -19,7 +19,9 @@ export function points(document_, by) {
   return Object.fromEntries([["path", runs(document_.path)], ["beside", runs(document_.beside)], ...others]);
 }
 
-export function configuration(document_, { by, scale, as, small = false }, theme, actions) {
+// The configuration of a chart. `actions` are called with the run that is chosen, the position that is pointed to, and the
+// chart whose window was moved; a `small` chart stands below another one.
+export function buildConfiguration(document_, { by, scale, as, small = false }, theme, actions) {
   const along = by === "time" ? "t" : "x";
   const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
   const laid = points(document_, by);
@@ -112,7 +114,7 @@ export function configuration(document_, { by, scale, as, small = false }, theme
   return {
     type: "line",
     data: { datasets },
-    plugins: [whiskers, crosshair(actions.pointed)],
+    plugins: [whiskers, makeCrosshair(actions.pointed)],
     options: {
       animation: false,
       parsing: false,
@@ -124,12 +126,12 @@ export function configuration(document_, { by, scale, as, small = false }, theme
       elements: { point: { hitRadius: 8 } },
       interaction: { mode: "run", intersect: false },
       // Everywhere in the area, the tooltip shows the nearest run, but only a click on the run itself opens it.
-      onClick: (event, _, chart) => actions.choose(chosen(chart, event)),
-      onHover: (event, _, chart) => { event.native.target.style.cursor = chosen(chart, event) ? "pointer" : "default"; },
+      onClick: (event, _, chart) => actions.choose(findRunAt(chart, event)),
+      onHover: (event, _, chart) => { event.native.target.style.cursor = findRunAt(chart, event) ? "pointer" : "default"; },
       scales: {
-        x: horizontal(by, document_, theme, small),
-        y: vertical(document_.unit, "y", document_.whole, scale, theme, as === "apart"),
-        ...(second ? { second: vertical(second, "second", false, scale, theme) } : {}),
+        x: buildHorizontalScale(by, document_, theme, small),
+        y: buildVerticalScale(document_.unit, "y", document_.whole, scale, theme, as === "apart"),
+        ...(second ? { second: buildVerticalScale(second, "second", false, scale, theme) } : {}),
         strip: { display: false, min: 0, max: 1 },
       },
       plugins: {
@@ -161,7 +163,8 @@ export function configuration(document_, { by, scale, as, small = false }, theme
   };
 }
 
-function chosen(chart, event) {
+// The run under the pointer; null if there is none.
+function findRunAt(chart, event) {
   const hit = chart.getElementsAtEventForMode(event, "nearest", { intersect: true }, false);
   return hit.map(({ datasetIndex, index }) => chart.data.datasets[datasetIndex].data[index].run).find(Boolean) ?? null;
 }

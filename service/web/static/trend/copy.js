@@ -4,7 +4,7 @@ import { theme } from "./theme.js";
 
 const HEADING = 32; // pixels of the page
 
-function picture(canvas) {
+function drawPicture(canvas) {
   const { card, text, font } = theme();
   const scale = canvas.width / canvas.clientWidth;
   const copy = document.createElement("canvas");
@@ -20,11 +20,12 @@ function picture(canvas) {
   return copy;
 }
 
-export function copying(root, canvas) {
+// Makes the button copy the chart, or download it if the browser refuses to copy.
+export function prepareCopyButton(root, canvas) {
   const button = root.querySelector("[data-copy-chart]");
   const told = button.querySelector("[data-told]");
   button.addEventListener("click", async () => {
-    const drawn = picture(canvas);
+    const drawn = drawPicture(canvas);
     try {
       // Pass the promise instead of its result: Safari allows copying only during the click itself.
       const image = new Promise((done) => { drawn.toBlob(done, "image/png"); });

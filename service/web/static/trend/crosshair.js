@@ -2,7 +2,8 @@
 
 import { find } from "./nearest.js";
 
-export function crosshair(moved) {
+// The plugin of a chart. It calls `moved` with the chart and the new position on the axis; null without a run.
+export function makeCrosshair(moved) {
   return {
     id: "crosshair",
     beforeEvent(chart, { event, replay }) {

@@ -1,6 +1,6 @@
 // Controls the chart by keyboard: arrows move from run to run, Enter opens a run, C picks it, plus and minus zoom.
 
-export function walk(canvas, { chart, tell, open, pick, reset }) {
+export function controlByKeys(canvas, { chart, tell, open, pick, reset }) {
   let current = null; // The selected run. Its index would change when a zoom replaces the points of a long series.
 
   function runs() {

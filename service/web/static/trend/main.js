@@ -1,11 +1,11 @@
 // The trend chart of a series page: draws the server's document, and handles the controls around the chart.
 
-import { apart, point } from "./small_multiples.js";
-import { configuration, points } from "./config.js";
-import { copying } from "./copy.js";
-import { walk } from "./keyboard.js";
+import { makeSmallMultiples, showRunAt } from "./small_multiples.js";
+import { buildConfiguration, points } from "./config.js";
+import { prepareCopyButton } from "./copy.js";
+import { controlByKeys } from "./keyboard.js";
 import { register } from "./nearest.js";
-import { picker } from "./picker.js";
+import { makePicker } from "./picker.js";
 import { shares } from "./share.js";
 import { describe, headline } from "./text.js";
 import { theme } from "./theme.js";
@@ -39,13 +39,13 @@ const ZOOM = ["from", "to"];
 const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
 
 const open = (run) => { if (run?.url) location.assign(run.url); };
-const picks = picker(root);
+const picks = makePicker(root);
 const actions = {
   choose: (run) => (picks.active() ? picks.pick(run) : open(run)),
-  pointed: (from, place) => others(from).forEach((other) => point(other, place)),
+  pointed: (from, place) => others(from).forEach((other) => showRunAt(other, place)),
   moved: ({ chart: from }) => follow(from),
 };
-const below = apart(root, actions);
+const below = makeSmallMultiples(root, actions);
 let chart, waiting, following = false;
 
 function others(from) { return [chart, ...below.charts()].filter((other) => other && other !== from); }
@@ -60,7 +60,7 @@ function follow(from) {
     else other.resetZoom("none");
   }
   following = false;
-  look();
+  requestWindow();
 }
 
 function draw() {
@@ -68,7 +68,7 @@ function draw() {
   Chart.defaults.font.family = theme().font;
   Chart.defaults.locale = "en";
   const shown = possible();
-  chart = new Chart(canvas, configuration(drawn(document_), shown, theme(), actions));
+  chart = new Chart(canvas, buildConfiguration(drawn(document_), shown, theme(), actions));
   below.draw(document_, shown, theme());
   for (const part of root.querySelectorAll("[data-shown]")) part.hidden = view.as !== part.dataset.shown;
   for (const button of root.querySelectorAll("[data-set]")) {
@@ -102,14 +102,15 @@ function remember() {
   history.replaceState(null, "", address);
 }
 
-// A long series is thinned by the server. After a zoom, the points of the window are requested, and replace the others.
-function look() {
+// Once the window rests, puts it into the address. A long series is thinned by the server: the points of the window are
+// then requested, and replace the others.
+function requestWindow() {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
     remember();
     if (!document_.thinned) return;
     const { min, max } = chart.scales.x;
-    const found = await fetched(chart.isZoomedOrPanned() ? { from: min, to: max, x: view.by } : {});
+    const found = await fetchDocument(chart.isZoomedOrPanned() ? { from: min, to: max, x: view.by } : {});
     if (!found || chart.scales.x.min !== min || chart.scales.x.max !== max) return;
     const laid = points(drawn(found), view.by);
     for (const dataset of chart.data.datasets) if (laid[dataset.id]) dataset.data = laid[dataset.id];
@@ -121,10 +122,11 @@ function look() {
   }, PATIENCE);
 }
 
-async function fetched(asked) {
+// The document of the series, or of a window of it; null if the service does not answer with one.
+async function fetchDocument(window_) {
   const from = new URL(root.dataset.trend, location.href);
   for (const id of address.searchParams.getAll("with")) from.searchParams.append("with", id);
-  for (const [name, value] of Object.entries(asked)) from.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(window_)) from.searchParams.set(name, value);
   try {
     const answer = await fetch(from);
     return answer.ok ? await answer.json() : null;
@@ -135,7 +137,7 @@ async function fetched(asked) {
 
 // Adds new runs without reloading the page, and keeps the visible window.
 document.addEventListener("faultwatch:changed", async () => {
-  const found = await fetched({});
+  const found = await fetchDocument({});
   if (!found) return;
   const { min, max } = chart.scales.x;
   const zoomed = chart.isZoomedOrPanned();
@@ -158,7 +160,7 @@ for (const button of root.querySelectorAll("[data-set]")) {
 }
 root.querySelector("[data-reset]").addEventListener("click", reset);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-walk(canvas, {
+controlByKeys(canvas, {
   chart: () => chart,
   open,
   pick: picks.pick,
@@ -167,5 +169,5 @@ walk(canvas, {
 });
 draw();
 zoomTo(zoomed);
-look();
-copying(root, canvas);
+requestWindow();
+prepareCopyButton(root, canvas);

@@ -2,7 +2,8 @@
 
 import { shorten } from "./text.js";
 
-export function picker(root) {
+// Returns a function that picks a run, and one that tells whether a click on a run picks it instead of opening it.
+export function makePicker(root) {
   const button = root.querySelector("[data-pick]");
   const told = root.querySelector("[data-picked]");
   let on = false, first = null;

@@ -1,13 +1,14 @@
 // Charts of several series of a case, one above the other, with the same runs, a common axis, crosshair and zoom.
 
-import { configuration } from "./config.js";
+import { buildConfiguration } from "./config.js";
 import { select } from "./crosshair.js";
 import { at } from "./nearest.js";
 
 const { Chart } = globalThis;
 
-// Returns the functions that draw overlaid series below the page's chart, each in its own chart.
-export function apart(root, actions) {
+// Returns a function that draws overlaid series below the page's chart, each in its own chart, and one that returns
+// these charts.
+export function makeSmallMultiples(root, actions) {
   const place = root.querySelector("[data-apart]");
   let charts = [];
 
@@ -28,15 +29,15 @@ export function apart(root, actions) {
       figure.append(caption, frame);
       place.append(figure);
       const alone = { ...document_, ...other, beside: [], gaps: [], flags: [], levels: [], others: [] };
-      charts.push(new Chart(canvas, configuration(alone, { ...view, scale: "linear", small: true }, theme, actions)));
+      charts.push(new Chart(canvas, buildConfiguration(alone, { ...view, scale: "linear", small: true }, theme, actions)));
     }
   }
 
   return { draw, charts: () => charts };
 }
 
-// Shows the run at a position in a chart, or no run, because the pointer is in another chart.
-export function point(chart, value) {
+// Shows the run at a position of the axis in a chart, because the pointer is there in another chart; null shows no run.
+export function showRunAt(chart, value) {
   chart.crosshair = value;
   select(chart, value === null ? [] : at(chart, value));
   chart.render();

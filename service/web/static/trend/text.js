@@ -36,6 +36,8 @@ export function written(value) {
   return value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 });
 }
 
+// The text, or its beginning and an ellipsis, with at most `length` characters.
 export function shorten(text, length) {
-  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[ …]+$/, "")}…`;
+  const characters = [...text]; // Some characters are two units of a string.
+  return characters.length <= length ? text : `${characters.slice(0, length - 1).join("").replace(/[ …]+$/, "")}…`;
 }

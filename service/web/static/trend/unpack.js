@@ -1,5 +1,6 @@
 // Unpacks the runs in the chart document of a published site: see service/publishing/chart_data.py.
 
+// The document as the service writes it; without the commits of the site, it is not packed.
 export function unpack(document_, commits) {
   return commits ? { ...document_, path: runs(document_.path, commits), beside: runs(document_.beside, commits) } : document_;
 }

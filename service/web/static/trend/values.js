@@ -3,17 +3,19 @@
 const ROOM = 44; // pixels above and below the data: a flag and two labels
 const AROUND = 140; // height of the chart outside its area, in pixels
 const PIXELS_A_TICK = 44;
+const LEAST_RANGE = 1e-13; // of the largest value: numbers that are closer differ only by rounding
 
 const ALIGNED = 84; // width of the axis if charts are one above the other
 
-export function vertical(unit, id, whole, scale, theme, aligned) {
+// A vertical scale. `whole`: its values are whole numbers; `aligned`: it is as wide as those of the charts above and below.
+export function buildVerticalScale(unit, id, whole, scale, theme, aligned) {
   const log = scale === "log";
   return {
     type: log ? "logarithmic" : "linear",
     position: id === "y" ? "left" : "right",
     bounds: "data",
     afterFit: (axis) => { if (aligned) axis.width = ALIGNED; },
-    afterDataLimits: (axis) => limit(axis, log),
+    afterDataLimits: (axis) => setLimits(axis, log),
     afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, whole).map((value) => ({ value })); },
     grid: { color: theme.line, drawOnChartArea: id === "y" },
     border: { display: false },
@@ -22,7 +24,8 @@ export function vertical(unit, id, whole, scale, theme, aligned) {
   };
 }
 
-function limit(axis, log) {
+// Sets the ends of an axis: the visible samples, and room above and below them.
+function setLimits(axis, log) {
   const { x } = axis.chart.scales;
   let lowest = Infinity;
   for (const dataset of axis.chart.data.datasets) {
@@ -35,6 +38,12 @@ function limit(axis, log) {
     }
   }
   axis.isNegative = lowest < 0; // Around a single value, Chart.js extends the axis, also below zero.
+  // Without this, a step could be smaller than the distance between two numbers, and counting by steps would not end.
+  const lacking = LEAST_RANGE * Math.max(Math.abs(axis.min), Math.abs(axis.max)) - (axis.max - axis.min);
+  if (lacking > 0) {
+    axis.min -= lacking / 2;
+    axis.max += lacking / 2;
+  }
   const share = ROOM / Math.max(100, axis.chart.height - AROUND);
   if (log) {
     const factor = Math.max(axis.max / axis.min, 1.0001) ** share;

@@ -1,9 +1,13 @@
 import re
+from html import unescape
 from itertools import groupby
+from urllib.parse import parse_qsl
 
 import pytest
 from flask.testing import FlaskClient
 
+from service.store.runs import compared_runs
+from service.store.runs.compared_runs import Side
 from service.web.pages import compare
 from tests.service.web import extreme_reports, history
 from tests.service.web.text import page, read
@@ -83,6 +87,35 @@ def test_swapped_sides_keep_their_subject(client: FlaskClient) -> None:
     source = page(client, f"/compare?base={BEFORE}&head={AFTER}&subject={history.SUBJECT}")
     (swap,) = re.findall(r'href="([^"]+)">Swap sides', source)
     assert f"subject={history.SUBJECT}" in swap
+
+
+def test_a_chosen_subject_and_the_filters_stay_when_one_of_them_is_changed(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = f"base={BEFORE}&head={AFTER}&subject={history.SUBJECT}"
+    form = page(client, f"/compare?{chosen}").partition('aria-label="Sides to compare"')[2].partition("</form>")[0]
+    assert f'name="subject" value="{history.SUBJECT}"' in form
+
+    unchanged = f"base={BEFORE}&head={history.commit(history.REGRESSION - 2)}&subject={history.SUBJECT}"
+    source = page(client, f"/compare?{unchanged}&show=changed&host=lab-1")
+    (all_metrics,) = re.findall(r'href="([^"]+)">Show all metrics', source)
+    asked = dict(parse_qsl(unescape(all_metrics).partition("?")[2]))
+    assert (asked["subject"], asked["host"]) == (history.SUBJECT, "lab-1")
+    assert (asked["metric"], asked.get("show", "all")) == ("all", "all")
+
+    elsewhere = page(client, f"/compare?base=0000000&head={AFTER}&subject={history.SUBJECT}")
+    assert f"There is no 0000000 in {history.SUBJECT}." in elsewhere
+    assert "Look in all subjects" in elsewhere
+
+    monkeypatch.setattr(
+        compared_runs,
+        "find_sides",
+        lambda _session, text, _subject: [Side("revision", text, "", name) for name in "ab"],
+    )
+    several = page(client, f"/compare?base={BEFORE}&head={AFTER}&metric=throughput")
+    choices = re.findall(r'<li><a href="([^"]+)">', several.partition("matches several entries")[2])
+    assert choices
+    assert all("metric=throughput" in choice for choice in choices)
 
 
 def test_a_case_is_one_line_and_its_other_metrics_unfold(client: FlaskClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -700,4 +701,114 @@ def test_on_a_phone_the_label_of_a_drift_has_its_unit_if_the_axis_has_another(se
     assert {"+16,384"} <= labels["/series/1"]
     assert labels["/series/1?with=2"]
     assert all("\N{NO-BREAK SPACE}fault" in label for label in labels["/series/1?with=2"])
+    watched.assert_quiet()
+
+
+def test_a_series_whose_values_differ_only_by_rounding_is_drawn(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    for number, value in enumerate((0.3, 0.1 + 0.2)):
+        Api(client).send(report("rounded", number, [Sample(readings={"elapsed": Reading(value=value)})]))
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(client, 'rounded', 'elapsed')}")
+    ticks = page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.y.ticks.map(({ value }) => value)")
+    assert 2 <= len(ticks) <= 30
+    watched.assert_quiet()
+
+
+def test_each_day_of_the_time_axis_is_named_once_although_the_clocks_change(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    before_the_change = datetime(2026, 10, 22, 12, tzinfo=UTC)
+    for number in range(8):
+        run = report("autumn", number, count(1000))
+        revision = run.revision.model_copy(update={"committed_at": before_the_change + timedelta(days=number)})
+        Api(client).send(run.model_copy(update={"revision": revision}))
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(client, 'autumn')}?x=time")
+    ticks = page.evaluate("""() => Chart.getChart(document.querySelector("canvas")).scales.x.ticks.map(
+      ({ value, label }) => [label, new Date(value).getHours()])""")
+    assert [label for label, _ in ticks] == [f"{day} Oct 26" for day in range(23, 30)]
+    assert {hour for _, hour in ticks} == {0}
+    watched.assert_quiet()
+
+
+def test_an_overlaid_series_has_the_colour_of_its_legend_if_another_has_no_percentage(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    for number in range(3):
+        readings = {"minor-faults": 1000, "major-faults": number, "throughput": 50 + number}
+        sample = Sample(readings={name: Reading(value=value) for name, value in readings.items()})
+        Api(client).send(report("overlaid", number, [sample]))
+    own, zero, other = (
+        series_id(client, "overlaid", metric) for metric in ("minor-faults", "major-faults", "throughput")
+    )
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{own}?with={zero}&with={other}")
+    lines = page.evaluate("""() => Chart.getChart(document.querySelector("canvas")).data.datasets
+      .filter(({ id, data }) => id.startsWith("over-") && data.length)
+      .map(({ id, title, borderColor }) => [id, title, borderColor])""")
+    legend = page.locator(".legend li:has(.over-2)")
+    assert "hroughput" in legend.inner_text()
+    [(_, title, colour)] = lines
+    assert title.startswith("throughput") or title.startswith("Throughput")
+    expected = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--over-2').trim()")
+    assert colour == expected
+    watched.assert_quiet()
+
+
+def test_a_reader_who_may_not_decide_walks_on_after_the_page_has_asked_for_news(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    history.send(client, history.reports()[history.REGRESSION :])
+    watched = opened(address)
+    page = watched.open("/")
+    # What a page without the right to decide lacks.
+    page.evaluate("""() => {
+      const form = document.querySelector("form[data-inbox]");
+      const list = Object.assign(document.createElement("div"), { className: "inbox" });
+      list.dataset.inbox = "";
+      list.append(...form.querySelector(".card.events").parentNode.children);
+      form.replaceWith(list);
+      list.querySelectorAll("input, fieldset").forEach((element) => element.remove());
+    }""")
+    for key in ("j", "j", "e", "s"):
+        page.keyboard.press(key)
+    with page.expect_response("**/live?*"):
+        pass
+    page.wait_for_timeout(200)
+    page.keyboard.press("j")
+    current = page.evaluate("""() => [...document.querySelectorAll("li.inbox-row")]
+      .flatMap((row, index) => (row.classList.contains("current") ? [index] : []))""")
+    assert current == [2]
+    watched.assert_quiet()
+
+
+def test_a_title_is_never_cut_within_a_character(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    texts = page.evaluate("""async () => {
+      const { shorten } = await import("/static/trend/text.js");
+      return [shorten("ab\N{GRINNING FACE}cd", 4), shorten("ab\N{GRINNING FACE}cd", 5), shorten("abc \u2026def", 6)];
+    }""")
+    assert texts == ["ab\N{GRINNING FACE}…", "ab\N{GRINNING FACE}cd", "abc…"]
+    measured.assert_quiet()
+
+
+def test_a_section_that_the_reader_has_folded_stays_folded_when_the_page_brings_itself_up_to_date(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    watched = opened(address)
+    page = watched.open("/events?metric=minor-faults")
+    section = page.locator("details.further")
+    assert section.get_attribute("open") is not None
+    section.locator("summary").click()
+    page.evaluate("document.querySelector('main').dataset.old = 1")
+    history.send(client, history.reports()[history.REGRESSION :])
+    page.locator("main:not([data-old])").wait_for()
+    assert section.get_attribute("open") is None
     watched.assert_quiet()

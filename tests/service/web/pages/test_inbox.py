@@ -12,6 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -53,6 +54,17 @@ def test_a_visit_lists_what_was_found_since_the_last_one_or_else_all(own: FlaskC
     assert "Nothing new since your last visit" in text
     assert "All 4 open events, the most important first" in text
     assert "No open events since" in read(own, "/?since=visit")
+
+
+def test_a_visit_without_news_counts_one_open_event_in_the_singular(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        runs = [reports.report(number, 100 if number < 4 else 120) for number in range(1, 8)]
+        Api(client).send(*runs)
+        assert "1 open event in the last 7 days" in read(client, "/")
+        with client.session_transaction() as session:
+            session["inbox-seen"] = session["inbox-since"] = datetime.now(UTC).isoformat()
+        assert "1 open event: 1 worse" in read(client, "/")
 
 
 def test_the_most_important_is_first_and_a_single_fault_is_last(client: FlaskClient) -> None:

@@ -93,6 +93,23 @@ def test_a_job_is_paused_resumed_and_cancelled_by_its_buttons(client: FlaskClien
     assert client.post("/jobs/99/pause").status_code == 404
 
 
+def test_a_job_that_tries_settings_names_them(client: FlaskClient) -> None:
+    settings = {"allocator": "jemalloc", "variable.MALLOC_CONF": None}
+    question = {
+        "kind": "remedy",
+        "subject": "demo",
+        "case": "loop",
+        "revision": reports.commit(6),
+        "settings": settings,
+    }
+    job = client.post("/api/v1/jobs", json={"question": question, "backend": "caller"}).json
+    asked = f"What changes at {reports.commit(6)[:10]} with allocator=jemalloc, without variable.MALLOC_CONF?"
+    for address in (f"/jobs/{job['id']}", "/jobs?state=all"):
+        text = read(client, address)
+        assert asked in text
+        assert "What are the counts of" not in text
+
+
 @pytest.mark.parametrize("profiles", [5, "x", ["no id"], {"a": 1}, None])
 def test_a_result_that_makes_no_sense_breaks_no_page(client: FlaskClient, profiles: object) -> None:
     jobs = Jobs(client)

@@ -7,8 +7,9 @@ import uuid
 import pytest
 from flask.testing import FlaskClient
 
-from runner.contract.profile import AllocatingLine, PythonLine, StackKind
+from runner.contract.profile import AllocatingLine, Memory, PythonLine, StackKind, Touch
 from service.web.rendering.profile_view import build_stack_link
+from tests.service.profiles import anatomy, profile, stacks
 from tests.service.web.application import application
 from tests.service.web.profiled import AFTER, BEFORE, FRAMES, sent
 from tests.service.web.text import read
@@ -39,6 +40,14 @@ def test_the_lines_for_which_a_runtime_faults_are_shown(client: FlaskClient) -> 
     page = read(client, address)
     assert "serve.py:10 handle 9,000" in page
     assert "Load.java:6 Load.main 64 MiB" in page
+
+
+def test_one_fault_is_written_in_the_singular(client: FlaskClient) -> None:
+    single = profile(
+        anatomy({Touch.FIRST: 1}, Memory.ANONYMOUS), faults=stacks(StackKind.FAULTS, {(0,): 1}), profile_id=uuid.uuid4()
+    )
+    assert client.put(f"/api/v1/profiles/{single.profile_id}", json=single.model_dump(mode="json")).status_code == 201
+    assert "Anatomy of the faults 1 fault on 100 pages" in read(client, f"/profiles/{single.profile_id}")
 
 
 def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:

@@ -3,7 +3,10 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
+from runner.contract import Canary, CanaryCount
 from runner.contract.report import Reading, Window
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import extreme_reports, history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -89,3 +92,29 @@ def test_a_run_of_a_server_shows_its_windows(tmp_path: Path) -> None:
         assert "Still 1.4 faults per operation after 3 windows" in text
         assert "1 warm-up 2 2,000 faults" in text
         assert "2 1.4 1,400 faults 5,000 operations/s" in text
+
+
+def test_an_experimental_run_of_a_host_that_counts_incorrectly_is_in_quarantine(tmp_path: Path) -> None:
+    canary = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1010, 1009, 1010)),))
+    run = reports.report(1, 100, canary=canary, experimental=True)
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(run)
+        text = read(client, f"/runs/{run.run_id}")
+    assert "In quarantine These numbers are stored, but not judged: this host counted incorrectly" in text
+    assert "it was this host" not in text
+
+
+def test_the_output_of_perf_has_the_number_of_its_sample(tmp_path: Path) -> None:
+    run = reports.report(1, 100, 100)
+    outputs = ("", "100;;minor-faults:u")
+    samples = (
+        sample.model_copy(update={"perf_output": output}) for sample, output in zip(run.samples, outputs, strict=True)
+    )
+    run = run.model_copy(update={"samples": tuple(samples)})
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(run)
+        text = read(client, f"/runs/{run.run_id}")
+    assert "Output of perf, sample 2 100;;minor-faults:u" in text
+    assert "Output of perf, sample 1" not in text
