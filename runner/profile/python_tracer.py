@@ -28,7 +28,7 @@ MAX_SECONDS = 20
 MAX_LINES = 100
 """Largest number of lines of the program that are written: those with the most faults."""
 _EVENTS_PER_TIME_CHECK = 10_000
-_COUNTING_PROCESS = "FAULTWATCH_COUNTING_PROCESS"
+_COUNTING_PROCESS = "_FAULTWATCH_COUNTING_PROCESS"
 """The variable with the id of the process that counts. Its children inherit it with the variable by which Python finds
 this module."""
 _FOLDER = os.path.dirname(os.path.abspath(__file__))

@@ -87,9 +87,7 @@ def in_folder(*folders: str) -> set[str]:
 
 def test_each_variable_of_the_runner_is_in_its_table() -> None:
     given_to_the_service = {"FAULTWATCH_JOBS_HERE", "FAULTWATCH_NOTIFICATIONS"}
-    set_by_the_tracer_of_python = {"FAULTWATCH_COUNTING_PROCESS"}
-    internal = given_to_the_service | set_by_the_tracer_of_python
-    assert in_folder("runner", "faultwatch") - SET_FOR_OTHERS - OF_OTHERS - internal == RUNNER
+    assert in_folder("runner", "faultwatch") - SET_FOR_OTHERS - OF_OTHERS - given_to_the_service == RUNNER
 
 
 def test_each_variable_of_the_service_is_in_its_table() -> None:

@@ -116,8 +116,8 @@ class DrawnPoints:
         if inside:
             return inside[0], inside[-1] + 1
         steps = enumerate(pairwise(positions), 1)
-        crossing = next((index for index, ends in steps if min(ends) < window.start and max(ends) > window.end), 0)
-        return crossing, crossing
+        enclosing = next((index for index, ends in steps if min(ends) < window.start and max(ends) > window.end), 0)
+        return enclosing, enclosing
 
 
 class Plot:
