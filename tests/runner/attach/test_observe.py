@@ -227,7 +227,7 @@ def test_functions_in_another_file_system_have_names(program: Path, tmp_path: Pa
 
 
 def test_nothing_is_left_after_kills(program: Path, tmp_path: Path) -> None:
-    kill_at_random(program, tmp_path, 3)
+    kill_at_random(program, tmp_path, 1)
 
 
 @pytest.mark.thorough

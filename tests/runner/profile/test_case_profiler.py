@@ -72,7 +72,9 @@ def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> 
     assert profile.anatomy.by_memory[Memory.ANONYMOUS] >= 48
 
 
-@pytest.mark.parametrize("kind", ["PIE", "static", "library"])
+@pytest.mark.parametrize(
+    "kind", ["PIE", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("static", "library"))]
+)
 def test_static_data_of_programs_and_libraries_is_told_from_memory_that_is_requested(kind: str, tmp_path: Path) -> None:
     source = tmp_path / "table.c"
     fill = f"for (int page = 0; page < {TABLE_PAGES}; page++) table[page][0] = 1;"

@@ -102,7 +102,7 @@ def test_no_text_of_a_recording_is_an_error(text: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK is installed")
-@pytest.mark.parametrize("folder", ["tree", "a tree", "someone's tree"])
+@pytest.mark.parametrize("folder", ["tree", "someone's tree"])
 def test_a_program_records_the_line_that_allocates_and_its_output_stays(folder: str, tmp_path: Path) -> None:
     tree = tmp_path / folder
     (tree / "shop").mkdir(parents=True)

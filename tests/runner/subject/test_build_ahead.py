@@ -110,6 +110,7 @@ def test_builds_rest_while_something_is_measured_and_go_on_afterwards(
     assert beats.read_text().count("\n") >= 100
 
 
+@pytest.mark.thorough
 def test_the_time_that_a_build_rests_does_not_count_against_its_limit(
     builder: Builder,
     workload: Callable[..., Workload],
