@@ -13,7 +13,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -211,19 +210,22 @@ def _relate_to_change(
     if is_moved and leading_part.faults * growth >= growth * growth > 0:
         return None, False
     profiles = before.profile, after.profile
-    changed_place = _find_changed_place(sides, profiles, changed_lines, growth)
+    groups = sides[0].lines.keys() | sides[1].lines.keys()
+    changes = [change for group in groups for change in _pair_lines(group, sides)]
+    is_changed = partial(_is_changed, changed_lines)
+    changed_place = find_changed_place(changes, profiles, is_changed, growth)
     if changed_place is None and leading_part.faults > 0:
         returning_calls = _RETURNING_CALLS.get(leading_part.cause, ())
-        changed_place = find_changed_returning_place(after, returning_calls, partial(_is_changed, changed_lines))
+        changed_place = find_changed_returning_place(after, returning_calls, is_changed)
     # A line without faults after the change may have been removed, and then explains more than others.
-    n_removed = _find_removed_faults(sides, changed_lines, growth)
+    n_removed = _find_removed_faults(changes, changed_lines, growth)
     if changed_place is not None:
         is_minor = not changed_place.gives_back and n_removed > abs(changed_place.faults)
         return (None if is_minor else changed_place), False
     if n_removed >= _MIN_REMOVED_SHARE * abs(growth) > 0:
         return None, False
     # A changed line in the other direction is no cause, but what the change itself did.
-    opposite_place = _find_changed_place(sides, profiles, changed_lines, -growth)
+    opposite_place = find_changed_place(changes, profiles, is_changed, -growth)
     if opposite_place and abs(opposite_place.faults) < _MIN_OPPOSITE_SHARE * abs(growth):
         opposite_place = None
     is_indirect = (
@@ -237,15 +239,16 @@ def _relate_to_change(
     return opposite_place, is_indirect
 
 
-def _find_removed_faults(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> int:
+def _find_removed_faults(
+    changes: Iterable[tuple[FunctionLine, WeightChange]], changed_lines: ChangedLines, growth: int
+) -> int:
     """Return the most faults that a line of a changed file has lost that has none any more; 0 if faults grew."""
     if growth > 0:
         return 0
     losses: Counter[FunctionLine] = Counter()
-    for group in sides[0].lines.keys() | sides[1].lines.keys():
-        for line, change in _pair_lines(group, sides):
-            if not line.line_after and line.function_key.file in changed_lines:
-                losses[line] -= change.growth
+    for line, change in changes:
+        if not line.line_after and line.function_key.file in changed_lines:
+            losses[line] -= change.growth
     return max(losses.values(), default=0)
 
 
@@ -295,19 +298,6 @@ def _has_faults_by_kind(facts: Facts) -> bool:
 
 def _is_changed(changed_lines: ChangedLines, file: str, line: int) -> bool:
     return any(first_line <= line <= last_line for first_line, last_line in changed_lines.get(file, ()))
-
-
-def _find_changed_place(
-    sides: list[_Side], profiles: tuple[Profile, Profile], changed_lines: ChangedLines, growth: int
-) -> ChangedPlace | None:
-    """Return the changed line whose faults of all causes grew most, or that calls what faults more; None if neither.
-
-    If the program has fewer faults than before, it is the line whose faults declined most, or that calls what faults
-    less.
-    """
-    groups = sides[0].lines.keys() | sides[1].lines.keys()
-    changes = chain.from_iterable(_pair_lines(group, sides) for group in groups)
-    return find_changed_place(changes, profiles, partial(_is_changed, changed_lines), growth) if changed_lines else None
 
 
 def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one return per cause
