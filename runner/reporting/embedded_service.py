@@ -74,13 +74,8 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
 
 def build_own_database(home: Path) -> dict[str, str]:
     """Return the variables that make a service use a separate database, and send no notifications."""
-    # In an address, a question mark would begin the options, and a percent sign an escaped character.
-    path = str(home).replace("%", "%25").replace("?", "%3F")
-    return {
-        "FAULTWATCH_HOME": str(home),
-        "DATABASE_URL": f"sqlite:///{path}/faultwatch.db",
-        "FAULTWATCH_NOTIFICATIONS": "",
-    }
+    # Without an address, the database is in the home folder.
+    return {"FAULTWATCH_HOME": str(home), "DATABASE_URL": "", "FAULTWATCH_NOTIFICATIONS": ""}
 
 
 def start_process(command: Sequence[str], variables: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
