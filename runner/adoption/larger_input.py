@@ -149,10 +149,8 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     is_nearly_start = (
         min(small_result.faults) < MAX_NATIVE_START_FAULTS and 0 < small_result.cpu_seconds < START_CPU_SECONDS
     )
-    spread, added_faults = (
-        max(larger_result.faults) - min(larger_result.faults),
-        min(larger_result.faults) - max(small_result.faults),
-    )
+    spread = max(larger_result.faults) - min(larger_result.faults)
+    added_faults = min(larger_result.faults) - max(small_result.faults)
     may_vary = len(set(small_result.faults)) > 1 or (is_nearly_start and spread <= _MAX_SPREAD_SHARE * added_faults)
     # The count of a runtime varies, so a small part of its start counts as work of the small input.
     small_work = max(min(small_result.faults) - start_faults, MIN_ADDED_SHARE * start_faults)

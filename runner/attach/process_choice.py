@@ -137,7 +137,7 @@ def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[st
         identity
         for process in table.values()
         for identity in _CONTAINER_ID.findall(process.group)
-        if prefix and identity.startswith(prefix) and f"{_MONITOR}{identity}" not in process.group
+        if prefix and identity.startswith(prefix) and _is_in_container(process, identity)
     }
     return sorted(ids)
 
@@ -151,12 +151,14 @@ def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Pro
     if len(ids) != 1:
         return None
     identity = ids[0]
-    members = [
-        pid
-        for pid, process in table.items()
-        if identity in process.group and f"{_MONITOR}{identity}" not in process.group
-    ]
-    return _choose_members(table, members, prefix)
+    return _choose_members(
+        table, [pid for pid, process in table.items() if _is_in_container(process, identity)], prefix
+    )
+
+
+def _is_in_container(process: LiveProcess, identity: str) -> bool:
+    """Return whether a process is in the container with an id, and not its monitor."""
+    return identity in process.group and f"{_MONITOR}{identity}" not in process.group
 
 
 def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], description: str) -> ProcessChoice:

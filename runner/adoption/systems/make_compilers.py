@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -52,9 +53,7 @@ def replace_foreign_options(proposal: BuildProposal, sources: Sources, log: str)
         # A value with references or quotes would have to be quoted twice.
         if known_options != options and not re.search(r"[$'\"\\`]", value):
             assignments.append(shlex.quote(f"{variable}={' '.join(known_options)}").replace("'", '"'))
-    if not assignments or assignments[0] in proposal.command:
-        return None
-    return replace(proposal, command=_MAKE.sub(f"make {' '.join(assignments)}", proposal.command, count=1))
+    return _assign_variables(proposal, assignments)
 
 
 def replace_missing_compiler(proposal: BuildProposal, sources: Sources, log: str) -> BuildProposal | None:
@@ -68,6 +67,11 @@ def replace_missing_compiler(proposal: BuildProposal, sources: Sources, log: str
         return None
     variables = [variable for variable, value in list_variables(sources) if value.split()[:1] == [match[1]]]
     assignments = [f"{variable}={compiler}" for variable in dict.fromkeys(variables)]
+    return _assign_variables(proposal, assignments)
+
+
+def _assign_variables(proposal: BuildProposal, assignments: Sequence[str]) -> BuildProposal | None:
+    """Return a build whose make gets assignments of variables; None if there are none, or if it has them already."""
     if not assignments or assignments[0] in proposal.command:
         return None
     return replace(proposal, command=_MAKE.sub(f"make {' '.join(assignments)}", proposal.command, count=1))
