@@ -1,6 +1,5 @@
 """Finds the workload file that a repository has, and decides with the user whether `init` keeps it."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -9,6 +8,7 @@ from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 from runner.subject.workload_files import list_workload_files
 from runner.system.home_folder import expand_home
+from runner.system.real_path import resolve_links
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 
 _MAX_NAMED_FILES = 3
@@ -46,8 +46,7 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     """
     if path is not None:
         file_or_folder = expand_home(path)
-        # Unlike Path.resolve, os.path.realpath does not raise if a file is a link to itself.
-        file = Path(os.path.realpath(file_or_folder / WORKLOAD_FILE if file_or_folder.is_dir() else file_or_folder))
+        file = resolve_links(file_or_folder / WORKLOAD_FILE if file_or_folder.is_dir() else file_or_folder)
         if not file.is_file():
             remedy = (
                 "write the file, or omit WORKLOAD and pass the repository with --repo: init then proposes a "

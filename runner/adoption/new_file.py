@@ -7,6 +7,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.system.durable_files import rename_durably
 from runner.system.processes import read_own_name
+from runner.system.real_path import resolve_links
 
 
 def has_other_content(top: Path, name: str, text: str) -> bool:
@@ -53,7 +54,6 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
 def _resolve_path_inside(top: Path, name: str) -> Path:
     """Return the path of a new file; raise if it would be outside of the repository."""
     file = top / name
-    # Unlike Path.resolve, os.path.realpath does not raise if a folder is a link to itself.
-    if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(top)):
+    if not resolve_links(file.parent).is_relative_to(resolve_links(top)):
         raise FaultwatchError(f"{file.parent} points outside {top}", "remove the link")
     return file

@@ -1,6 +1,5 @@
 """Finds the repository, the workload and the case of a job on this host."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository, open_repository
 from runner.subject.subject_registry import SubjectEntry, find_subject
 from runner.subject.workload_by_name import find_workload_by_name
+from runner.system.real_path import resolve_links
 from runner.workload import Workload
 from runner.workload.workload_lookup import choose_single_case, find_workload
 
@@ -121,8 +121,7 @@ def _list_revisions(question: Question) -> list[str]:
 def _load_workload_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; refuse a link that leads out of the repository."""
     file = repository.path / path
-    # Unlike Path.resolve, os.path.realpath does not raise if a file is a link to itself.
-    if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(repository.path)):
+    if not resolve_links(file).is_relative_to(resolve_links(repository.path)):
         raise FaultwatchError(f"{path} points outside {repository.path}")
     if not file.exists():
         raise FaultwatchError(

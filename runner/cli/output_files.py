@@ -9,6 +9,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.log_commands import break_commands
+from runner.system.real_path import resolve_links
 
 
 def require_writable(files: Mapping[str, Path | None]) -> None:
@@ -29,8 +30,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        # Unlike Path.resolve, os.path.realpath does not raise if a checkout contains a link to itself at this place.
-        other_option = options_by_file.setdefault(Path(os.path.realpath(file)), option)
+        other_option = options_by_file.setdefault(resolve_links(file), option)
         if other_option != option:
             raise FaultwatchError(
                 f"{other_option} and {option} use the same file, {file}", "choose two different files"

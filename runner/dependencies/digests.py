@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.contract.report import hash_document
+from runner.system.real_path import resolve_links
 from runner.system.regular_file import identify_file, read_regular
 
 MAX_BYTES = 1 << 30
@@ -29,8 +30,7 @@ def hash_built_file(path: Path, tree: Path) -> str:
     therefore hashed as its position, not as its text: a byte that moves still changes the digest. The digest of a
     symbolic link is empty, because untrusted code may have created the link.
     """
-    # Path.resolve() fails at a link to itself.
-    return _hash_regular_file(path, os.fsencode(tree)) if os.path.realpath(path) == str(path) else ""
+    return _hash_regular_file(path, os.fsencode(tree)) if resolve_links(path) == path else ""
 
 
 def combine_digests(digests: Iterable[tuple[str, str]]) -> str:

@@ -22,6 +22,7 @@ from runner.errors import FaultwatchError
 from runner.execution.launcher import Confinement
 from runner.execution.system_call_filter import open_filter
 from runner.system.home_folder import expand_home
+from runner.system.real_path import resolve_links
 from runner.system.tree_walk import walk_tree
 from runner.variables import get_value
 
@@ -105,9 +106,8 @@ class Sandbox(Struct, frozen=True):
             *_list_visible_settings(),
         ]
         # A folder that is a link is shown with the content of its target.
-        target_folders = [*visible_folders, *(Path(os.path.realpath(folder)) for folder in self.readable_folders)]
-        target = Path(os.path.realpath(file))  # Not Path.resolve(), which raises for a link to itself.
-        return _is_in_any(file, visible_folders) and _is_in_any(target, target_folders)
+        target_folders = [*visible_folders, *map(resolve_links, self.readable_folders)]
+        return _is_in_any(file, visible_folders) and _is_in_any(resolve_links(file), target_folders)
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file of the tree or of the system."""

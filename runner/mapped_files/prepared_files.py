@@ -24,6 +24,7 @@ from runner.mapped_files.page_cache_renewal import compute_uncertain_faults, evi
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
+from runner.system.real_path import resolve_links
 from runner.system.regular_file import identify_file, open_regular
 from runner.system.valid_text import make_valid_text
 
@@ -107,7 +108,7 @@ class TrialFiles:
         self._known_files = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        self._untouched_files = {_resolve_links(path) for path in untouched_files}
+        self._untouched_files = {resolve_links(path) for path in untouched_files}
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
@@ -251,7 +252,7 @@ class TrialFiles:
         if file.path in self.lookups.made_paths or not self._is_visible_to_program(path):
             return False
         try:
-            if _resolve_links(path) in self._untouched_files:
+            if resolve_links(path) in self._untouched_files:
                 return False
             status = path.stat()
         except OSError:
@@ -270,12 +271,12 @@ class TrialFiles:
         if self._sandbox is None:
             return True
         if path.is_relative_to(self._tree):
-            return _resolve_links(path) == path  # The path contains no link, which could lead out of the tree.
+            return resolve_links(path) == path  # The path contains no link, which could lead out of the tree.
         return self._sandbox.is_visible(path)
 
     def _prepare_file(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""
-        if _resolve_links(path) in self._untouched_files:
+        if resolve_links(path) in self._untouched_files:
             return False
         shared_file = self._known_files.shared.get(path)
         if shared_file:
@@ -341,11 +342,6 @@ def _is_file(path: str | Path) -> bool:
     Unlike ``Path.is_file``, this is False for a name that is too long, and in a folder that this user may not search.
     """
     return os.path.isfile(path)  # noqa: PTH113
-
-
-def _resolve_links(path: str | Path) -> Path:
-    """Return a path without links. Unlike ``Path.resolve``, this does not raise for a link to itself."""
-    return Path(os.path.realpath(path))
 
 
 def _is_same_file(status: os.stat_result, file: FileFaults) -> bool:

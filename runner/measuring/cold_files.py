@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner.mapped_files.residency import evict_pages, measure_residency
 from runner.measuring.environment_change import SpoiledSession
+from runner.system.real_path import resolve_links
 
 
 class EvictionError(SpoiledSession):
@@ -38,7 +39,7 @@ def make_files_cold(files: Iterable[Path], *, allowed_folder: Path | None = None
         If a file lies outside of ``allowed_folder``.
     """
     for file in files:
-        if allowed_folder is not None and not Path(os.path.realpath(file)).is_relative_to(allowed_folder.resolve()):
+        if allowed_folder is not None and not resolve_links(file).is_relative_to(resolve_links(allowed_folder)):
             raise OutsideError(f"{file} is not in the build's directory")
         # Without O_NONBLOCK, opening a pipe in an untrusted tree would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)

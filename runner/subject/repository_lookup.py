@@ -1,6 +1,5 @@
 """Finds the repository and the workload of a command, and refuses work trees with uncommitted changes."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from runner.subject.repository import Repository, open_repository
 from runner.subject.shipped_workloads import prepare_shipped_repository
 from runner.subject.workload_by_name import find_named_workload
 from runner.subject.workload_files import list_workload_files
+from runner.system.real_path import resolve_links
 from runner.workload import WORKLOAD_FILE, Workload
 from runner.workload.workload_lookup import SHIPPED_WORKLOADS, find_workload
 
@@ -101,9 +101,8 @@ def refuse_dirty_work_tree(repository: Repository, workload: Workload, *, allows
     changed_files = [] if allows_changes else repository.list_changed_files()
     if changed_files:
         top = repository.get_work_tree()
-        workload_file = os.path.realpath(workload.path)
-        # Unlike Path.resolve, this does not raise if a file is a link to itself.
-        changed_files = [name for name in changed_files if os.path.realpath(top / name) != workload_file]
+        workload_file = resolve_links(workload.path)
+        changed_files = [name for name in changed_files if resolve_links(top / name) != workload_file]
     if changed_files:
         file_names = ", ".join(changed_files[:_MAX_NAMED_FILES])
         if len(changed_files) > _MAX_NAMED_FILES:
