@@ -10,6 +10,7 @@ from runner.contract.profile import FaultKind, Memory, Site, Touch
 from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.profile_facts import Facts, is_image_file, name_files
 from service.rules.diagnose.rule import Rule
+from service.rules.diagnose.storage_faults import count_file_refaults
 from service.text.numbers import format_amount, format_share
 
 MIN_WINDOWS = 32
@@ -45,15 +46,17 @@ def _count_remapped_faults(facts: Facts) -> int:
 
 
 def _count_minor_remapped_faults(facts: Facts) -> int:
-    """Return the number of minor faults on pages of files at addresses that had been unmapped.
+    """Return the number of minor faults on pages of files that fault again only because they had been unmapped.
 
     A major fault is not due to the unmapping: its page was not in memory. Which touches the major faults had is
-    unknown, so each touch is assumed to have the same share of them.
+    unknown, so each touch is assumed to have the same share of them. Nor is a fault on a page that had been evicted:
+    the kernel also removes it from a lasting mapping, and after the read-ahead its fault is minor.
     """
     remapped_faults = _count_remapped_faults(facts)
     faults_in_files = facts.anatomy.by_memory.get(Memory.FILE_DATA, 0)
     major = min(faults_in_files, facts.anatomy.major_by_memory.get(Memory.FILE_DATA, 0))
-    return round(remapped_faults * (1 - major / faults_in_files)) if faults_in_files else remapped_faults
+    minor = round(remapped_faults * (1 - major / faults_in_files)) if faults_in_files else remapped_faults
+    return max(0, min(minor, remapped_faults - round(count_file_refaults(facts))))
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:

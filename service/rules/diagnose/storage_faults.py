@@ -215,14 +215,18 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
-    """Return how many pages were needed again after they had been evicted, however long after.
+    """Return how many pages were needed again after they had been evicted, however long after."""
+    return (facts.profile.value(_SWAP_REFAULTS) or 0) + count_file_refaults(facts)
+
+
+def count_file_refaults(facts: Facts) -> float:
+    """Return how many pages of files were needed again after they had been evicted; zero if this was not counted.
 
     The files of a cold case are evicted before it starts, so its refaults of files say nothing. Those of the execution
     with the files in memory count instead.
     """
     is_cold = "warm" in facts.profile.references
-    file_refaults = _read_warm(facts, _FILE_REFAULTS) if is_cold else facts.profile.value(_FILE_REFAULTS)
-    return (facts.profile.value(_SWAP_REFAULTS) or 0) + (file_refaults or 0)
+    return (_read_warm(facts, _FILE_REFAULTS) if is_cold else facts.profile.value(_FILE_REFAULTS)) or 0.0
 
 
 def _list_memory_kinds(facts: Facts) -> str:

@@ -120,7 +120,7 @@ def test_a_heap_that_grows_and_shrinks_takes_once_in_two_calls() -> None:
     assert rules(profile(shrunk, cost=0.4, calls={"brk": 60})) == ["temporary-buffers"]
 
 
-def mapped_again(windows: int, waited: float = 0.0, files: int = 1) -> Profile:
+def mapped_again(windows: int, waited: float = 0.0, files: int = 1, **readings: float) -> Profile:
     """Return a profile of a program that maps parts of files again and again, and waits for the lock."""
     frame = Frame(function="read_part", file="/srv/read.c", line=7)
     names = ["/srv/data.db", *(f"/srv/{number}" for number in range(1, files))]
@@ -130,7 +130,7 @@ def mapped_again(windows: int, waited: float = 0.0, files: int = 1) -> Profile:
         for name in names
     )
     made = anatomy(UNMAPPED, Memory.FILE_DATA, sites=sites)
-    return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows})
+    return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows}, readings=readings)
 
 
 def test_pages_of_a_file_that_madvise_dropped_are_no_returned_memory() -> None:
@@ -185,6 +185,16 @@ def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
 def test_many_small_files_that_are_each_read_a_few_times_are_no_windows() -> None:
     assert rules(mapped_again(100, files=20)) == []
     assert rules(mapped_again(400, files=20)) == ["file-windows"]
+
+
+@pytest.mark.parametrize(
+    ("evicted", "expected"), [(100, ["file-windows", "memory-short"]), (400_000, ["memory-short"])]
+)
+def test_pages_that_a_memory_limit_evicts_fault_again_in_a_lasting_mapping_too(
+    evicted: int, expected: list[str]
+) -> None:
+    short = {**SHORT, "cgroup:workingset_refault_file": float(evicted)}
+    assert rules(mapped_again(50, **short)) == expected
 
 
 @pytest.mark.parametrize(("again", "expected"), [(20, []), (200, ["file-windows"])])
