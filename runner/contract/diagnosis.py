@@ -22,7 +22,7 @@ class DiagnosisRequest(Strict):
     profile: Profile
     before: Profile | None = None
     changed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
-    """The lines that the change added or rewrote, by file; empty if unknown."""
+    """The lines that the change added or rewrote, or before which it removed lines, by file; empty if unknown."""
 
 
 class Remedy(Strict):
@@ -97,7 +97,7 @@ class DifferencePart(Strict):
 
 
 class ChangedPlace(Strict):
-    """A line that the change added or rewrote, and its part in the difference of the faults."""
+    """A line that the change added or rewrote, or before which it removed lines, and its part in the difference."""
 
     place: Line
     """The line with its function."""
@@ -121,12 +121,12 @@ class Difference(Strict):
     parts: tuple[DifferencePart, ...] = Field(max_length=100)
     """The largest first, without the faults that only moved from one cause to another."""
     changed_place: ChangedPlace | None = None
-    """The line with the largest growth of faults, among those that the change added or rewrote; if the difference is
-    negative, with the largest decline. If none of them faults more itself, the one that calls what faults more, or else
-    what gives back the memory that faults, or else the line with the largest change in the other direction. None if no
-    change reaches a twentieth of the difference, or if those lines are unknown."""
+    """The line with the largest growth of faults, among the changed lines, which include those before which lines were
+    removed; if the difference is negative, with the largest decline. If none of them faults more itself, the one that
+    calls what faults more, or else what gives back the memory that faults, or else the line with the largest change in
+    the other direction. None if no change reaches a twentieth of the difference, or if those lines are unknown."""
     is_indirect: bool = False
-    """Whether no line that the change added or rewrote faults more or calls what does, although the lines are known.
+    """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""
 
     @model_validator(mode="after")

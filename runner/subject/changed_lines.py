@@ -1,4 +1,4 @@
-"""Lists the lines of a commit that differ from an earlier commit."""
+"""Lists the lines of a commit that differ from an earlier commit, and those before which lines were removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONS = (
 def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str, tuple[LineRange, ...]]:
     """Return the ranges of lines in each file of head that differ from base; empty if git cannot compare them.
 
-    A file from which lines were only removed has no ranges.
+    Where lines were only removed, the line that now stands in their place is changed.
     """
     try:
         text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
@@ -32,7 +32,7 @@ def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str
 
 
 def parse_changed_lines(text: str) -> dict[str, tuple[LineRange, ...]]:
-    """Return the ranges of added lines in a diff without context, up to the number that a request may contain.
+    """Return the ranges of changed lines in a diff without context, up to the number that a request may contain.
 
     The lines of a hunk are skipped by their number, so that a line of a source file is never taken for a heading.
     """
@@ -42,13 +42,13 @@ def parse_changed_lines(text: str) -> dict[str, tuple[LineRange, ...]]:
         if n_ranges == MAX_CHANGED_RANGES:
             break
         if file in ranges or len(ranges) < MAX_CHANGED_FILES:
-            ranges[file] += [lines] if lines else []
-            n_ranges += bool(lines)
+            ranges[file].append(lines)
+            n_ranges += 1
     return {file: tuple(file_ranges) for file, file_ranges in ranges.items()}
 
 
-def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange | None]]:
-    """Yield each changed place with its file: the range of added lines, or None if lines were only removed there."""
+def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange]]:
+    """Yield each changed range with its file: the added lines, or the line after those that were only removed."""
     file, index = "", 0
     while index < len(lines):
         heading, hunk = _FILE.fullmatch(lines[index]), _HUNK.match(lines[index])
@@ -58,7 +58,8 @@ def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange | None]]:
             # git leaves out a count of 1.
             removed_count, first_line, added_count = (1 if number is None else int(number) for number in hunk.groups())
             if file:
-                yield file, (first_line, first_line + added_count - 1) if added_count else None
+                # If nothing was added, git gives the line before the removed ones.
+                yield file, (first_line, first_line + added_count - 1) if added_count else (first_line + 1,) * 2
             index += removed_count + added_count
         elif lines[index].startswith("diff --git "):
             file = ""  # The next file may be a removed one, which has no "+++ b/" heading.

@@ -1,4 +1,4 @@
-"""Which lines a change added or rewrote, read from git's own difference."""
+"""Which lines a change added, rewrote, or removed lines before, read from git's own difference."""
 
 from pathlib import Path
 
@@ -30,14 +30,20 @@ def test_added_and_rewritten_lines_are_ranges_in_the_newer_commit(tmp_path: Path
     }
 
 
-def test_a_file_from_which_lines_were_only_removed_is_changed_without_new_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("left", "changed_line"), [("two\nthree\n", 1), ("one\nthree\n", 2), ("one\ntwo\n", 3), ("", 1)]
+)
+def test_where_lines_were_only_removed_the_line_in_their_place_is_changed(
+    tmp_path: Path, left: str, changed_line: int
+) -> None:
     git(tmp_path, "init", "--quiet")
-    (tmp_path / "a.c").write_text("one\ntwo\n", encoding="utf-8")
+    (tmp_path / "a.c").write_text("one\ntwo\nthree\n", encoding="utf-8")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "first")
-    (tmp_path / "a.c").write_text("one\n", encoding="utf-8")
+    (tmp_path / "a.c").write_text(left, encoding="utf-8")
     git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
-    assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {"a.c": ()}
+    changed_lines = list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD")
+    assert changed_lines == {"a.c": ((changed_line, changed_line),)}
 
 
 def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:
