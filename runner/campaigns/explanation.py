@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, LineRange, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
@@ -27,8 +28,6 @@ repeated its count in the comparison of the commits. Otherwise the service reque
 effect, the probability that all six counts with it are lower than all six counts without it is 1 in 924."""
 _MAX_REMEDIES = 3
 """The largest number of remedies that are measured."""
-_MAX_REMARK_CHARACTERS = 1000
-"""The longest remark that the contract allows."""
 _SUFFICIENT_WON_BACK = 0.9
 """Once a remedy has won back this share of the regression, no further remedy is measured."""
 
@@ -114,7 +113,7 @@ def explain_regression(
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started_at,
-            remark=make_valid_text(f"the regression could not be explained: {error}")[:_MAX_REMARK_CHARACTERS],
+            remark=make_valid_text(f"the regression could not be explained: {error}")[:MAX_LINE_CHARACTERS],
         )
     # Measure the remedies of the findings, the most expensive finding first.
     best_remedy, remark = None, ""

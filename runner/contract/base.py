@@ -10,6 +10,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
 CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 Text = Annotated[str, StringConstraints(max_length=100_000)]
 """Text from a program or a repository. Untrusted: escape it wherever it is shown."""
+MAX_LINE_CHARACTERS = 1000
+Line = Annotated[str, StringConstraints(max_length=MAX_LINE_CHARACTERS)]
+"""A line of text, such as a reason, a remark or a title. Untrusted, like all text."""
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
 """A plausible time, with a time zone."""
 Parameter = Annotated[str, StringConstraints(max_length=4000)] | int | FiniteFloat | bool

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from runner.contract.base import Name, Strict
+from runner.contract.base import Line, Name, Strict
 
 Count = Annotated[int, Field(ge=0, le=2**64)]
 
@@ -29,7 +29,7 @@ class Canary(Strict):
     """The counts of the canary before a session."""
 
     counts: tuple[CanaryCount, ...] = Field(min_length=1, max_length=20)
-    left_out: dict[Name, Annotated[str, StringConstraints(max_length=1000)]] = Field(default_factory=dict)
+    left_out: dict[Name, Line] = Field(default_factory=dict)
     """Kinds of memory that this host lacks, with the reasons."""
     seconds_per_fault: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """CPU time of the first touch of an anonymous page; None if the time was not measured."""

@@ -3,12 +3,11 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, StringConstraints, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
-from runner.contract.base import Name, Strict
+from runner.contract.base import Line, Name, Strict
 from runner.contract.profile import Count, Label, Profile
 
-Line = Annotated[str, StringConstraints(max_length=1000)]
 _LineNumber = Annotated[int, Field(ge=0, le=2**31)]
 LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""

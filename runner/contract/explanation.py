@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.contract.base import Name, Strict
-from runner.contract.diagnosis import Difference, DifferencePart, Finding, Line
+from runner.contract.base import Line, Name, Strict
+from runner.contract.diagnosis import Difference, DifferencePart, Finding
 
 _Level = Annotated[float, Field(allow_inf_nan=False)]
 MIN_SECONDS = 60.0

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
-from runner.contract.base import Strict
+from runner.contract.base import Line, Strict
 
 Digest = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{16})?$")]
 """First 16 hex digits of a SHA-256; empty if it is unknown."""
@@ -32,7 +32,7 @@ class MappedFile(Strict):
     """Whether the file is in the build's directory, so that its content depends on the revision."""
     digest: Digest = ""
     cache: CacheState
-    reason: Annotated[str, StringConstraints(max_length=1000)] = ""
+    reason: Line = ""
     """Why the page-cache state of the file is not prepared."""
     faults: Faults | None = None
     """Faults on addresses at which the file was mapped, in the watched execution."""

@@ -1,16 +1,14 @@
 """Nightly runs: every workload in every configuration on every host, with the results, and what did not run and why."""
 
 from enum import StrEnum
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import AliasChoices, Field, StringConstraints
+from pydantic import AliasChoices, Field
 
-from runner.contract.base import CommitHash, Moment, Name, Strict
+from runner.contract.base import CommitHash, Line, Moment, Name, Strict
 from runner.contract.level import Number
 from runner.contract.report import Case
 
-Words = Annotated[str, StringConstraints(max_length=1000)]
 NightlyName = Name
 """Name of a nightly run: a date, or the number of a CI run."""
 MAX_CELLS = 10_000
@@ -22,14 +20,14 @@ class NightlyCell(Strict):
 
     host: Name
     configuration: Name
-    workload: Words
+    workload: Line
     """The name of the workload in the matrix file."""
     carried_out: bool = False
     """Whether the host has run the cell."""
     subject: Name | None = None
     revision: CommitHash | None = None
     cases: tuple[Case, ...] = Field(default=(), max_length=10_000)
-    problem: Words = ""
+    problem: Line = ""
     """The reason why no case could be measured; empty if a case was measured."""
     attempts: int = Field(default=1, ge=1, le=100)
     """The number of times that failed cases were tried."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from runner.contract.base import Strict
+from runner.contract.base import Line, Strict
 from runner.contract.level import Number
 from runner.contract.mapped_files import Digest
 
@@ -28,7 +28,7 @@ class OtherPlace(Strict):
 
     counted: dict[Annotated[str, StringConstraints(max_length=200)], tuple[Number, ...]] = Field(max_length=1000)
     """The samples of each count."""
-    differences: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=20)
+    differences: tuple[Line, ...] = Field(default=(), max_length=20)
     """Other differences between the trees of base and head, as readable text."""
 
 

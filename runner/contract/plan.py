@@ -1,11 +1,10 @@
 """Plans: the runner offers what it can measure, and the service answers what it should measure."""
 
 from enum import StrEnum
-from typing import Annotated
 
-from pydantic import AliasChoices, Field, StringConstraints
+from pydantic import AliasChoices, Field
 
-from runner.contract.base import CommitHash, Name, Strict
+from runner.contract.base import CommitHash, Line, Name, Strict
 from runner.contract.level import Number
 from runner.contract.report import Case, Environment, Host
 
@@ -59,4 +58,4 @@ class Plan(Strict):
     """Points of the request that are already stored."""
     stored_failures: int = Field(default=0, ge=0)
     """How many of the stored points have only failed runs."""
-    note: Annotated[str, StringConstraints(max_length=1000)] = ""
+    note: Line = ""

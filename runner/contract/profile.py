@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
-from runner.contract.base import Moment, Name, Strict
+from runner.contract.base import Line, Moment, Name, Strict
 from runner.contract.report import Case, Environment, Host, Reading, Revision
 
 PROFILE_VERSION: Literal[1] = 1
@@ -14,7 +14,6 @@ PROFILE_VERSION: Literal[1] = 1
 Count = Annotated[int, Field(ge=0, le=2**64)]
 Label = Annotated[str, StringConstraints(max_length=4000)]
 """Text from a program, such as a function or a file. Untrusted."""
-Remark = Annotated[str, StringConstraints(max_length=1000)]
 
 
 UNKNOWN_FUNCTION = "[unknown]"
@@ -307,7 +306,7 @@ class Profile(Strict):
     java_lines: tuple[AllocatingLine, ...] = Field(default=(), max_length=100)
     """The lines of a Java program that allocate most, sampled in a separate execution, because faults in the heap
     happen in the runtime, on behalf of a line."""
-    remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
+    remarks: tuple[Line, ...] = Field(default=(), max_length=100)
     """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
     were unwound."""
 

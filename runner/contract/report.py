@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import AliasChoices, Field, StrictInt, StringConstraints, model_validator
 
-from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
+from runner.contract.base import CommitHash, Line, Moment, Name, Parameter, Strict, Text, format_parameter
 from runner.contract.canary import Canary
 from runner.contract.declared_settings import Mismatch
 from runner.contract.judging import Judging
@@ -53,7 +53,7 @@ class Reading(Strict):
     """The value. Any 64-bit count fits. The bound keeps sums of values finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
     """Share of the run during which the counter ran; None for the whole run."""
-    reason: str | None = Field(default=None, max_length=1000)
+    reason: Line | None = None
     outlier: bool = False
     """Whether the value is an outlier among the samples. An outlier is stored, but does not affect the level."""
 
@@ -203,7 +203,7 @@ class Failure(Strict):
     """The reason why there is no measurement: one line for people, and the end of the log."""
 
     stage: Stage
-    message: Annotated[str, StringConstraints(max_length=1000)]
+    message: Line
     log: Text = ""
     temporary: bool = False
     """Whether the cause is the state of the host, such as a full disk or a signal, so that another attempt can
@@ -302,7 +302,7 @@ class Report(Strict):
     """The canary counts before the session; None if the canary did not run. A wrong count quarantines the run."""
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
     """Settings whose values differ from those declared for the host."""
-    remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
+    remarks: tuple[Line, ...] = Field(default=(), max_length=100)
     """Operations and data that the host did not allow the runner, as readable text."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if unknown."""

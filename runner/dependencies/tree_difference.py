@@ -3,6 +3,7 @@
 import stat
 from collections.abc import Iterator, Mapping
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.dependencies.lookup_answers import Answer, ProgramTree, answer_lookups, list_attributes
 from runner.dependencies.recorded_lookups import Lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
@@ -24,8 +25,6 @@ _LINK = "link"
 """The first field in the answer about the state of a symbolic link."""
 MAX_NAMED_DIFFERENCES = 10
 """The largest number of differences that are named."""
-_MAX_DIFFERENCE_CHARACTERS = 1000
-"""The longest difference that the contract allows."""
 
 
 def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
@@ -46,7 +45,7 @@ def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
     ]
     # File names need not be valid text.
     return [
-        clause.encode(errors="backslashreplace").decode()[:_MAX_DIFFERENCE_CHARACTERS]
+        clause.encode(errors="backslashreplace").decode()[:MAX_LINE_CHARACTERS]
         for clause in clauses[:MAX_NAMED_DIFFERENCES]
     ]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.word_list import join_first_words
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
@@ -32,8 +33,6 @@ _MAX_NAMED_FILES = 3
 """The largest number of files that a remark names."""
 _NO_COPY_REASON = "and a private copy of the file requires root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
-_MAX_REMARK_CHARACTERS = 1000
-"""The longest remark that the contract allows."""
 
 
 class KnownFiles(Struct):
@@ -244,7 +243,7 @@ class TrialFiles:
         own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
         system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
         doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
-        return tuple(make_valid_text(line)[:_MAX_REMARK_CHARACTERS] for line in (loss_message, *lines, *doubts) if line)
+        return tuple(make_valid_text(line)[:MAX_LINE_CHARACTERS] for line in (loss_message, *lines, *doubts) if line)
 
     def _is_input(self, file: FileFaults, began_at: int) -> bool:
         """Return whether a mapped file existed before the execution, so that its state can be prepared."""

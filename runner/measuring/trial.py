@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.level import Number
 from runner.contract.report import (
     Build,
@@ -64,8 +65,6 @@ from runner.workload.allocators import find_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
 from runner.workload.workload_folder import get_build_path
 
-_MAX_MESSAGE_CHARACTERS = 1000
-"""The longest message of a failure, and the longest remark, that a report can contain."""
 _MAX_REPEATED_SECONDS = 5.0
 """A watched execution that took more seconds than this is not repeated."""
 
@@ -521,7 +520,7 @@ class Trial:
 
     def report_skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
-        failure = Failure(stage=Stage.RUN, message=reason[:_MAX_MESSAGE_CHARACTERS], temporary=temporary)
+        failure = Failure(stage=Stage.RUN, message=reason[:MAX_LINE_CHARACTERS], temporary=temporary)
         return self._make_report(Outcome.SKIPPED, failure=failure)
 
     def report_failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
@@ -533,7 +532,7 @@ class Trial:
             Whether the state of this host is the reason, so that another attempt can succeed.
         """
         message, log = (hide_secrets(text, self._state.variables) for text in (message, log))
-        failure = Failure(stage=stage, message=message[:_MAX_MESSAGE_CHARACTERS], log=log, temporary=temporary)
+        failure = Failure(stage=stage, message=message[:MAX_LINE_CHARACTERS], log=log, temporary=temporary)
         return self._make_report(Outcome.FAILED, failure=failure)
 
     def _make_report(
@@ -553,7 +552,7 @@ class Trial:
             files_remarks = self._files.list_remarks()
             changes = self._restorer.describe(self._files.lookups.missed_paths)
             if changes:
-                files_remarks = (changes[:_MAX_MESSAGE_CHARACTERS], *files_remarks)
+                files_remarks = (changes[:MAX_LINE_CHARACTERS], *files_remarks)
         was_built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),

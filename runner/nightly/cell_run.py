@@ -5,6 +5,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver, HistorySummary
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.nightly import CaseState, CellDigest, NightlyCell, NightlyDigest, NightlyPart
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
@@ -25,8 +26,6 @@ class PreparedCell(Struct, frozen=True):
 
 Prepare = Callable[[], PreparedCell]
 """Finds the repository, the revision and the cases of a cell; raises if they cannot be measured on this host."""
-_MAX_PROBLEM_CHARACTERS = 1000
-"""The longest problem that the contract allows."""
 
 
 def run_cell(
@@ -88,7 +87,7 @@ def _describe_problem(summary: HistorySummary) -> str:
 
 def _shorten_problem(problem: str) -> str:
     """Return a problem in a form that the contract accepts: it may quote a path that is not text."""
-    return make_valid_text(problem)[:_MAX_PROBLEM_CHARACTERS]
+    return make_valid_text(problem)[:MAX_LINE_CHARACTERS]
 
 
 def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> NightlyDigest:

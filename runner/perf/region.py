@@ -17,6 +17,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.perf.attached_perf import AttachedPerf, AttachError, ControlledPerf
@@ -42,8 +43,6 @@ _MAX_COMMAND_BYTES = 100
 """The largest number of bytes of a command."""
 _READ_BYTES = 4096
 """Bytes that are read from the pipe at once."""
-_MAX_REASON_CHARACTERS = 1000
-"""The longest reason that the contract allows."""
 _MAX_QUOTED_BYTES = 40
 
 
@@ -135,7 +134,7 @@ class Region:
                 return {REGION_PREFIX + name: reading for name, reading in self._perf.read_readings().items()}
             except (OSError, PerfOutputError) as error:
                 self._problem = f"perf's output for the region cannot be read: {error}"
-        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:_MAX_REASON_CHARACTERS])
+        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:MAX_LINE_CHARACTERS])
         return {REGION_PREFIX + name: missing_reading for name in self._events}
 
     def __enter__(self) -> Self:

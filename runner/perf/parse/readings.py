@@ -5,15 +5,13 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.report import Reading, Status
 from runner.contract.word_list import join_words
 from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
 from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
 from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
-
-_MAX_REASON_CHARACTERS = 1000
-"""The longest reason that the contract allows."""
 
 
 class PerfResult(Struct, frozen=True):
@@ -138,7 +136,7 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
             else Status.NOT_SUPPORTED
         )
         return Reading(
-            status=status, reason="; ".join(reading.reason or "" for reading in readings)[:_MAX_REASON_CHARACTERS]
+            status=status, reason="; ".join(reading.reason or "" for reading in readings)[:MAX_LINE_CHARACTERS]
         )
     total = sum(reading.value for reading in counted_readings if reading.value is not None)
     shares = [reading.running_percent for reading in counted_readings if reading.running_percent is not None]

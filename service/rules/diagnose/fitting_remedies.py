@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.diagnosis import Remedy
 from service.rules.diagnose.process_contents import identify_allocator, is_malloc_replaceable
 from service.rules.diagnose.profile_facts import Facts
@@ -16,8 +17,6 @@ _SEPARATORS = {
 """Variables with several options, and what separates these. The last of two contradictory options counts."""
 _HIDDEN = "(hidden)"
 """A part of a value that the runner does not report."""
-_MAX_VALUE_CHARACTERS = 1000
-"""The longest value of a setting that the contract allows."""
 
 
 def fit_remedies(facts: Facts, remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
@@ -41,7 +40,7 @@ def _fit_remedy(facts: Facts, remedy: Remedy) -> Remedy | None:
     settings = {name: _add_present_options(facts, name, value) for name, value in remedy.settings.items()}
     if settings and all(_find_present_value(facts, name) == value for name, value in settings.items()):
         return None  # the process has all of them already
-    if any(_HIDDEN in value or len(value) > _MAX_VALUE_CHARACTERS for value in settings.values()):
+    if any(_HIDDEN in value or len(value) > MAX_LINE_CHARACTERS for value in settings.values()):
         settings = {}  # The present options are not known completely.
     return remedy if settings == remedy.settings else remedy.model_copy(update={"settings": settings})
 

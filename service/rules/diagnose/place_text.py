@@ -2,13 +2,12 @@
 
 import re
 
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION
 from runner.contract.profile_difference import FunctionLine
 
-_MAX_CHARACTERS = 1000
-"""Maximum length of the text of a place, because names of templates can be longer."""
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in file names, such as process ids, which differ from one execution to the next."""
 
@@ -33,4 +32,4 @@ def format_place(place: FunctionLine) -> str:
     file = shorten_source_path(place.function_key.file)
     module = f" in {place.function_key.module}" if ".so" in place.function_key.module else ""
     text = f"{function} at {file}:{line}{suffix}" if file and line and not module else f"{function}{module}"
-    return text[:_MAX_CHARACTERS]
+    return text[:MAX_LINE_CHARACTERS]

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
+from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from runner.contract.metric_verdict_text import has_clearly_moved
@@ -73,10 +74,6 @@ _ACCEPTABLE = {
     GateState.HEAD_LACKS,
 }
 """States that pass only if somebody accepts them: head got worse, or its author may have prevented a decision."""
-
-
-_MAX_MESSAGE_CHARACTERS = 1000
-"""Maximum length of the reason of a quarantine when it is shown as a failure: that of the message of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +187,7 @@ class CaseOutcome:
             return failed_sides
         quarantine = self.case.base.quarantine or self.case.head.quarantine
         if quarantine:
-            return (("base", Failure(stage=Stage.MEASURE, message=quarantine[:_MAX_MESSAGE_CHARACTERS])),)
+            return (("base", Failure(stage=Stage.MEASURE, message=quarantine[:MAX_LINE_CHARACTERS])),)
         if self._is_skipped_because_of_head and self.case.head.failure:
             return (("head", self.case.head.failure),)
         failure = self.case.base.failure or self.case.head.failure
