@@ -41,7 +41,12 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
-from runner.profile.missing_names_and_callers import describe_missing_callers, describe_missing_symbols, has_no_callers
+from runner.profile.missing_names_and_callers import (
+    describe_functions_without_lines,
+    describe_missing_callers,
+    describe_missing_symbols,
+    has_no_callers,
+)
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
@@ -379,6 +384,8 @@ class Profiling(Struct, frozen=True):
             frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
             collector.remarks += describe_missing_callers(collector.without_callers, chosen_graph)
             collector.remarks += describe_missing_symbols(frames, trial.tree)
+            recorded_stacks = [profile for profile in (faults, on_cpu) if profile]
+            collector.remarks += describe_functions_without_lines(recorded_stacks, frames, trial.tree)
             return Profile(
                 profile_id=uuid.uuid4(),
                 subject=trial.subject.name,

@@ -11,6 +11,7 @@ from runner.profile.recording_plan import CallGraph
 from runner.system.regular_file import open_regular
 
 LOAD_SEGMENT_KIND = 1
+INTERPRETER_SEGMENT_KIND = 3
 _UNWINDING_SEGMENT_KIND = 0x6474E550
 """The kind of the segment with the unwind tables."""
 _SYMBOLS_SECTION_KIND = 2

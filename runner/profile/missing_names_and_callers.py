@@ -1,18 +1,24 @@
 """Explains why a profile lacks names, source lines or callers, and what would help."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from runner.contract.profile import UNKNOWN_FUNCTION, Frame
-from runner.profile.elf import read_sections
+from runner.contract.function_names import shorten_name
+from runner.contract.profile import UNKNOWN_FUNCTION, Frame, StackProfile
+from runner.profile.elf import INTERPRETER_SEGMENT_KIND, read_sections, read_segments
 from runner.profile.recording_plan import CallGraph
 from runner.profile.stack_folding import WeightedStacks, is_user_frame
 
 _MIN_SINGLE_FRAME_SHARE = 0.9
 _MIN_STACKS = 10
 """The smallest number of stacks that is judged: fewer stacks may all come from the loader."""
-_MAX_NAMED_FILES = 3
+_MAX_NAMES = 3
+_MIN_SHARE_WITHOUT_LINES = 0.05
+"""A function without source lines is named if it causes at least this share of the faults or of the CPU time."""
+_TOOLCHAIN_FUNCTION = re.compile(r"^(?:_|std::|operator )|@plt$")
+"""The names of functions that a compiler and its libraries put into a program."""
 _HINTS: Mapping[CallGraph, str] = {
     "dwarf": (
         "`--call-graph fp` finds the callers if the program keeps frame pointers, as do Go programs, and C programs "
@@ -63,16 +69,65 @@ def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[st
         elif any(frame.function == UNKNOWN_FUNCTION for frame in module_frames):
             stripped_modules.append(module)
     if stripped_modules:
-        names = _list_files(stripped_modules)
+        names = _join_names(stripped_modules)
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if modules_with_unread_lines:
-        names = _list_files(modules_with_unread_lines)
+        names = _join_names(modules_with_unread_lines)
         yield (
             f"{names}: no source lines could be read, although the debug information is there; `llvm-addr2line`, if "
             "installed, was tried too"
         )
     if modules_without_lines:
-        yield f"{_list_files(modules_without_lines)}: no source lines; build with `-g`"
+        yield f"{_join_names(modules_without_lines)}: no source lines; build with `-g`"
+
+
+def describe_functions_without_lines(
+    stack_profiles: Iterable[StackProfile], frames: Sequence[Frame], tree: Path
+) -> Iterator[str]:
+    """Yield a remark about each file of the tree of which some functions have source lines, and others do not.
+
+    This is usually a library that was compiled without debug information and linked into a program that has it. Faults
+    in these functions would seem to be those of the line that calls them.
+
+    Parameters
+    ----------
+    stack_profiles
+        The recorded faults and CPU times.
+    frames
+        The frames of their stacks, in which modules in the tree have relative paths.
+    tree
+        The working tree.
+    """
+    modules_with_lines = {frame.module for frame in frames if frame.line}
+    functions_with_lines = {(frame.module, frame.function) for frame in frames if frame.line}
+    functions_by_module: dict[str, set[str]] = defaultdict(set)
+    for stack_profile in stack_profiles:
+        weights: Counter[tuple[str, str]] = Counter()
+        for stack in stack_profile.stacks:
+            function = next(_iterate_functions((frames[i] for i in reversed(stack.frames)), modules_with_lines), None)
+            if function is not None:
+                weights[function] += stack.weight
+        for (module, function_name), weight in weights.items():
+            is_known = (module, function_name) in functions_with_lines
+            if not is_known and weight >= _MIN_SHARE_WITHOUT_LINES * stack_profile.total:
+                functions_by_module[module].add(shorten_name(function_name))
+    for module, names in sorted(functions_by_module.items()):
+        if not _contains_c_library(tree / module):
+            yield f"{module}: no source lines of {_join_names(sorted(names))}; compile their files with `-g` too"
+
+
+def _iterate_functions(frames: Iterable[Frame], modules: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield module and name of the functions in files of the tree, except those of the compiler and its libraries."""
+    for frame in frames:
+        is_own = frame.module in modules and not frame.module.startswith(("/", "["))
+        if is_own and frame.function != UNKNOWN_FUNCTION and not _TOOLCHAIN_FUNCTION.search(frame.function):
+            yield frame.module, frame.function
+
+
+def _contains_c_library(program: Path) -> bool:
+    """Return whether a program is linked statically, so that it contains the C library, which has no source lines."""
+    is_library = ".so" in program.name
+    return not is_library and all(segment.kind != INTERPRETER_SEGMENT_KIND for segment in read_segments(program))
 
 
 def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
@@ -84,6 +139,6 @@ def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
     return frames_by_module
 
 
-def _list_files(files: list[str]) -> str:
-    remainder = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
-    return ", ".join(files[:_MAX_NAMED_FILES]) + remainder
+def _join_names(names: list[str]) -> str:
+    remainder = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + remainder

@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 
 from runner.cli.profile_tables import show_profile
-from runner.contract.profile import Frame, Profile
+from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.case_profiler import collect_profile
 from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
-from runner.profile.missing_names_and_callers import describe_missing_callers, describe_missing_symbols, has_no_callers
+from runner.profile.missing_names_and_callers import (
+    describe_functions_without_lines,
+    describe_missing_callers,
+    describe_missing_symbols,
+    has_no_callers,
+)
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import KERNEL as KERNEL_MODULE
@@ -146,6 +151,43 @@ def test_what_a_file_lacks_is_said_truly(
     assert remark.startswith("program: ")
     assert said in remark
     assert not list(describe_missing_symbols([Frame(function="f", module="program", file="a.c", line=3)], tmp_path))
+
+
+@pytest.mark.perf
+@pytest.mark.parametrize(
+    ("options", "remark"), [((), "program: no source lines of fill; compile their files with `-g` too"), (("-g",), "")]
+)
+def test_a_library_that_was_compiled_without_lines_into_a_program_with_lines_is_named(
+    tmp_path: Path, options: tuple[str, ...], remark: str
+) -> None:
+    (tmp_path / "library.c").write_text("void fill(char *at, long n) { for (long i = 0; i < n; i += 64) at[i] = 1; }\n")
+    (tmp_path / "main.c").write_text(
+        "#include <stdlib.h>\nvoid fill(char *at, long n);\nint main(void) { fill(malloc(64 << 20), 64 << 20); }\n"
+    )
+    subprocess.run(["cc", "-c", *options, "library.c"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", "-g", "-o", "program", "main.c", "library.o"], cwd=tmp_path, check=True)
+    assert [line for line in profiled(tmp_path, "./program").remarks if "source lines" in line] == [remark] * bool(
+        remark
+    )
+
+
+def test_what_a_compiler_adds_to_a_program_needs_no_source_lines(tmp_path: Path) -> None:
+    frames = [
+        Frame(function="main", module="program", file="main.c", line=3),
+        Frame(function="step", module="program", file="main.c", line=9),
+        *(Frame(function=name, module="program") for name in ("_start", "malloc@plt", "step", "rare", "compress")),
+        Frame(function="read", module="/usr/lib/libc.so.6"),
+    ]
+    weights = {(2, 0): 300, (0, 3): 300, (0, 4): 300, (0, 5): 40, (0, 7): 300, (2, 6, 7): 100}
+    stacks = tuple(Stack(frames=indexes, weight=weight) for indexes, weight in weights.items())
+    total = sum(weights.values())
+    recorded = StackProfile(
+        kind=StackKind.FAULTS, samples=total, period=1, total=total, call_graph="dwarf", stacks=stacks
+    )
+    assert not list(describe_functions_without_lines([recorded], frames, tmp_path))  # A static program.
+    compiled(tmp_path)
+    (remark,) = describe_functions_without_lines([recorded], frames, tmp_path)
+    assert remark.startswith("program: no source lines of compress; ")
 
 
 def test_stacks_of_one_frame_are_not_taken_for_call_chains() -> None:
