@@ -39,6 +39,7 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
             "recorded": n_faults,
             "unrecorded": 0,
             "pages": round(anatomy.pages * factor),
+            "is_scaled": True,
             "forks": round(anatomy.forks * factor),
             "threads": round(anatomy.threads * factor),
             "shared_pages": round(anatomy.shared_pages * factor),
@@ -96,6 +97,7 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
             "sites": tuple(sites),
             "pages": round(complete_anatomy.pages * factor) if complete_anatomy.counted else sampled_anatomy.pages,
             "shared_pages": round(complete_anatomy.shared_pages * factor),
+            "is_scaled": True,
             "period": 1,  # Like a recording of all faults, the result has all kinds of touches.
             **_scale_major_faults(complete_anatomy, factor),
         }

@@ -89,9 +89,8 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     """Print the kinds of the faults, and a table of the places with the most faults."""
     ratio = f", {number_text.format_number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
-    console.print(
-        f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
-    )
+    pages = "" if anatomy.is_scaled else f" on {anatomy.pages:,} pages{ratio}"
+    console.print(f"{anatomy.counted:,} faults{pages}; {anatomy.major:,} major.", highlight=False)
     if anatomy.lost or anatomy.unrecorded:
         console.print(f"  {anatomy.unrecorded:,} of them unrecorded, {anatomy.lost:,} records lost", style="yellow")
     console.print(f"  memory: {_list_kinds(anatomy.by_memory)}", highlight=False)

@@ -200,6 +200,9 @@ class Anatomy(Strict):
     """The ranges of memory with the most faults."""
     seconds: float = Field(default=0, ge=0, allow_inf_nan=False)
     """Time from the first to the last fault."""
+    is_scaled: bool = False
+    """Whether only a part of the faults was recorded, and all numbers were scaled. Those of pages are right only in
+    proportion to the faults, because the same pages may fault at any time."""
 
     @property
     def refault_ratio(self) -> float | None:

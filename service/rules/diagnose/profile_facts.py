@@ -325,8 +325,7 @@ class Facts:
     def _list_lines(self) -> Iterator[str]:
         """Yield the facts as lines of text: faults, their kinds, CPU time, waits and system calls."""
         faults = f"{self.faults:,} {choose_unit(self.faults, 'faults')}"
-        pages = f"{self.anatomy.pages:,} {choose_unit(self.anatomy.pages, 'pages')}{self._format_refault_ratio()}"
-        yield f"{faults} on {pages}, {self.anatomy.major:,} major"
+        yield f"{faults}{self._format_pages()}, {self.anatomy.major:,} major"
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
             if table:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
@@ -350,9 +349,13 @@ class Facts:
             place = f"{line.file}:{line.line} in {line.function}"
             yield f"the Python line with the most faults is {place}: {line.faults:,}"
 
-    def _format_refault_ratio(self) -> str:
+    def _format_pages(self) -> str:
+        """Return on how many pages the faults were; empty if only a part of the faults was recorded."""
+        if self.anatomy.is_scaled:
+            return ""
         ratio = self.anatomy.refault_ratio
-        return f" ({format_number(ratio)} per page)" if ratio else ""
+        per_page = f" ({format_number(ratio)} per page)" if ratio else ""
+        return f" on {self.anatomy.pages:,} {choose_unit(self.anatomy.pages, 'pages')}{per_page}"
 
     def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""

@@ -80,7 +80,7 @@ def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
     (memory, touches), *_ = _list_returned_kinds(facts)
     return (
         f"{format_share(_compute_refault_share(facts))} of the faults are on pages that {runtime or 'madvise'} had "
-        f"given back: {_describe_refaults(facts)}",
+        f"given back{_describe_refaults(facts)}",
         f"calls: {_list_call_counts(facts, calls)}; keeping the pages would save up to "
         f"{format_share(_estimate_kept_pages_saving(facts))} of the CPU time",
         *_describe_returning_line(facts, calls),
@@ -192,7 +192,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         amount = format_amount(faults * facts.page_size)
         operation_text = f"{faults:,.0f} faults per operation on average: {amount} of pages" if faults else ""
     return (
-        f"{format_share(_compute_remapped_share(facts))} of the faults are on pages that had been unmapped: "
+        f"{format_share(_compute_remapped_share(facts))} of the faults are on pages that had been unmapped"
         f"{_describe_refaults(facts)}",
         *([operation_text] if operation_text else []),
         f"calls: {_list_call_counts(facts, _list_buffer_calls(facts))}; these calls and the faults on unmapped pages "
@@ -233,10 +233,15 @@ def _list_call_counts(facts: Facts, calls: tuple[str, ...]) -> str:
 
 
 def _describe_refaults(facts: Facts) -> str:
-    """Return how often the pages of the program faulted, on average over all of them, in words."""
+    """Return how often the pages of the program faulted, on average over all of them, as the end of a sentence.
+
+    Empty if only a part of the faults was recorded.
+    """
     ratio = facts.anatomy.refault_ratio
-    times = f" {format_number(ratio)} times on average" if ratio else ""
-    return f"{facts.anatomy.pages:,} pages faulted{times}"
+    if ratio is None or facts.anatomy.is_scaled:
+        return ""
+    times = "once" if ratio == 1 else f"{format_number(ratio)} times on average"
+    return f": {facts.anatomy.pages:,} pages faulted {times}"
 
 
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:

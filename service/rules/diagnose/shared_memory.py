@@ -37,11 +37,11 @@ def _estimate_one_map_saving(facts: Facts) -> float:
 
 def _describe_shared(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults on shared memory, its pages, and which code touches them."""
-    pages = facts.anatomy.shared_pages
+    pages = "" if facts.anatomy.is_scaled else f" on {facts.anatomy.shared_pages:,} pages"
     faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
     return (
-        f"{faults:,} first touches of shared memory on {pages:,} pages: the memory already exists, but each "
-        "process must map it into its own page table",
+        f"{faults:,} first touches of shared memory{pages}: the memory already exists, but each process must map it "
+        "into its own page table",
         f"first touches of pages that another process had already touched take "
         f"{facts.format_cost(_estimate_one_map_saving(facts))} of the CPU time",
         *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),

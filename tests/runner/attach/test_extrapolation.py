@@ -69,7 +69,10 @@ def test_pages_that_had_been_in_memory_are_copies_if_the_process_forks() -> None
 
 def test_the_refault_ratio_survives_scaling() -> None:
     anatomy = make_anatomy({Touch.AGAIN: 100}, pages=10)
-    assert scale_anatomy(anatomy, 5000).refault_ratio == pytest.approx(10)
+    scaled = scale_anatomy(anatomy, 5000)
+    assert scaled.refault_ratio == pytest.approx(10)
+    assert scaled.is_scaled
+    assert not scale_anatomy(anatomy, 100).is_scaled
 
 
 def test_forks_threads_and_shared_pages_grow_with_the_faults() -> None:

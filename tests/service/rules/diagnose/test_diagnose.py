@@ -169,6 +169,14 @@ def test_threads_that_wait_because_a_file_is_mapped_in_windows_wait_for_the_lock
     assert rules(mapped_again(500, waited=2.0)) == ["mmap-lock"]
 
 
+def test_where_only_a_part_of_the_faults_was_recorded_no_number_of_pages_is_named() -> None:
+    """The same pages may have faulted before and after the recording."""
+    scaled = profile(anatomy(UNMAPPED, is_scaled=True), cost=0.8, calls=PAIRS)
+    (finding,) = findings(scaled)
+    assert finding.evidence[0].endswith(" of the faults are on pages that had been unmapped")
+    assert diagnose_profile(DiagnosisRequest(profile=scaled)).evidence[0] == "10,000 faults, 0 major"
+
+
 def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
     (finding,) = findings(mapped_again(50))
     assert finding.rule == "file-windows"
