@@ -101,10 +101,11 @@ def _demo(home: str) -> tuple[float, dict[str, Any]]:
 
 
 def _samples_off_their_level(home: str) -> int:
-    """Count the samples that do not repeat the minor faults of their run to the fault."""
+    """Count the samples that do not repeat the minor faults of their run to the fault; equal ones are not stored."""
     with closing(sqlite3.connect(Path(home, "faultwatch.db"))) as database:
         rows = database.execute(
-            "SELECT point.samples FROM point JOIN series ON series.id = point.series_id WHERE metric = 'minor-faults'"
+            "SELECT point.samples FROM point JOIN series ON series.id = point.series_id "
+            "WHERE metric = 'minor-faults' AND point.samples IS NOT NULL"
         )
         values = [json.loads(samples) for (samples,) in rows]
     return sum(value != statistics.mode(run) for run in values for value in run)

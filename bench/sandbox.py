@@ -14,10 +14,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from bench.report import finish, is_full, steps
 from runner.canary import count as canary
@@ -127,7 +128,7 @@ def main(arguments: Sequence[str]) -> None:
         box = (
             create_sandbox()
             if sys.base_prefix.startswith("/usr")
-            else replace(create_sandbox(), readable_folders=(sys.base_prefix,))
+            else structs.replace(create_sandbox(), readable_folders=(sys.base_prefix,))
         )
         for name, *both in sides(Path(scratch), names, box):
             found: list[list[int]] = [[], []]
