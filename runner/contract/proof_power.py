@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from runner.contract.level import Number, compute_median, find_largest_side, is_repeating
-from runner.contract.number_text import format_quantity
+from runner.contract.number_text import format_duration, format_quantity
 
 MAX_PAIRS = 400
 """The largest number of pairs, unless the workload sets another one. Counts that repeat need 20, and counts that vary
@@ -93,6 +93,5 @@ def describe_power(power: PowerEstimate) -> str:
     rise = "a rise of one in the count" if power.percent is None else f"a rise of {format_quantity(power.percent, '%')}"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} interleaved pairs."
-    minutes, seconds = divmod(round(power.seconds), 60)
-    duration = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    duration = format_duration(power.seconds)
     return f"{rise.capitalize()} would be proven in about {power.pairs} interleaved pairs ({duration})."

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.contract.number_text import replace_no_break_spaces
 from runner.contract.proof_power import DIRECTION_ERROR, MAX_PAIRS, compute_power, describe_power
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import LARGE_ERROR_SHARE
@@ -20,9 +21,14 @@ def test_one_event_more_is_proven_soon_where_the_count_repeats() -> None:
     power = compute_power([5000] * 6, 2.0)
     assert power is not None
     assert (power.percent, power.pairs) == (None, 16)
-    assert describe_power(power) == (
-        "A rise of one in the count would be proven in about 16 interleaved pairs (1 min 4 s)."
-    )
+    text = replace_no_break_spaces(describe_power(power))
+    assert text == "A rise of one in the count would be proven in about 16 interleaved pairs (1 min)."
+
+
+def test_no_proof_takes_zero_seconds() -> None:
+    power = compute_power([5000] * 6, 0.01)
+    assert power is not None
+    assert replace_no_break_spaces(describe_power(power)).endswith(" 16 interleaved pairs (1 s).")
 
 
 @pytest.mark.parametrize("spread", [20, 60, 120])
