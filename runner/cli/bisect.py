@@ -221,7 +221,9 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
     ):
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
-            job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
+            job = service.decide_job(
+                job.id, "resume", JobDecision(reason="faultwatch bisect was started with the same question.")
+            )
         preparer = JobPreparer(
             request.settings, turn, str(request.repository.path), str(request.workload.path), request.sandboxed
         )
