@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount
 from runner.doctor.checks import CHECKS, is_measurable, run_checks
-from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput, get_free_bytes
+from runner.doctor.probe import NOT_EXECUTABLE_STATUS, NOT_FOUND_STATUS, HostProbe, ProgramOutput, get_free_bytes
 from runner.doctor.result import CheckStatus
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
@@ -148,6 +148,15 @@ def test_layout(machine: Make) -> None:
     assert found(host, "address layout")[0] == "warning"
     laptop.change("proc/sys/kernel/randomize_va_space", "0")
     assert found(host, "address layout")[0] == "ok"
+
+
+@pytest.mark.parametrize("status", [NOT_FOUND_STATUS, NOT_EXECUTABLE_STATUS])
+def test_without_perf_nothing_is_said_of_its_events(status: int, tmp_path: Path) -> None:
+    host = made_up(tmp_path, run=lambda command: ProgramOutput(status, ""))
+    assert found(host, "perf")[0] == "problem"
+    for name in ("permission", "events"):
+        status_word, finding, _ = found(host, name)
+        assert (status_word, finding.startswith("cannot be checked")) == ("unknown", True)
 
 
 def test_events_that_a_virtual_machine_lacks(tmp_path: Path) -> None:
