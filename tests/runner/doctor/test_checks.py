@@ -66,7 +66,7 @@ def found(host: HostProbe, name: str) -> tuple[str, str, str]:
                 *("governor", "turbo", "clock"),
             },
         ),
-        ("container-without-sys", {"memory", "allocators", "clock"}),
+        ("container-without-sys", {"limits", "memory", "allocators", "clock"}),
     ],
 )
 def test_made_up_machines(name: str, findings: set[str], machine: Make) -> None:
@@ -243,6 +243,15 @@ def test_a_limit_is_said_to_do_only_what_it_does(
     finding = found(made_up(tmp_path), "limits")[1]
     assert said in finding
     assert unsaid not in finding
+
+
+def test_limits_that_cannot_be_read_are_not_said_to_be_absent(tmp_path: Path) -> None:
+    assert found(made_up(tmp_path), "limits")[:2] == ("unknown", "the limits of control groups cannot be read")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/job\n")
+    assert found(made_up(tmp_path), "limits")[0] == "unknown"
+    (tmp_path / "sys/fs/cgroup/job").mkdir(parents=True)
+    assert found(made_up(tmp_path), "limits")[:2] == ("ok", "no control group limits memory or CPU time")
 
 
 def test_load(machine: Make) -> None:
