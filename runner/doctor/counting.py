@@ -80,11 +80,11 @@ def try_counting(host: HostProbe) -> CountingResult:
     # perf appends the modifier u to the name if it could count only in user space.
     if line and line[1].strip().isdecimal():
         return CountingResult(scope="user" if line[2] else "user+kernel")
-    return _diagnose_failure(host, answer)
+    return _diagnose_failed_start(host, answer) or _diagnose_failure(host, answer)
 
 
-def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
-    """Return why perf cannot count here, and how to allow it."""
+def _diagnose_failed_start(host: HostProbe, answer: ProgramOutput) -> CountingResult | None:
+    """Return why perf cannot be started here, and what to do about it; None if it was started."""
     if answer.status == NOT_FOUND_STATUS:
         return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, cannot_start=True)
     if answer.status == NOT_EXECUTABLE_STATUS:
@@ -100,6 +100,11 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
             remedy="sudo apt install linux-tools-generic",
             cannot_start=True,
         )
+    return None
+
+
+def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
+    """Return why perf cannot count here, and how to allow it."""
     level = host.tree.read_integer(PARANOID_SETTING)
     if level is not None and level >= _FORBIDDEN_LEVEL and not host.is_root:
         return CountingResult(

@@ -96,7 +96,7 @@ def test_a_compiler_that_does_not_finish_says_nothing_about_the_source(
         compile_program(source, tmp_path / "cache")
     assert "less busy" in caught.value.remedy
     compiler.write_text("#!/bin/sh\nkill -9 $$\n")
-    with pytest.raises(CompilationError, match=r"^cc, which compiles answer\.c, was terminated by signal 9: no message$"):
+    with pytest.raises(CompilationError, match=r"^cc, which compiles answer\.c, was terminated by signal 9"):
         compile_program(source, tmp_path / "cache")
 
 
