@@ -27,6 +27,7 @@ from runner.execution.launcher_compilation import get_launcher
 from runner.execution.load_commands import CommandResult, LoadCommands
 from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
+from runner.perf.attach_to_running import attach_to_running
 from runner.perf.attached_perf import AttachError
 from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.counted_events import ATTACHED_EVENTS, LOCK_WAIT_EVENT, RWSEM_FILTER
@@ -35,7 +36,6 @@ from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
 from runner.perf.perf_stat import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
-from runner.perf.running_processes import attach_to_running
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
