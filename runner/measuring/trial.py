@@ -51,7 +51,8 @@ from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.hidden_programs import describe_hidden_programs
 from runner.perf.ignored_preloads import describe_unmapped_preload
-from runner.perf.perf_stat import ExecutionFailure, count_processes
+from runner.perf.perf_stat import count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState

@@ -35,7 +35,7 @@ from runner.perf.counted_program import CountedProgram, CountingOrder, make_unsu
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
-from runner.perf.perf_stat import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
+from runner.perf.program_failure import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState

@@ -19,7 +19,8 @@ from runner.execution import sandbox as module
 from runner.execution.execute import ProgramResult
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.perf.perf_stat import ExecutionFailure, count_faults, count_processes
+from runner.perf.perf_stat import count_faults, count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.settings import HOST_LOCK

@@ -16,7 +16,7 @@ from runner.execution.load_commands import LoadCommands
 from runner.perf import event_support
 from runner.perf.counted_events import LOCK_WAIT_EVENT
 from runner.perf.event_support import split_known_events
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.process_state import ProcessState
 from runner.servers import server_execution
 from runner.servers.server_execution import ServerOrder, start_server
