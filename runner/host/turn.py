@@ -29,7 +29,7 @@ from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.descendants import list_children
-from runner.system.paused import Clock, pause_descendants
+from runner.system.pause_processes import Clock, pause_descendants
 from runner.system.processes import has_ended, is_stopped, read_start_time
 
 _JOB_COMMAND = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")

@@ -46,7 +46,7 @@ from runner.subject.session_tree_restorer import (
 )
 from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
-from runner.system.paused import Clock
+from runner.system.pause_processes import Clock
 from runner.system.tree import Tree
 from runner.system.tree_walk import TreeTooLarge, explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload

@@ -22,7 +22,7 @@ from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
 from runner.subject.session_tree_restorer import COPY_FOLDER
 from runner.system.descendants import list_children, list_descendants
-from runner.system.paused import Clock, pause_descendants
+from runner.system.pause_processes import Clock, pause_descendants
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk
