@@ -238,8 +238,8 @@ def _list_visible_settings() -> Iterator[Path]:
 def _hide_kernel_folder() -> Iterator[str]:
     """Yield the options that hide ``/sys/kernel``, except for the memory settings in ``mm`` that allocators read.
 
-    The folder serves as the lock of the host (``runner/host/turn.py``): a program that could open it could take the
-    lock and keep every other command from measuring.
+    The folder serves as the lock of the host (``runner/host/host_lock.py``): a program that could open it could take
+    the lock and keep every other command from measuring.
     """
     if _KERNEL_FOLDER.is_dir():
         memory = str(_KERNEL_FOLDER / "mm")
