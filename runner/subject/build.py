@@ -30,10 +30,11 @@ from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
 from runner.subject.build_needs import find_missing_programs
 from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
-from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
+from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.missing_packages import find_missing_dependency
+from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_network_hint, list_masked_cache_folders

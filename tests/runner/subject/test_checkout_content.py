@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
+from runner.subject.checkout_content import TooLargeCheckout, write_commit
+from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.repository import Repository, open_repository
 
 Run = Callable[..., str]
