@@ -29,7 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.clone_completeness import find_complete_revision, refuse_incomplete_checkouts
+from runner.subject.check_clone_before_turn import find_complete_revision, refuse_incomplete_checkouts
 from runner.subject.repository import Repository
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload

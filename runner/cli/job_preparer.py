@@ -15,7 +15,7 @@ from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.client import Service
 from runner.settings import Settings
-from runner.subject.clone_completeness import refuse_incomplete_checkouts
+from runner.subject.check_clone_before_turn import refuse_incomplete_checkouts
 from runner.subject.repository import Repository, open_repository
 from runner.subject.subject_registry import SubjectEntry, find_subject
 from runner.subject.workload_by_name import find_workload_by_name
