@@ -32,7 +32,8 @@ from runner.contract.run_id import make_run_id
 from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
-from runner.environment.program_identity import read_build_settings, read_run_settings
+from runner.environment.build_tools import read_build_settings
+from runner.environment.programs_and_libraries import read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.launcher import resolve_program

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from runner.contract.report import TERMINAL_CODE, Build, Stage, hash_document
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
-from runner.environment.program_identity import read_build_settings, read_library_settings
+from runner.environment.build_tools import read_build_settings
+from runner.environment.programs_and_libraries import read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.build_clock import BuildClock
