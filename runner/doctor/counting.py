@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from runner.doctor.probe import NOT_EXECUTABLE_STATUS, NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.counted_events import SEPARATOR
 from runner.perf.perf_binary import get_perf_program
 
@@ -86,7 +87,9 @@ def try_counting(host: HostProbe) -> CountingResult:
 def _diagnose_failed_start(host: HostProbe, answer: ProgramOutput) -> CountingResult | None:
     """Return why perf cannot be started here, and what to do about it; None if it was started."""
     if answer.status == NOT_FOUND_STATUS:
-        return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, cannot_start=True)
+        return CountingResult(
+            what=f"perf is not installed in {BASE_VARIABLES['PATH']}", remedy=INSTALL_HINT, cannot_start=True
+        )
     if answer.status == NOT_EXECUTABLE_STATUS:
         return CountingResult(
             what=f"perf cannot be executed: {_get_first_line(answer)}",

@@ -452,7 +452,7 @@ def run_build_command(
     BuildFailure
         The build failed for a reason that may be temporary.
     FaultwatchError
-        The program of the command is not installed.
+        The program of the command is not found on the PATH of the build.
     """
     command = get_build_command(workload)
     if command is None:
@@ -524,7 +524,7 @@ def _explain_failed_start(
     Raises
     ------
     FaultwatchError
-        The program is not a file of the checkout, and not installed.
+        The program is not a file of the checkout, and not found on the PATH of the build.
     OSError
         The error is not about the program, but about this host.
     """
@@ -539,9 +539,10 @@ def _explain_failed_start(
         return f"{program} {'has an interpreter that does not exist' if exists else 'does not exist'}"
     path = get_build_path(workload)
     advice = suggest_path(program, path) if reveals_host or not sandbox else ""
+    problem = "is not executable" if isinstance(error, PermissionError) else "was not found"
     raise FaultwatchError(
-        f"{workload.path}: [build] command: {program!r} is not installed",
-        advice or "install it, or correct the command",
+        f"{workload.path}: [build] command: {program!r} {problem} in the folders of PATH, {path}",
+        advice or "install it there, or correct the command",
     ) from None
 
 

@@ -344,7 +344,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
+    with pytest.raises(FaultwatchError, match="'no-such-make' was not found in the folders of PATH, /usr"):
         builder.build(repository, head, workload("no-such-make all"))
     assert not list(builder.places.folder.glob("*/*/build.json"))
 
