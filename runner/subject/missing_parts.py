@@ -194,8 +194,9 @@ def find_large_file(repository: Repository, path: str, digest: str, size: int, *
     source = repository.get_common_directory() / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
     if not _is_intact(source, digest if verify_digest else "", size):
         raise IncompleteCheckout(
-            f"this clone lacks the content of {make_path_printable(path)}, which is stored in Git LFS",
-            "run `git lfs fetch --all` in your own clone, and use that clone",
+            f"this clone lacks an intact copy of {make_path_printable(path)}, which is stored in Git LFS",
+            "run `git lfs fetch --all` in your own clone, after `git lfs fsck` if a copy is damaged, and use "
+            "that clone",
         )
     return source
 
