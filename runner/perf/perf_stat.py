@@ -163,9 +163,14 @@ def _execute_programs(
         if error.errno not in OUT_OF_FILES_ERRORS:
             raise
         raise FaultwatchError(
-            f"{n_processes} processes at once need more open files than this host allows",
-            "reduce `processes` in [run]; each process needs twelve of the open files that `ulimit -n` allows",
+            f"{_describe_processes(n_processes)} more open files than this host allows",
+            "raise `ulimit -n`, or reduce `processes` in [run]; each process needs twelve open files",
         ) from None
+
+
+def _describe_processes(n_processes: int) -> str:
+    """Return how many processes need something, as the beginning of a sentence."""
+    return "the program needs" if n_processes == 1 else f"{n_processes} processes at once need"
 
 
 def _share_sandbox_limits(sandbox: Sandbox | None, n_processes: int, group: MemoryGroup) -> Sandbox | None:

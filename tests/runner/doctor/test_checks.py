@@ -121,6 +121,11 @@ def test_canary_counts_wrong(tmp_path: Path) -> None:
     assert "anonymous: 1,010, then 1,009, then 1,010 faults counted, 1,009 expected" in finding
 
 
+def test_a_single_fault_is_written_in_the_singular() -> None:
+    canary = Canary(counts=(CanaryCount(kinds=("file",), expected=2, counted=(3, 1)),))
+    assert canary.finding == "file: 3, then 1 fault counted, 2 expected"
+
+
 @pytest.mark.perf
 def test_canary_counts_right_beside_programs_that_start(tmp_path: Path) -> None:
     noise = subprocess.Popen(["sh", "-c", f"while :; do {sys.executable} -S -c pass; done"], start_new_session=True)
