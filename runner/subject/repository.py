@@ -424,6 +424,8 @@ def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not finish.
             raise
+        if "not a git repository" not in error.what:  # For example, its configuration is damaged.
+            raise FaultwatchError(f"{path} cannot be read as a git repository: {error.what}", error.remedy) from None
         raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or a URL to clone from") from None
     # All clones of a project are the same subject, whatever their folders are called.
     origin = ""
