@@ -122,7 +122,9 @@ def _load_workload_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; refuse a link that leads out of the repository."""
     file = repository.path / path
     if not resolve_links(file).is_relative_to(resolve_links(repository.path)):
-        raise FaultwatchError(f"{path} points outside {repository.path}")
+        raise FaultwatchError(
+            f"{path} points outside {repository.path}", "replace the link by a copy of the workload's folder"
+        )
     if not file.exists():
         raise FaultwatchError(
             f"{repository.path} has no {path}", "pass a checkout with --repo, or the workload file as WORKLOAD"

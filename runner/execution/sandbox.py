@@ -272,7 +272,9 @@ def create_sandbox() -> Sandbox:
         try:
             user = pwd.getpwnam(name)
         except KeyError:
-            raise FaultwatchError(f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}") from None
+            raise FaultwatchError(
+                f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}", "name a user of this host"
+            ) from None
         if user.pw_uid == 0:
             raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user", "name another user")
         sandbox = Sandbox(user.pw_uid, user.pw_gid, readable_folders)

@@ -70,6 +70,7 @@ _TIME_DIGITS = 9
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of the command that checks whether the server is ready."""
 _MAX_QUOTED_READY_LOG_CHARACTERS = 100
+_DOCTOR_HINT = "run `faultwatch doctor` to see what this host forbids"
 
 
 class ServerOrder(Struct, frozen=True):
@@ -230,9 +231,7 @@ class ServerExecution:
             )
         except AttachError as error:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
-            raise FaultwatchError(
-                f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
-            ) from None
+            raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         try:
             recorders = [] if is_warm_up else self._get_recorders(processes)
             before = read_process_figures(self._counted_program.list_processes())
@@ -248,7 +247,7 @@ class ServerExecution:
             if self._filters:
                 readings = rename_lock_waits(readings)
         except AttachError as error:
-            raise FaultwatchError(f"perf failed: {error}") from None
+            raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         except PerfOutputError as error:
             raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
         finally:

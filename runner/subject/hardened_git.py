@@ -222,7 +222,9 @@ def _read_entries(process: "subprocess.Popen[bytes]", subcommand: str, deadline:
 
 
 def _make_timeout_error(subcommand: str, seconds: float) -> FaultwatchError:
-    return FaultwatchError(f"git {subcommand} did not finish within {seconds:g} s")
+    needs_network = subcommand in _TRANSFER_SUBCOMMANDS
+    remedy = "check the network, or pass your own clone" if needs_network else "try again when the host is less busy"
+    return FaultwatchError(f"git {subcommand} did not finish within {seconds:g} s", remedy)
 
 
 def _make_error(subcommand: str, status: int, error: bytes) -> "GitError":
