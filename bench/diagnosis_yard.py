@@ -14,7 +14,7 @@ from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.profile.case_profiler import collect_profile
 from runner.workload import Workload, load_workload
 

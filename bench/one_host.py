@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish, is_full, steps
-from runner.host.turn import find_holder
+from runner.host.host_lock import find_holder
 from tests.runner.commands import Proxy, command_line, faultwatch, make_history, served, variables
 
 PAGES = [10, 10, 20, 20]

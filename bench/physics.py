@@ -21,7 +21,8 @@ from typing import Any
 from bench.report import finish, steps
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError, make_files_cold
-from runner.perf.perf_stat import Execution, ExecutionFailure, count_processes
+from runner.perf.perf_stat import Execution, count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_attribute import can_apply

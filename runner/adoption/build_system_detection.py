@@ -39,21 +39,19 @@ def explain_missing_build(sources: Sources) -> str:
     if not build_files:
         return f"has no build system that init knows ({KNOWN_BUILD_SYSTEMS})"
     nearest_files = sorted(build_files, key=lambda file: (file.count("/"), file))[:_MAX_NAMED_FILES]
-    problem = f"{join_words(nearest_files)} {_describe_missing_program(nearest_files)}"
-    return f"has nothing that init can build and run: {problem}"
+    return f"has nothing that init can build and run: {_describe_missing_program(sources, nearest_files)}"
 
 
-def _describe_missing_program(files: Sequence[str]) -> str:
-    """Return which entries the build files of a project lack, as the end of a sentence."""
-    verb = "names" if len(files) == 1 else "name"
+def _describe_missing_program(sources: Sources, files: Sequence[str]) -> str:
+    """Return what the build files of a project lack, as a clause."""
     names = {PurePosixPath(file).name for file in files}
     if names == {"package.json"}:
-        return f"{verb} no benchmark, start script, `bin` program, `main` module or known test runner"
+        return node.describe_missing_run(sources, files)
     if names <= {"pom.xml", "build.gradle", "build.gradle.kts"}:
         verb = "builds" if len(files) == 1 else "build"
         no_tests = ", and no JUnit tests in src/test/java" if names == {"pom.xml"} else ""
-        return f"{verb} no class with a main method outside tests and examples{no_tests}"
-    return f"{verb} no program or benchmark"
+        return f"{join_words(files)} {verb} no class with a main method outside tests and examples{no_tests}"
+    return f"{join_words(files)} {'names' if len(files) == 1 else 'name'} no program or benchmark"
 
 
 def propose_builds(sources: Sources) -> list[BuildProposal]:

@@ -69,7 +69,7 @@ from runner.measuring.measurement import measure_case
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Subject, Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.servers.listening import Listener
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure

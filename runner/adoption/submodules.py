@@ -53,7 +53,9 @@ def _run_git(top: Path, *arguments: str) -> str:
             timeout=_TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise FaultwatchError(f"`{' '.join(command)}` did not finish within {_TIMEOUT_SECONDS:g} s") from None
+        raise FaultwatchError(
+            f"`{' '.join(command)}` did not finish within {_TIMEOUT_SECONDS:g} s", "run it by hand, then try again"
+        ) from None
     if result.returncode:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]

@@ -15,6 +15,8 @@ from runner.system.tree import Tree
 _PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
 _FORBIDDEN_LEVEL = 3
 """The kernels of Debian and Ubuntu forbid perf to ordinary users at this level and above."""
+_ROOT_REMEDY = "give this container the capabilities PERFMON and SYS_PTRACE"
+"""What root is advised, who lacks these capabilities only in a container."""
 
 
 class Observer(Struct, frozen=True):
@@ -41,21 +43,23 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
     FaultwatchError
         The user may not observe the process; the remedy says how to permit it.
     """
+    remedy = "run the command with sudo" if observer.uid else _ROOT_REMEDY
     owner = read_owner(tree, process.pid)
     if owner is None:
         raise FaultwatchError(
-            f"process {process.pid} has ended, or is hidden from this user", "run the command with sudo"
+            f"process {process.pid} has ended, or is hidden from this user",
+            f"name a process that is running, or {remedy}",
         )
     if owner != observer.uid and not (observer.may_record and observer.may_inspect):
         raise FaultwatchError(
             f"process {process.pid} belongs to {get_user_name(owner)}, and this user is not allowed to observe it",
-            f"run the command with sudo, or as {get_user_name(owner)}",
+            f"{remedy}, or run it as {get_user_name(owner)}",
         )
     level = tree.read_integer(_PARANOID_SETTING)
     if level is not None and level >= _FORBIDDEN_LEVEL and not observer.may_record:
         raise FaultwatchError(
-            f"kernel.perf_event_paranoid is {level}: ordinary users are not allowed to record anything",
-            "allow it with `sudo sysctl kernel.perf_event_paranoid=1`, or run the command with sudo",
+            f"kernel.perf_event_paranoid is {level}: only privileged users are allowed to record anything",
+            f"allow it with `sudo sysctl kernel.perf_event_paranoid=1`, or {remedy}",
         )
 
 

@@ -17,7 +17,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved
 from runner.measuring.trial import Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.profile.case_profiler import Progress, open_profiling
 from runner.system.valid_text import make_valid_text
 from runner.workload.remedy import apply_remedy

@@ -11,7 +11,8 @@ from msgspec import Struct
 from runner.canary.fault_cost import load_or_measure_cost
 from runner.contract.canary import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
-from runner.perf.perf_stat import Execution, ExecutionFailure, count_faults
+from runner.perf.perf_stat import Execution, count_faults
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.process_state import ProcessState
 
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))

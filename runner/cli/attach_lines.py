@@ -8,6 +8,7 @@ from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
 from runner.attach.process_choice import ProcessChoice
 from runner.cli.activity import format_time_spent
+from runner.cli.formatting import format_count
 from runner.contract import number_text
 
 _MAX_TITLE_CHARACTERS = 100
@@ -45,7 +46,7 @@ def format_live_line(line: LiveLine) -> str:
         f"{used_figures.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
         f"lock {_format_percent(waits.lock, waits.samples)}, storage {_format_percent(waits.storage, waits.samples)}",
         f"{_format_bytes(used_figures.resident)} ({_format_growth(interval.resident_growth)})",
-        f"{used_figures.threads} threads",
+        format_count(used_figures.threads, "thread"),
         f"cost {100 * line.cost:.2f} %",
     ]
     return "  ".join(parts)

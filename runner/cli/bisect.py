@@ -29,7 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.clone_completeness import find_complete_revision, refuse_incomplete_checkouts
+from runner.subject.check_clone_before_turn import find_complete_revision, refuse_incomplete_checkouts
 from runner.subject.repository import Repository
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
@@ -221,7 +221,9 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
     ):
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
-            job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
+            job = service.decide_job(
+                job.id, "resume", JobDecision(reason="faultwatch bisect was started with the same question.")
+            )
         preparer = JobPreparer(
             request.settings, turn, str(request.repository.path), str(request.workload.path), request.sandboxed
         )

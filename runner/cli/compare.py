@@ -47,7 +47,7 @@ from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
 from runner.subject.changed_lines import list_changed_lines
-from runner.subject.clone_completeness import find_complete_revision
+from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.gate_cases import CasePair

@@ -28,7 +28,7 @@ from runner.cli.terminal import print_message
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings
-from runner.subject.clone_completeness import find_complete_revision
+from runner.subject.check_clone_before_turn import find_complete_revision
 
 
 @click.command(name="gate")

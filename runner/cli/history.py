@@ -40,7 +40,7 @@ from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.run_store.store import RunStore
 from runner.settings import Settings, load_settings
-from runner.subject.clone_completeness import refuse_incomplete_checkouts
+from runner.subject.check_clone_before_turn import refuse_incomplete_checkouts
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject

@@ -161,7 +161,8 @@ def show_drifts(
     n_below_floor = len(drifts) - len(above_floor)
     if n_below_floor:
         count = format_count(n_below_floor, "drift")
-        console.print(f"{count} below the floor: even runs of identical programs can differ by that much.", style="dim")
+        reason = "runs of the same program, or builds of the same commit, can differ as much"
+        console.print(f"{count} below the floor: {reason}.", style="dim")
 
 
 def _show_suspected_drift(console: Console, nomination: Nomination, target: TypedTarget) -> None:

@@ -366,7 +366,7 @@ def _refuse_incomplete_commit(
     missing_submodules: tuple[str, ...],
 ) -> None:
     """Refuse a commit if the clone lacks a part of it that its build needs."""
-    from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
+    from runner.subject.check_clone_before_turn import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))

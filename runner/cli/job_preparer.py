@@ -15,7 +15,7 @@ from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.client import Service
 from runner.settings import Settings
-from runner.subject.clone_completeness import refuse_incomplete_checkouts
+from runner.subject.check_clone_before_turn import refuse_incomplete_checkouts
 from runner.subject.repository import Repository, open_repository
 from runner.subject.subject_registry import SubjectEntry, find_subject
 from runner.subject.workload_by_name import find_workload_by_name
@@ -122,7 +122,9 @@ def _load_workload_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; refuse a link that leads out of the repository."""
     file = repository.path / path
     if not resolve_links(file).is_relative_to(resolve_links(repository.path)):
-        raise FaultwatchError(f"{path} points outside {repository.path}")
+        raise FaultwatchError(
+            f"{path} points outside {repository.path}", "replace the link by a copy of the workload's folder"
+        )
     if not file.exists():
         raise FaultwatchError(
             f"{repository.path} has no {path}", "pass a checkout with --repo, or the workload file as WORKLOAD"

@@ -28,7 +28,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.settings import Settings, load_settings
-from runner.subject.clone_completeness import find_complete_revision
+from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject

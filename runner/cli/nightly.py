@@ -160,7 +160,7 @@ def _prepare_cell(
     """
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.clone_completeness import find_complete_revision
+    from runner.subject.check_clone_before_turn import find_complete_revision
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 

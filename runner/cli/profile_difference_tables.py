@@ -8,7 +8,7 @@ from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference
 from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place
 from runner.contract.function_names import shorten_name
-from runner.contract.number_text import format_quantity, format_signed
+from runner.contract.number_text import choose_unit, format_quantity, format_signed
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import FunctionLine, WeightChange, compare_by_line, compare_by_stack
@@ -23,8 +23,8 @@ def show_causes(difference: Difference) -> None:
     console = make_console()
     growth = difference.after - difference.before
     console.print(
-        f"[bold]{format_signed(growth)} faults[/] ({difference.before:,} → {difference.after:,})"
-        + (":" if growth else "."),
+        f"[bold]{format_signed(growth)} {choose_unit(growth, 'faults')}[/] "
+        f"({difference.before:,} → {difference.after:,})" + (":" if growth else "."),
         highlight=False,
     )
     for part in difference.parts[:_MAX_CAUSES]:
@@ -50,7 +50,8 @@ def show_difference(before: Profile, after: Profile) -> None:
     console.print()
     console.print(
         f"[bold]{before.revision.commit[:10]} → {after.revision.commit[:10]}[/]: "
-        f"{faults_before:,} → {faults_after:,} faults ({format_signed(faults_after - faults_before)})",
+        f"{faults_before:,} → {faults_after:,} {choose_unit(faults_after, 'faults')} "
+        f"({format_signed(faults_after - faults_before)})",
         highlight=False,
     )
     table = Table(box=None, padding=(0, 2, 0, 2))

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.console import make_console
-from runner.cli.formatting import escape_text
+from runner.cli.formatting import escape_text, format_count
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.function_names import shorten_name
@@ -89,10 +89,12 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     """Print the kinds of the faults, and a table of the places with the most faults."""
     ratio = f", {number_text.format_number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
-    pages = "" if anatomy.is_scaled else f" on {anatomy.pages:,} pages{ratio}"
-    console.print(f"{anatomy.counted:,} faults{pages}; {anatomy.major:,} major.", highlight=False)
+    pages = "" if anatomy.is_scaled else f" on {format_count(anatomy.pages, 'page')}{ratio}"
+    console.print(f"{format_count(anatomy.counted, 'fault')}{pages}; {anatomy.major:,} major.", highlight=False)
     if anatomy.lost or anatomy.unrecorded:
-        console.print(f"  {anatomy.unrecorded:,} of them unrecorded, {anatomy.lost:,} records lost", style="yellow")
+        console.print(
+            f"  {anatomy.unrecorded:,} of them unrecorded, {format_count(anatomy.lost, 'record')} lost", style="yellow"
+        )
     console.print(f"  memory: {_list_kinds(anatomy.by_memory)}", highlight=False)
     console.print(f"  touched: {_list_kinds(anatomy.by_touch)}", highlight=False)
     console.print(f"  access: {_list_kinds(anatomy.by_access)}", highlight=False)
@@ -124,12 +126,13 @@ def _list_kinds(faults_by_kind: Mapping[Label, int]) -> str:
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
     """Print the heaviest call chains of a stack profile, with their shares."""
     if stacks.kind is StackKind.FAULTS:
-        total_text = f"{stacks.total:,} faults"
+        total_text = format_count(stacks.total, "fault")
     else:
         total_text = number_text.format_quantity(stacks.total, "ns")
     lost_text = f", {stacks.lost:,} lost" if stacks.lost else ""
     console.print(
-        f"[bold]{stacks.kind.value}[/]: {total_text}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost_text}",
+        f"[bold]{stacks.kind.value}[/]: {total_text}, from {format_count(stacks.samples, 'stack')} "
+        f"({stacks.call_graph}){lost_text}",
         highlight=False,
     )
     chains: Counter[str] = Counter()

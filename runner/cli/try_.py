@@ -21,7 +21,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
-from runner.subject.clone_completeness import find_complete_revision
+from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.workload.workload_lookup import choose_single_case
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.contract.base import Line, Name, Strict
+from runner.contract.number_text import choose_unit
 
 Count = Annotated[int, Field(ge=0, le=2**64)]
 
@@ -46,5 +47,6 @@ class Canary(Strict):
         parts = []
         for count in wrong_counts or self.counts:
             attempts = ", then ".join(f"{value:,}" for value in count.counted)
-            parts.append(f"{', '.join(count.kinds)}: {attempts} faults counted, {count.expected:,} expected")
+            faults = choose_unit(count.counted[-1], "faults")
+            parts.append(f"{', '.join(count.kinds)}: {attempts} {faults} counted, {count.expected:,} expected")
         return "; ".join(parts)

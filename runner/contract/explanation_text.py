@@ -6,7 +6,7 @@ from collections.abc import Callable
 from runner.contract.diagnosis import ChangedPlace
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
-from runner.contract.number_text import format_share, format_signed
+from runner.contract.number_text import format_difference, format_share, format_signed, replace_no_break_spaces
 
 _PLAIN_WORD = re.compile(
     r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[,.)]?|"
@@ -56,9 +56,9 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
         The line with its function, as it is shown.
     """
     if changed_place.gives_back:
-        return f"Of the changed lines, {place_text} calls what gives this memory back."
+        return f"Of the changed lines, {place_text} calls the code that gives this memory back."
     gained = "gained" if changed_place.faults > 0 else "lost"
-    calls = ", in what it calls" if changed_place.is_caller else ""
+    calls = ", in the code that it calls" if changed_place.is_caller else ""
     return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {format_signed(changed_place.faults)}."
 
 
@@ -101,10 +101,15 @@ def _describe_share(faults: int, total_growth: int) -> str:
     """
     rest = total_growth - faults
     if rest * faults < 0:
-        return f"{format_signed(faults)} faults, and {format_signed(rest)} elsewhere"
+        return f"{_format_faults(faults)}, and {format_signed(rest)} elsewhere"
     if rest:
-        return f"{format_signed(faults)} of {format_signed(total_growth)} faults"
-    return f"{format_signed(faults)} faults"
+        return f"{format_signed(faults)} of {_format_faults(total_growth)}"
+    return _format_faults(faults)
+
+
+def _format_faults(difference: int) -> str:
+    """Return a difference in faults, with an ordinary space: a medium may escape a no-break space."""
+    return replace_no_break_spaces(format_difference(difference, "faults"))
 
 
 def format_settings(settings: dict[str, str]) -> str:

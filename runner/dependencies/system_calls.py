@@ -146,7 +146,7 @@ def open_lookup_filter(*, includes_open_files: bool) -> Iterator[int]:
     Raises
     ------
     FaultwatchError
-        libseccomp is not installed, or cannot create the filter.
+        libseccomp cannot be loaded, or cannot create the filter.
     """
     with open_as_descriptor(_build_filter(includes_open_files)) as descriptor:
         yield descriptor

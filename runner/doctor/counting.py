@@ -6,8 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
+from runner.doctor.probe import NOT_EXECUTABLE_STATUS, NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.counted_events import SEPARATOR
 from runner.perf.perf_binary import get_perf_program
 
@@ -31,14 +32,14 @@ class CountingResult(Struct, frozen=True):
         The faults that can be counted; None if none can.
     what, remedy
         What prevents counting, and how to allow it; empty if faults can be counted.
-    is_missing
-        Whether perf is not installed, or not for this kernel.
+    cannot_start
+        Whether perf cannot be started: it is not installed, not for this kernel, or not executable.
     """
 
     scope: Scope | None = None
     what: str = ""
     remedy: str = ""
-    is_missing: bool = False
+    cannot_start: bool = False
 
 
 def require_measurable() -> None:
@@ -80,20 +81,33 @@ def try_counting(host: HostProbe) -> CountingResult:
     # perf appends the modifier u to the name if it could count only in user space.
     if line and line[1].strip().isdecimal():
         return CountingResult(scope="user" if line[2] else "user+kernel")
-    return _diagnose_failure(host, answer)
+    return _diagnose_failed_start(host, answer) or _diagnose_failure(host, answer)
 
 
-def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
-    """Return why perf cannot count here, and how to allow it."""
+def _diagnose_failed_start(host: HostProbe, answer: ProgramOutput) -> CountingResult | None:
+    """Return why perf cannot be started here, and what to do about it; None if it was started."""
     if answer.status == NOT_FOUND_STATUS:
-        return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
+        return CountingResult(
+            what=f"perf is not installed in {BASE_VARIABLES['PATH']}", remedy=INSTALL_HINT, cannot_start=True
+        )
+    if answer.status == NOT_EXECUTABLE_STATUS:
+        return CountingResult(
+            what=f"perf cannot be executed: {_get_first_line(answer)}",
+            remedy="let this user execute it, or install perf again",
+            cannot_start=True,
+        )
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
         release = host.tree.read_text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
             what=f"perf is not installed for the running kernel {release} or any other kernel",
             remedy="sudo apt install linux-tools-generic",
-            is_missing=True,
+            cannot_start=True,
         )
+    return None
+
+
+def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
+    """Return why perf cannot count here, and how to allow it."""
     level = host.tree.read_integer(PARANOID_SETTING)
     if level is not None and level >= _FORBIDDEN_LEVEL and not host.is_root:
         return CountingResult(
@@ -110,8 +124,13 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
             what="this host's kernel does not count page faults",
             remedy="if this is a sandbox, measure outside it: gVisor, for example, has no performance events",
         )
-    first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(
-        what=f"perf stat does not work on this host: {first_line[:_MAX_MESSAGE_CHARACTERS]}",
+        what=f"perf stat does not work on this host: {_get_first_line(answer)}",
         remedy="try: perf stat -e minor-faults true",
     )
+
+
+def _get_first_line(answer: ProgramOutput) -> str:
+    """Return the first line of perf's output, or its exit status if there is none."""
+    lines = (line.strip() for line in answer.text.splitlines())
+    return next(filter(None, lines), f"exit code {answer.status}")[:_MAX_MESSAGE_CHARACTERS]

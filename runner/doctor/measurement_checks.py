@@ -8,11 +8,13 @@ from runner.doctor.result import CheckResult, make_ok, make_problem, make_unknow
 from runner.perf.counted_events import SEPARATOR, STANDARD_EVENTS
 from runner.perf.perf_binary import get_perf_program
 
+_CANNOT_COUNT = "cannot be checked, because perf cannot count page faults"
+
 
 def check_perf(host: HostProbe) -> CheckResult:
-    """Check that perf is installed for this kernel."""
+    """Check that perf is installed for this kernel, and that this user may execute it."""
     counting = try_counting(host)
-    if counting.is_missing:
+    if counting.cannot_start:
         return make_problem(counting.what, counting.remedy)
     version = re.search(r"perf version (\S+)", host.run([get_perf_program(), "--version"]).text)
     return make_ok(f"perf {version[1]}" if version else "perf")
@@ -23,7 +25,7 @@ def check_permission(host: HostProbe) -> CheckResult:
     counting = try_counting(host)
     level = host.tree.read_text(PARANOID_SETTING) or "unknown"
     setting = f"kernel.perf_event_paranoid is {level}"
-    if counting.is_missing:
+    if counting.cannot_start:
         return make_unknown("cannot be checked without perf")
     if counting.scope is None:
         return make_problem(counting.what, counting.remedy)
@@ -36,6 +38,8 @@ def check_permission(host: HostProbe) -> CheckResult:
 
 def check_events(host: HostProbe) -> CheckResult:
     """Check that this machine can count all standard events."""
+    if try_counting(host).scope is None:
+        return make_unknown(_CANNOT_COUNT)
     answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return make_unknown("perf cannot count all standard events at once", "each run records which events it lacks")
@@ -54,7 +58,7 @@ def check_events(host: HostProbe) -> CheckResult:
 def check_canary(host: HostProbe) -> CheckResult:
     """Check that the canary, whose number of faults is known, is counted correctly."""
     if try_counting(host).scope is None:
-        return make_unknown("cannot be checked, because perf cannot count page faults")
+        return make_unknown(_CANNOT_COUNT)
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
         return make_unknown(outcome.problem, "install a C compiler (cc) and perf 5.10 or later")

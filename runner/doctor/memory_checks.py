@@ -136,15 +136,17 @@ def _read_pressure(host: HostProbe) -> float:
 
 
 def check_limits(host: HostProbe) -> CheckResult:
-    """Check that no control group limits memory or processors."""
-    settings = cgroup.read_settings(host.tree)
-    limits = {
+    """Check that no control group limits memory or CPU time."""
+    settings = {
         name.removeprefix("cgroup."): value
-        for name, value in settings.items()
-        if name.endswith((".max", ".high")) and value != "max"
+        for name, value in cgroup.read_settings(host.tree).items()
+        if name.endswith((".max", ".high"))
     }
+    if not settings:
+        return make_unknown("the limits of control groups cannot be read")
+    limits = {name: value for name, value in settings.items() if value != "max"}
     if not limits:
-        return make_ok("no control group sets a limit")
+        return make_ok("no control group limits memory or CPU time")
     effects = []
     if any(name.startswith("memory.") for name in limits):
         effects.append("at a memory limit, pages are dropped and fault again")

@@ -19,7 +19,7 @@ from runner.system.tree import Tree
 
 NOT_FOUND_STATUS = 127
 """Exit status for a missing program, as in shells."""
-_NOT_EXECUTABLE_STATUS = 126
+NOT_EXECUTABLE_STATUS = 126
 """Exit status for a file that this user may not execute, as in shells."""
 _TIMED_OUT_STATUS = -1
 """Replaces the exit status of a program that was killed at the time limit."""
@@ -44,7 +44,7 @@ def run_tool(command: Sequence[str]) -> ProgramOutput:
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
-        return ProgramOutput(_NOT_EXECUTABLE_STATUS, str(error))
+        return ProgramOutput(NOT_EXECUTABLE_STATUS, str(error))
     status = _TIMED_OUT_STATUS if result.status is None else result.status
     return ProgramOutput(status, result.output or result.problem)
 

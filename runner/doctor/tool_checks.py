@@ -5,6 +5,7 @@ import re
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, make_ok, make_problem, make_warning
 from runner.environment import library_fingerprints
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.mount_options import forbids_programs
 
 _COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
@@ -54,7 +55,7 @@ def check_git(host: HostProbe) -> CheckResult:
     version = host.read_version("git")
     version_numbers = re.search(r"(\d+)\.(\d+)", version or "")
     if not version or not version_numbers:
-        return make_problem("git is not installed", "sudo apt install git")
+        return make_problem(f"no git that prints its version is in {BASE_VARIABLES['PATH']}", "sudo apt install git")
     if (int(version_numbers[1]), int(version_numbers[2])) < _OLDEST_GIT:
         return make_problem(f"{version} is too old", f"install git {_OLDEST_GIT[0]}.{_OLDEST_GIT[1]} or later")
     return make_ok(version)
@@ -65,7 +66,8 @@ def check_sandbox(host: HostProbe) -> CheckResult:
     version = host.read_version("bwrap")
     if version is None:
         return make_warning(
-            "bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap"
+            f"no bubblewrap that prints its version is in {BASE_VARIABLES['PATH']}: untrusted code cannot be measured",
+            "sudo apt install bubblewrap",
         )
     if host.tree.read_text("proc/sys/user/max_user_namespaces") == "0":
         return make_warning(

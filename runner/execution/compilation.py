@@ -17,8 +17,21 @@ host. The limit is generous, because without the program nothing can be measured
 _DIGEST_DIGITS = 16
 
 
+_INSTALL_HINT = "Debian and Ubuntu: apt install gcc libc6-dev"
+
+
 class CompilationError(Exception):
-    """A program could not be compiled; the message says why."""
+    """A program could not be compiled; the message says why.
+
+    Attributes
+    ----------
+    remedy
+        What to do about it.
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
 
 
 def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
@@ -49,20 +62,21 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
         # Compile under another name first: two runners may compile it at once.
         with make_scratch_folder(cache) as scratch:
             output = scratch / source.stem
-            problem = _run_compiler(source, output, options)
-            if problem:
-                problem = _run_compiler(source, output, ())
-            if problem:
-                raise CompilationError(problem)
+            error = _run_compiler(source, output, options)
+            if error:
+                error = _run_compiler(source, output, ())
+            if error:
+                raise error
             output.chmod(0o755)
             rename_durably(output, program)
     except OSError as error:
-        raise CompilationError(f"{program} cannot be stored: {error.strerror}") from None
+        remedy = "free space in this folder, or set FAULTWATCH_HOME to your own folder"
+        raise CompilationError(f"{program} cannot be stored: {error.strerror}", remedy) from None
     return program
 
 
-def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
-    """Compile a program; return why this failed, or an empty string."""
+def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> CompilationError | None:
+    """Compile a program; return why this failed, or None."""
     command = ["cc", "-O1", *options, "-o", str(program), str(source)]
     log_command(command)
     try:
@@ -77,10 +91,18 @@ def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
             check=False,
         )
     except FileNotFoundError:
-        return f"there is no C compiler (cc) to compile {source.name}"
+        return CompilationError(f"there is no C compiler (cc) to compile {source.name}", _INSTALL_HINT)
+    except PermissionError as error:
+        what = f"cc, which compiles {source.name}, cannot be executed: {error.strerror}"
+        return CompilationError(what, "let this user execute it, or install it again")
     except subprocess.TimeoutExpired:
-        return f"{source.name} does not compile: cc did not finish within {_TIMEOUT_SECONDS:g} s"
+        what = f"cc did not finish compiling {source.name} within {_TIMEOUT_SECONDS:g} s"
+        return CompilationError(what, "run the command again when the host is less busy")
     if not result.returncode:
-        return ""
+        return None
     output = result.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
-    return f"{source.name} does not compile: cc ended with exit code {result.returncode}: {output[0]}"
+    if result.returncode < 0:
+        what = f"cc, which compiles {source.name}, was terminated by signal {-result.returncode}: {output[0]}"
+        return CompilationError(what, "run the command again when the host has more free memory")
+    what = f"{source.name} does not compile: cc ended with exit code {result.returncode}: {output[0]}"
+    return CompilationError(what, _INSTALL_HINT)

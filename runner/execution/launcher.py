@@ -343,7 +343,11 @@ def resolve_program(
             return name, ""
     if files:
         return "", f"{program!r} is not executable"
+    reasons = "the build of this revision may not create it, the sandbox may hide it"
+    if "/" in program:
+        return "", f"the command {program!r} was not found: {reasons}, or its name may be misspelt"
+    # The PATH is last, because it can be so long that the message is cut off.
     return "", (
-        f"the command {program!r} was not found: either the build of this revision does not create it, or it is not "
-        "installed on this host, or its name is misspelt"
+        f"the command {program!r} was not found: {reasons}, its name may be misspelt, or it may not be installed in "
+        f"the folders of PATH, {path}"
     )

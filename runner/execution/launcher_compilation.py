@@ -28,7 +28,4 @@ def _build_launcher(cache: Path) -> Path:
         # Link it statically if possible: a program's max RSS is never less than the memory of its launcher.
         return compile_program(_SOURCE, cache, options=["-static"])
     except CompilationError as error:
-        raise FaultwatchError(
-            f"programs cannot be launched: {error}",
-            "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to your own folder",
-        ) from None
+        raise FaultwatchError(f"programs cannot be launched: {error}", error.remedy) from None

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
 from runner.execution.launcher import Confinement
-from runner.execution.system_call_filter import open_filter
+from runner.execution.system_call_filter import load_libseccomp, open_filter
 from runner.system.home_folder import expand_home
 from runner.system.real_path import resolve_links
 from runner.system.tree_walk import walk_tree
@@ -54,6 +54,7 @@ MAX_TMP_BYTES = 1024 * _MIB
 case."""
 _MAX_MEMORY_SHARE = 0.75
 """The share of this machine's memory that the programs of a case may use; the rest is left for the host."""
+_OTHER_REMEDY = "if you trust the code, pass --no-sandbox"
 
 
 class Sandbox(Struct, frozen=True):
@@ -237,8 +238,8 @@ def _list_visible_settings() -> Iterator[Path]:
 def _hide_kernel_folder() -> Iterator[str]:
     """Yield the options that hide ``/sys/kernel``, except for the memory settings in ``mm`` that allocators read.
 
-    The folder serves as the lock of the host (``runner/host/turn.py``): a program that could open it could take the
-    lock and keep every other command from measuring.
+    The folder serves as the lock of the host (``runner/host/host_lock.py``): a program that could open it could take
+    the lock and keep every other command from measuring.
     """
     if _KERNEL_FOLDER.is_dir():
         memory = str(_KERNEL_FOLDER / "mm")
@@ -271,7 +272,9 @@ def create_sandbox() -> Sandbox:
         try:
             user = pwd.getpwnam(name)
         except KeyError:
-            raise FaultwatchError(f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}") from None
+            raise FaultwatchError(
+                f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}", "name a user of this host"
+            ) from None
         if user.pw_uid == 0:
             raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user", "name another user")
         sandbox = Sandbox(user.pw_uid, user.pw_gid, readable_folders)
@@ -282,9 +285,15 @@ def create_sandbox() -> Sandbox:
 @lru_cache
 def _check_sandbox(sandbox: Sandbox) -> None:
     """Raise if bubblewrap cannot create a sandbox on this host."""
-    remedy = "or, if you trust the code, pass --no-sandbox"
     if shutil.which("bwrap") is None:
-        raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
+        raise FaultwatchError(
+            "bubblewrap is not installed, or bwrap is not on PATH",
+            f"Debian and Ubuntu: apt install bubblewrap; or, {_OTHER_REMEDY}",
+        )
+    try:
+        load_libseccomp()
+    except FaultwatchError as error:
+        raise FaultwatchError(error.what, f"{error.remedy}; or, {_OTHER_REMEDY}") from None
     # If the runner is root, the launcher creates the user namespace later; check here that it can.
     namespaces = list(sandbox._list_namespace_options()) if sandbox.keeps_user else ["--unshare-user"]
     with sandbox.open_system_call_filter() as filter_descriptor:
@@ -293,8 +302,8 @@ def _check_sandbox(sandbox: Sandbox) -> None:
     if result.returncode:
         message = result.stderr.strip().rpartition("\n")[2]
         raise FaultwatchError(
-            f"this host does not allow sandboxes: {message}",
-            f"a sandbox needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
+            f"bubblewrap cannot create a sandbox on this host: {message}",
+            f"a sandbox needs user namespaces (sysctl user.max_user_namespaces); or, {_OTHER_REMEDY}",
         )
 
 

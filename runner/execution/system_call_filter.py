@@ -105,7 +105,7 @@ def open_filter(*, no_user_namespaces: bool = False) -> Iterator[int]:
     Raises
     ------
     FaultwatchError
-        If libseccomp is not installed, or cannot create the filter.
+        If libseccomp cannot be loaded, or cannot create the filter.
     """
     with open_as_descriptor(_build_filter(no_user_namespaces)) as descriptor:
         yield descriptor
@@ -251,14 +251,13 @@ def load_libseccomp() -> ctypes.CDLL:
     Raises
     ------
     FaultwatchError
-        If it is not installed.
+        If it cannot be loaded.
     """
     try:
         seccomp = ctypes.CDLL("libseccomp.so.2")
-    except OSError:
+    except OSError as error:
         raise FaultwatchError(
-            "libseccomp is not installed",
-            "Debian and Ubuntu: apt install libseccomp2; or, if you trust the code, pass --no-sandbox",
+            f"libseccomp cannot be loaded: {error}", "Debian and Ubuntu: apt install libseccomp2"
         ) from None
     seccomp.seccomp_init.restype = ctypes.c_void_p
     seccomp.seccomp_init.argtypes = [ctypes.c_uint32]

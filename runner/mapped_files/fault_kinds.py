@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from runner.contract.number_text import choose_unit
 from runner.contract.report import Reading, Sample, Status
 from runner.perf.faults_by_file import FaultsByFile
 
@@ -59,7 +60,10 @@ def _make_missing_readings(faults: FaultsByFile | None, n_processes: int) -> dic
         verb = "was" if faults.lost == 1 else "were"
         reason = f"{lost_records} of the watched execution {verb} lost, because too many arrived at once"
     else:
-        reason = f"the watched execution had {faults.total:,} faults, and no sample had the same number"
+        reason = (
+            f"the watched execution had {faults.total:,} {choose_unit(faults.total, 'faults')}, and no sample had the "
+            "same number"
+        )
     return dict.fromkeys(FAULT_KIND_NAMES, Reading(status=status, reason=reason))
 
 

@@ -23,7 +23,7 @@ from runner.measuring.environment_change import SpoiledSession, require_unchange
 from runner.measuring.interleaved_servers import execute_servers_in_turns
 from runner.measuring.side_failure import SideFailure, name_failed_side
 from runner.measuring.trial import Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.subject.build import BuildFailure
 from runner.subject.build_record import DamagedBuild

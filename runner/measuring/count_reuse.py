@@ -21,7 +21,7 @@ from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.contract.report import Sample
-from runner.perf.perf_stat import MAX_OUTPUT_CHARACTERS, Execution, ExecutionFailure
+from runner.perf.perf_stat import Execution
+from runner.perf.program_failure import MAX_OUTPUT_CHARACTERS, ExecutionFailure
 from runner.system.regular_file import read_regular
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone

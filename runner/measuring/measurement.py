@@ -12,7 +12,7 @@ from runner.installed_version import get_version
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
 from runner.subject.repository import Repository

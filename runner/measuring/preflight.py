@@ -10,7 +10,7 @@ from runner.contract.code_trust import CodeOrigin, choose_build_store, needs_san
 from runner.contract.report import POOL_SETTING, Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture_environment
-from runner.environment.program_identity import read_library_settings
+from runner.environment.programs_and_libraries import read_library_settings
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 
 
 class SideFailure(Exception):

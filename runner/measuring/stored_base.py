@@ -9,7 +9,7 @@ from runner.contract.report import Report, Sample
 from runner.measuring.comparison import ComparisonResult, Decide, Pairs, raise_priority
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.subject.session_tree_restorer import restore_tree
 
 MIN_SAMPLES = 2

@@ -32,7 +32,8 @@ from runner.contract.run_id import make_run_id
 from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
-from runner.environment.program_identity import read_build_settings, read_run_settings
+from runner.environment.build_tools import read_build_settings
+from runner.environment.programs_and_libraries import read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.launcher import resolve_program
@@ -51,7 +52,8 @@ from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.hidden_programs import describe_hidden_programs
 from runner.perf.ignored_preloads import describe_unmapped_preload
-from runner.perf.perf_stat import ExecutionFailure, count_processes
+from runner.perf.perf_stat import count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState

@@ -27,8 +27,6 @@ ATTACHED_EVENTS = tuple(event for event in STANDARD_EVENTS if event not in OWN_C
 
 LOCK_WAIT_EVENT = "lock:contention_begin"
 """A thread begins to wait for a lock of the kernel (since Linux 5.19)."""
-RWSEM_FILTER = "flags == 2 || flags == 4"
-"""Selects the waits for reader-writer semaphores, in which a thread sleeps until it may read (2) or write (4)."""
 
 SEPARATOR = ";"
 """The separator of perf's CSV output. Not a comma, because event names of hardware PMUs contain commas."""

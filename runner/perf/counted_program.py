@@ -19,12 +19,12 @@ from runner.execution.load_commands import LoadCommands
 from runner.execution.process_variables import BASE_VARIABLES, pad_variables
 from runner.execution.resource_guard import ResourceGuard
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
+from runner.perf.attach_to_running import list_descendants_in_order
 from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
 from runner.perf.region import REGION_EVENTS, Region
-from runner.perf.running_processes import list_descendants_in_order
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})

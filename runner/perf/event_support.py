@@ -44,8 +44,13 @@ def _is_accepted(events: Sequence[str]) -> bool:
                 environment=BASE_VARIABLES,
                 timeout=60,
             )
+        except PermissionError as error:
+            raise FaultwatchError(
+                f"perf cannot be executed: {error.strerror}", "let this user execute it, or install it again"
+            ) from None
         except FileNotFoundError:
             raise FaultwatchError(
-                "perf is not installed", "Debian: apt install linux-perf; Ubuntu: apt install linux-tools-generic"
+                f"perf is not installed in {BASE_VARIABLES['PATH']}",
+                "Debian: apt install linux-perf; Ubuntu: apt install linux-tools-generic",
             ) from None
     return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", result.error)

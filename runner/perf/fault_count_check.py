@@ -26,6 +26,7 @@ lost program, every program kept its counters until it ended, and the whole diff
 faults. If it contains a lost program, or is incomplete, the execution is refused, whatever the accounts say.
 """
 
+from runner.contract.number_text import choose_unit
 from runner.perf.hidden_programs import describe_hidden_names
 from runner.perf.lost_programs import LostPrograms
 
@@ -44,7 +45,8 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost_
     lost_programs
         The programs of the execution that perf lost.
     """
-    counts = f"perf counted {perf_faults:,} faults; the kernel itself counted {kernel_faults:,}"
+    unit = choose_unit(perf_faults, "faults")
+    counts = f"perf counted {perf_faults:,} {unit}; the kernel itself counted {kernel_faults:,}"
     if lost_programs.names:
         return f"{describe_hidden_names(lost_programs.names)} ({counts})"
     if not lost_programs.complete:

@@ -20,9 +20,9 @@ from typing import Self
 from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
+from runner.perf.attach_to_running import attach_to_running
 from runner.perf.attached_perf import AttachedPerf, AttachError, ControlledPerf
 from runner.perf.parse import PerfOutputError
-from runner.perf.running_processes import attach_to_running
 
 CONTROL_FD, ACK_FD = 198, 199
 """The numbers of the descriptors in the program. They are fixed, because they are in its environment variables, whose

@@ -32,7 +32,7 @@ from runner.execution.confined_readers import build_reader_prefix
 from runner.installed_version import get_version
 from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.niceness import lower_priority
 from runner.profile import recording_plan
 from runner.profile.anatomy import AnatomyBuilder

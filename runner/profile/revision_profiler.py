@@ -7,7 +7,7 @@ from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.profile.case_profiler import Progress, collect_profile
 from runner.profile.recording_plan import CallGraph
 from runner.subject.build import Builder, BuildFailure

@@ -72,15 +72,18 @@ class StraceRecording:
                     stderr=error,
                 )
         except FileNotFoundError:
-            raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
+            raise FaultwatchError(
+                f"strace is not installed in {BASE_VARIABLES['PATH']}", "Debian and Ubuntu: apt install strace"
+            ) from None
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         # When it has attached, strace prints "strace: Process N attached" to standard error.
         while b" attached" not in error_file.read_bytes():
             if time.monotonic() > deadline or wait_for_child(self._process, _POLL_SECONDS):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()
+                message = message[:_MAX_MESSAGE_CHARACTERS] or f"it did not do so within {_TIMEOUT_SECONDS:g} s"
                 raise FaultwatchError(
-                    f"strace could not attach: {message[:_MAX_MESSAGE_CHARACTERS]}",
-                    "`sysctl kernel.yama.ptrace_scope=0` allows it",
+                    f"strace could not attach: {message}",
+                    "if kernel.yama.ptrace_scope forbids it, `sysctl kernel.yama.ptrace_scope=0` allows it",
                 )
 
     def close(self) -> None:

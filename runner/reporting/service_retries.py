@@ -8,6 +8,7 @@ from typing import TypeVar
 from urllib3 import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
+from runner.contract.number_text import format_duration, replace_no_break_spaces
 from runner.errors import ServiceUnavailable
 from runner.execution.execution_log import log_step
 
@@ -77,7 +78,8 @@ def retry_while_unavailable(
                 if is_first_failure and retry_seconds:
                     wait_contexts.enter_context(make_wait_context())
                     if print_message:
-                        print_message(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
+                        duration = replace_no_break_spaces(format_duration(retry_seconds))
+                        print_message(f"{error.what}; trying again for {duration}")
                 is_first_failure = False
                 log_step("waiting %g s: %s", pause, error.what)
                 time.sleep(pause)

@@ -27,19 +27,20 @@ from runner.execution.launcher_compilation import get_launcher
 from runner.execution.load_commands import CommandResult, LoadCommands
 from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
+from runner.perf.attach_to_running import attach_to_running
 from runner.perf.attached_perf import AttachError
 from runner.perf.attached_recorder import Recorder, Recording
-from runner.perf.counted_events import ATTACHED_EVENTS, LOCK_WAIT_EVENT, RWSEM_FILTER
+from runner.perf.counted_events import ATTACHED_EVENTS
 from runner.perf.counted_program import CountedProgram, CountingOrder, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
-from runner.perf.perf_stat import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
-from runner.perf.running_processes import attach_to_running
+from runner.perf.program_failure import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
+from runner.servers.lock_waits import choose_lock_wait_filters, rename_lock_waits
 from runner.servers.ports_and_folders import provide_resources
 from runner.servers.process_figures import read_activity, read_process_figures
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
@@ -69,6 +70,7 @@ _TIME_DIGITS = 9
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of the command that checks whether the server is ready."""
 _MAX_QUOTED_READY_LOG_CHARACTERS = 100
+_DOCTOR_HINT = "run `faultwatch doctor` to see what this host forbids"
 
 
 class ServerOrder(Struct, frozen=True):
@@ -124,13 +126,7 @@ class ServerExecution:
         self._recorders: list[Recorder] | None = None
         self._stop_deadline: float | None = None  # in monotonic time; None until the server is asked to stop
         self._events, self._unknown_events = split_known_events(order.workload.metrics.events)
-        # Waits for reader-writer semaphores are counted by a filter on the event for waits for all locks. perf prints
-        # the same name for both, so they are not counted if the workload asks for waits for all locks.
-        self._filters: dict[str, str] = {}
-        if LOCK_WAIT_EVENT not in self._events:
-            known_wait_events, _ = split_known_events([LOCK_WAIT_EVENT])
-            if known_wait_events:
-                self._filters = {LOCK_WAIT_EVENT: RWSEM_FILTER}
+        self._filters = choose_lock_wait_filters(self._events)
         self.windows: list[Window] = []
 
     @property
@@ -235,9 +231,7 @@ class ServerExecution:
             )
         except AttachError as error:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
-            raise FaultwatchError(
-                f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
-            ) from None
+            raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         try:
             recorders = [] if is_warm_up else self._get_recorders(processes)
             before = read_process_figures(self._counted_program.list_processes())
@@ -250,12 +244,10 @@ class ServerExecution:
             after = read_process_figures(self._counted_program.list_processes())
             perf.end()
             readings = _fill_idle_counts(perf.read_readings()) | make_unsupported_readings(self._unknown_events)
-            if self._filters:  # perf counts the waits for locks of the type rwsem, such as the mmap lock.
-                waits = readings.pop(LOCK_WAIT_EVENT)
-                if waits.value is not None:  # Where they cannot be counted, the metric is absent.
-                    readings["rwsem-waits"] = waits
+            if self._filters:
+                readings = rename_lock_waits(readings)
         except AttachError as error:
-            raise FaultwatchError(f"perf failed: {error}") from None
+            raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         except PerfOutputError as error:
             raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
         finally:

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from runner.contract.report import TERMINAL_CODE, Build, Stage, hash_document
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
-from runner.environment.program_identity import read_build_settings, read_library_settings
+from runner.environment.build_tools import read_build_settings
+from runner.environment.programs_and_libraries import read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.build_clock import BuildClock
@@ -30,10 +31,11 @@ from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
 from runner.subject.build_needs import find_missing_programs
 from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
-from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
+from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.missing_packages import find_missing_dependency
+from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_network_hint, list_masked_cache_folders
@@ -46,7 +48,7 @@ from runner.subject.session_tree_restorer import (
 )
 from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
-from runner.system.paused import Clock
+from runner.system.pause_processes import Clock
 from runner.system.tree import Tree
 from runner.system.tree_walk import TreeTooLarge, explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
@@ -450,7 +452,7 @@ def run_build_command(
     BuildFailure
         The build failed for a reason that may be temporary.
     FaultwatchError
-        The program of the command is not installed.
+        The program of the command is not found on the PATH of the build.
     """
     command = get_build_command(workload)
     if command is None:
@@ -522,7 +524,7 @@ def _explain_failed_start(
     Raises
     ------
     FaultwatchError
-        The program is not a file of the checkout, and not installed.
+        The program is not a file of the checkout, and not found on the PATH of the build.
     OSError
         The error is not about the program, but about this host.
     """
@@ -537,9 +539,10 @@ def _explain_failed_start(
         return f"{program} {'has an interpreter that does not exist' if exists else 'does not exist'}"
     path = get_build_path(workload)
     advice = suggest_path(program, path) if reveals_host or not sandbox else ""
+    problem = "is not executable" if isinstance(error, PermissionError) else "was not found"
     raise FaultwatchError(
-        f"{workload.path}: [build] command: {program!r} is not installed",
-        advice or "install it, or correct the command",
+        f"{workload.path}: [build] command: {program!r} {problem} in the folders of PATH, {path}",
+        advice or "install it there, or correct the command",
     ) from None
 
 

@@ -29,7 +29,7 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_reuse import BuildReuse
 from runner.subject.build_worker import encode_order
 from runner.subject.repository import Repository
-from runner.system.paused import pause_descendants
+from runner.system.pause_processes import pause_descendants
 from runner.workload import Workload
 
 MIN_BUILD_SECONDS = 0.5

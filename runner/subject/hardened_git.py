@@ -88,6 +88,9 @@ COMPLETE_CLONE_HINT = (
 )
 
 
+_NO_GIT = ("git is not installed, or not on PATH", "install git, or add its folder to PATH")
+
+
 class GitError(FaultwatchError):
     """Git failed. The error contains git's message and, if the clone lacks an object, how to complete the clone."""
 
@@ -157,7 +160,7 @@ def iterate_git_entries(
                 stderr=error_file,
             )
         except FileNotFoundError:
-            raise FaultwatchError("git is not installed", "install git") from None
+            raise FaultwatchError(*_NO_GIT) from None
         with process:
             try:
                 yield from _read_entries(process, subcommand, deadline)
@@ -219,7 +222,9 @@ def _read_entries(process: "subprocess.Popen[bytes]", subcommand: str, deadline:
 
 
 def _make_timeout_error(subcommand: str, seconds: float) -> FaultwatchError:
-    return FaultwatchError(f"git {subcommand} did not finish within {seconds:g} s")
+    needs_network = subcommand in _TRANSFER_SUBCOMMANDS
+    remedy = "check the network, or pass your own clone" if needs_network else "try again when the host is less busy"
+    return FaultwatchError(f"git {subcommand} did not finish within {seconds:g} s", remedy)
 
 
 def _make_error(subcommand: str, status: int, error: bytes) -> "GitError":
@@ -327,7 +332,7 @@ def execute_git(
             command, env=dict(environment), stdin=pipe if data else devnull, stdout=pipe, stderr=pipe
         )
     except FileNotFoundError:
-        raise FaultwatchError("git is not installed", "install git") from None
+        raise FaultwatchError(*_NO_GIT) from None
     with process:
         try:
             output, error = process.communicate(data or None, seconds)

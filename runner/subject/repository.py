@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -400,6 +401,8 @@ def _convert_date(seconds: str) -> datetime:
 
 _GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
 """Names of folders that do not identify the project in them."""
+_REFUSED_FOLDER = re.compile(r"repository at '(.+)'")
+"""The folder in git's message that a repository belongs to another user."""
 
 
 def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
@@ -412,12 +415,17 @@ def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
         top = run_git(*location_options, *query, git_dir=git_dir, decode_paths=True).removesuffix("\n")
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
+            # The folder to be trusted is the one that git names: the top of the clone, not a folder in it.
+            named_folder = _REFUSED_FOLDER.search(error.what)
+            folder = named_folder[1] if named_folder else str(path.resolve())
             raise FaultwatchError(
-                f"{path} belongs to another user, so git refuses to use it",
-                f"run `git config --global --add safe.directory {path.resolve()}`",
+                f"git refuses to use the repository at {folder}, because it belongs to another user",
+                f"if you trust it, run `git config --global --add safe.directory {shlex.quote(folder)}`",
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not finish.
             raise
+        if "not a git repository" not in error.what:  # For example, its configuration is damaged.
+            raise FaultwatchError(f"{path} cannot be read as a git repository: {error.what}", error.remedy) from None
         raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or a URL to clone from") from None
     # All clones of a project are the same subject, whatever their folders are called.
     origin = ""

@@ -505,5 +505,14 @@ def _check_matrix(workload: Workload, file: Path) -> None:
                 "name a parameter, or remove this entry",
             )
         for name, value in excluded_point.items():
-            if value not in workload.matrix.get(name, ()):
-                raise FaultwatchError(f"{file}: [[exclude]] {name} = {value!r}: the matrix has no such value")
+            if name not in workload.matrix:
+                raise FaultwatchError(
+                    f"{file}: [[exclude]] {name}: the matrix has no such parameter",
+                    f"its parameters: {', '.join(workload.matrix) or 'none'}",
+                )
+            values = workload.matrix[name]
+            if value not in values:
+                raise FaultwatchError(
+                    f"{file}: [[exclude]] {name}: the matrix has no value {format_parameter(value)}",
+                    f"its values: {', '.join(map(format_parameter, values))}",
+                )

@@ -281,4 +281,4 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
                 part_file.write_text(text, encoding="utf-8")
             count += 1
             report_progress(count, total)
-    return f"{count:,} suite files are in {folder}"
+    return f"{_format_count(count, 'suite file')} {'is' if count == 1 else 'are'} in {folder}"

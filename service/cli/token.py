@@ -13,7 +13,7 @@ from service.cli.opened_database import open_database
 from service.errors import ServiceError
 from service.rules.access.scope import Scope
 from service.rules.access.token import DEFAULT_TOKEN_DAYS
-from service.rules.access.token_and_job_limits import TokenLimits
+from service.rules.access.token_limits import TokenLimits
 from service.schemas.audit import AuditAction
 
 if TYPE_CHECKING:

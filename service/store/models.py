@@ -614,7 +614,7 @@ class Token(Base):
     repository: Mapped[str | None] = mapped_column(String(140))
     """For the token of an Actions job: the only repository that it may report about."""
     hosts: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
-    """Patterns of the host names under which it may report; None for all: service.rules.access.token_and_job_limits."""
+    """Patterns of the host names under which it may report; None for all: service.rules.access.token_limits."""
     subjects: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     """Patterns of the subjects about which it may report; None for all."""
     repositories: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.rules.access.token_and_job_limits import Patterns, may_own_subject
+from service.rules.access.subject_ownership import may_own_subject
+from service.rules.access.token_limits import Patterns
 from service.store import shared_rows
 from service.store.models import NightlyRun, Subject
 
@@ -21,7 +22,7 @@ def map_foreign_owners(
     ----------
     assigned_patterns
         Patterns of the subjects that the repository may own if they have no owner: see
-        :func:`service.rules.access.token_and_job_limits.may_own_subject`.
+        :func:`service.rules.access.subject_ownership.may_own_subject`.
     """
     names = set(subjects)
     rows = session.execute(select(Subject.name, Subject.repository).where(Subject.name.in_(names))).all()

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from service.rules.access.scope import Scope
 from service.rules.access.throttle import WINDOW
 from service.rules.access.token import PresentedToken
-from service.rules.access.token_and_job_limits import NO_LIMITS, TokenLimits
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 from service.rules.events.visit import Visit
 from service.store.models import ActionsToken, FailedSignIn, Token, VisitRow
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary
 from runner.adoption.systems.node_tests import ONE_THREAD, find_test_run
+from runner.contract.word_list import join_words
 from runner.subject.package_managers import NPM
 
 _FILE = "package.json"
@@ -55,6 +57,20 @@ def propose(sources: Sources) -> list[BuildProposal]:
         own_programs = tuple(run for run in runs if run.program and sources.has(run.program.removeprefix("./")))
         builds += [_propose_build(sources, package, own_programs)] if own_programs else []
     return builds + test_builds
+
+
+def describe_missing_run(sources: Sources, files: Sequence[str]) -> str:
+    """Return why the files named ``package.json`` of a project lead to no command, as a clause."""
+    if not sources.has(_FILE):
+        return f"{join_words(files)} {'is' if len(files) == 1 else 'are'} ignored, because none is at the top"
+    if _parse_package(sources, _FILE) is None:
+        return f"{_FILE} cannot be read as a JSON object"
+    reason = f"{_FILE} names no benchmark, start script, `bin` program, `main` module or known test runner"
+    members = [file for file in files if file != _FILE]
+    if not members:
+        return reason
+    verb = "names" if len(members) == 1 else "name"
+    return f"{reason}, and {join_words(members)} {verb} no `bin` program or `main` module"
 
 
 def _propose_tests(sources: Sources, package: dict[str, Any], *, runs_build_script: bool) -> list[BuildProposal]:
@@ -123,11 +139,16 @@ def _list_member_runs(sources: Sources) -> tuple[RunProposal, ...]:
 
 def _read_package(sources: Sources, file: str) -> dict[str, Any]:
     """Return the content of a package.json; empty if it is not valid."""
+    return _parse_package(sources, file) or {}
+
+
+def _parse_package(sources: Sources, file: str) -> dict[str, Any] | None:
+    """Return the content of a package.json; None if it is not valid."""
     try:
         package = json.loads(sources.read_text(file))
     except (ValueError, RecursionError):  # RecursionError: too deeply nested
-        return {}
-    return package if isinstance(package, dict) else {}
+        return None
+    return package if isinstance(package, dict) else None
 
 
 def _get_table(package: dict[str, Any], name: str) -> dict[str, Any]:

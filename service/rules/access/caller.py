@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from service.rules.access.scope import Scope
-from service.rules.access.token_and_job_limits import NO_LIMITS, TokenLimits
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 
 
 @dataclass(frozen=True, slots=True)

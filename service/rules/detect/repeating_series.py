@@ -353,7 +353,7 @@ class RepeatingSeries:
                 f"{n_outliers:,} had a sample off it"
             )
         else:
-            reason = f"{n_before:,} successive runs have the same count, and none of the {n_pending} after them has it"
+            reason = f"{n_before:,} successive runs have the same value, and none of the {n_pending} after them has it"
         change = self._make_change(self._pending_values, self._choose_rule(self._pending_values), reason)
         self.confirmed_changes.append(change)
         if change.rule == "exact":

@@ -61,7 +61,7 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
         Remedy(text="let ZGC or Shenandoah keep freed memory: -XX:-ZUncommit or -XX:-ShenandoahUncommit"),
     ),
     Runtime.GO: (
-        Remedy(text="do not call debug.FreeOSMemory between bursts"),
+        Remedy(text="if the program calls debug.FreeOSMemory between bursts, remove these calls"),
         Remedy(
             text="return memory lazily, so that pages that are soon touched again are still there",
             settings={"env.GODEBUG": "madvdontneed=0"},

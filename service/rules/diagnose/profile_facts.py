@@ -337,9 +337,9 @@ class Facts:
         else:
             yield "too little CPU time was recorded to estimate the cost of the faults"
         lock_wait, cpu_time = format_quantity(self.lock_wait, "s"), format_quantity(self.cpu_seconds, "s")
-        yield f"threads waited {lock_wait} for the mmap lock and used {cpu_time} of CPU time"
+        yield f"all threads together waited {lock_wait} for the mmap lock and used {cpu_time} of CPU time"
         if self.storage_wait:
-            yield f"threads waited {format_quantity(self.storage_wait, 's')} for storage"
+            yield f"all threads together waited {format_quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that allocate or release memory")

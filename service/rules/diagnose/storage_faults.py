@@ -60,7 +60,7 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     return (
         f"{cold_faults:,.0f} major faults if the program's files are not in memory, {warm_faults:,.0f} if they are; "
         f"the program takes {format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
-        f"threads waited {format_quantity(facts.storage_wait, 's')} for storage",
+        f"all threads together waited {format_quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
 
@@ -117,7 +117,7 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
-        f"faults made threads wait {format_quantity(facts.fault_storage_wait, 's')} for storage"
+        f"all threads together waited {format_quantity(facts.fault_storage_wait, 's')} for storage in faults"
         if stall_seconds is None
         else f"tasks stalled for {format_quantity(stall_seconds, 's')} waiting for memory"
     )
@@ -174,7 +174,7 @@ def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
     return (
         f"{before}{major:,} major faults in {name_files(files)}",
         *([f"calls to madvise with MADV_RANDOM, which switches read-ahead off: {advice:,}"] if advice else []),
-        f"faults made threads wait {format_quantity(facts.fault_storage_wait, 's')} for storage",
+        f"all threads together waited {format_quantity(facts.fault_storage_wait, 's')} for storage in faults",
         *facts.describe_top_major_site(),
     )
 

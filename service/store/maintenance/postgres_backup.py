@@ -23,6 +23,8 @@ DROP_TABLES = "".join(
     f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in (*Base.metadata.tables, "alembic_version")
 )
 """Drops every table, including tables that an older backup lacks: upgrading the restored database creates them."""
+_VERSIONS_FOLDER = Path("/usr/lib/postgresql")
+"""Debian's folder of PostgreSQL's programs, which contains a folder for each version."""
 _DISCONNECT_SECONDS = 2.0
 """How many seconds the server may take to notice a closed connection."""
 
@@ -129,15 +131,14 @@ def _make_failure(program: str, output: str) -> ServiceError:
 
 
 def _find_tool(program: str) -> str:
-    """Return the path of one of PostgreSQL's tools; raise an error with a remedy if it is not installed."""
+    """Return the path of one of PostgreSQL's tools; raise an error with a remedy if it is not found."""
     path = shutil.which(program)
     if path is not None:
         return path
-    # Debian's folders, one for each version.
-    installed_programs = list(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+    installed_programs = list(_VERSIONS_FOLDER.glob(f"*/bin/{program}"))
     if not installed_programs:
-        remedy = "Install PostgreSQL's client tools (Debian: postgresql-client)."
-        raise ServiceError(f"{program} is not installed", "it is not on PATH", remedy)
+        remedy = "Install PostgreSQL's client tools (Debian: postgresql-client), or add their folder to PATH."
+        raise ServiceError(f"{program} was not found", f"it is neither on PATH nor below {_VERSIONS_FOLDER}", remedy)
     return str(choose_newest_tool(installed_programs))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
-from service.rules.access.token_and_job_limits import Patterns, matches_any_pattern
+from service.rules.access.token_limits import Patterns, matches_any_pattern
 from service.store import ownership
 from service.web.access.authorization import find_caller
 from service.web.app_resources import get_database

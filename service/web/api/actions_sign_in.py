@@ -12,7 +12,7 @@ from flask import current_app
 from runner.contract.sign_in import Admission, Identity
 from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
 from service.rules.access.scope import Scope
-from service.rules.access.token_and_job_limits import compute_job_limits
+from service.rules.access.subject_ownership import compute_job_limits
 from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token

@@ -245,7 +245,7 @@ def _draw_rows(
             rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked_cells, events))
             top += ROW
     if layout.others:
-        name = f"{layout.others.cases:,} other cases"
+        name = f"{layout.others.cases:,} other case{'s' if layout.others.cases != 1 else ''}"
         rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked_cells, events))
         top += ROW
     return headings, rows, top

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from service.rules.access.scope import MEANINGS, Scope
 from service.rules.access.token import DEFAULT_TOKEN_DAYS, PresentedToken
-from service.rules.access.token_and_job_limits import TokenLimits
+from service.rules.access.token_limits import TokenLimits
 from service.schemas.audit import AuditAction
 from service.schemas.history import View
 from service.store import tokens

@@ -140,6 +140,16 @@ def test_a_project_that_names_nothing_to_run_is_told_what_was_found() -> None:
         "has nothing that init can build and run: package.json names no benchmark, start script, `bin` program, "
         "`main` module or known test runner"
     )
+    assert explain_missing_build(listing({"package.json": "{", "x/package.json": "{}"})) == (
+        "has nothing that init can build and run: package.json cannot be read as a JSON object"
+    )
+    assert explain_missing_build(listing({"x/package.json": '{"scripts": {"bench": "node x.js"}}'})) == (
+        "has nothing that init can build and run: x/package.json is ignored, because none is at the top"
+    )
+    members = {"package.json": "{}", "x/package.json": '{"scripts": {"start": "node x.js"}}'}
+    assert explain_missing_build(listing(members)).endswith(
+        "known test runner, and x/package.json names no `bin` program or `main` module"
+    )
     assert explain_missing_build(listing({"pom.xml": "", "src/main/java/Parser.java": "class Parser {}"})) == (
         "has nothing that init can build and run: pom.xml builds no class with a main method outside tests and "
         "examples, and no JUnit tests in src/test/java"

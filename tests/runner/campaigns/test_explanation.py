@@ -190,6 +190,12 @@ def test_a_part_that_others_take_back_is_no_share_of_the_whole() -> None:
     assert text == "handle at server.c:23 touches more: +4,602 faults, and −3,313 elsewhere."
 
 
+def test_a_change_of_one_fault_is_in_the_singular() -> None:
+    part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=5, after=6, place="f at a.c:7", sentence="touches more")
+    explanation = Explanation(difference=Difference(before=5, after=6, parts=(part,)))
+    assert describe_explanation(explanation, str) == "f at a.c:7 touches more: +1 fault."
+
+
 def test_a_change_that_acts_indirectly_is_said_to_do_so() -> None:
     part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=5, place="f at a.c:7", sentence="touches more")
     difference = Difference(before=0, after=5, parts=(part,), is_indirect=True)

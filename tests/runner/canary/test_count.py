@@ -9,7 +9,8 @@ from runner.canary import count as module
 from runner.canary.count import FAULT_KINDS, CanaryFaults, check_canary, count_canary
 from runner.execution.compilation import compile_program
 from runner.execution.process_variables import BASE_VARIABLES
-from runner.perf.perf_stat import Execution, ExecutionFailure
+from runner.perf.perf_stat import Execution
+from runner.perf.program_failure import ExecutionFailure
 
 EXPECTED = dict(zip(FAULT_KINDS, (1009, 211, 503, 3), strict=True))
 TOGETHER = sum(EXPECTED.values())

@@ -87,7 +87,7 @@ def test_content_that_git_lfs_keeps_and_files_that_the_clone_lacks_are_refused_a
     words: tuple[str, ...], place: Path
 ) -> None:
     pointing = said(place, *(word.format("pointing") for word in words))
-    assert "this clone lacks the content of data/big.bin, which is stored in Git LFS" in pointing
+    assert "this clone lacks an intact copy of data/big.bin, which is stored in Git LFS" in pointing
     assert "run `git lfs fetch --all`" in pointing.splitlines()[-1]
     torn = said(place, *(word.format("torn") for word in words))
     assert "this clone lacks the file torn.txt" in torn
@@ -98,7 +98,7 @@ def test_a_repository_that_lacks_a_part_is_not_adopted_only_after_a_wait(place: 
     whole = place / "adopted"
     git(place, "clone", "--quiet", "--no-checkout", "--branch=pointing", str(place / "repo"), str(whole))
     git(whole, "config", "filter.lfs.required", "false")
-    lacks = "lacks the content of data/big.bin"
+    lacks = "lacks an intact copy of data/big.bin"
     assert lacks in said(place, "init", "--yes", "--repo", "adopted", "--build", "make", "--run", "true")
     (whole / "workload.toml").write_text(WORKLOAD)
     assert lacks in said(place, "init", "--yes", "adopted")

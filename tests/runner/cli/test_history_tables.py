@@ -132,7 +132,8 @@ def test_a_suspicion_says_what_decides_it() -> None:
 def test_what_the_service_folds_is_counted_in_one_line() -> None:
     text = shown(below_floor=True)
     assert text == (
-        "No drift above the floor.\n1 drift below the floor: even runs of identical programs can differ by that much.\n"
+        "No drift above the floor.\n"
+        "1 drift below the floor: runs of the same program, or builds of the same commit, can differ as much.\n"
     )
     assert "below the floor" not in shown(below_floor=False)
 

@@ -12,7 +12,7 @@ import pytest
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.execute import execute
-from runner.system.paused import pause_descendants
+from runner.system.pause_processes import pause_descendants
 
 pytestmark = pytest.mark.perf
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount
 from runner.doctor.checks import CHECKS, is_measurable, run_checks
-from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput, get_free_bytes
+from runner.doctor.probe import NOT_EXECUTABLE_STATUS, NOT_FOUND_STATUS, HostProbe, ProgramOutput, get_free_bytes
 from runner.doctor.result import CheckStatus
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
@@ -66,7 +66,7 @@ def found(host: HostProbe, name: str) -> tuple[str, str, str]:
                 *("governor", "turbo", "clock"),
             },
         ),
-        ("container-without-sys", {"memory", "allocators", "clock"}),
+        ("container-without-sys", {"limits", "memory", "allocators", "clock"}),
     ],
 )
 def test_made_up_machines(name: str, findings: set[str], machine: Make) -> None:
@@ -121,6 +121,11 @@ def test_canary_counts_wrong(tmp_path: Path) -> None:
     assert "anonymous: 1,010, then 1,009, then 1,010 faults counted, 1,009 expected" in finding
 
 
+def test_a_single_fault_is_written_in_the_singular() -> None:
+    canary = Canary(counts=(CanaryCount(kinds=("file",), expected=2, counted=(3, 1)),))
+    assert canary.finding == "file: 3, then 1 fault counted, 2 expected"
+
+
 @pytest.mark.perf
 def test_canary_counts_right_beside_programs_that_start(tmp_path: Path) -> None:
     noise = subprocess.Popen(["sh", "-c", f"while :; do {sys.executable} -S -c pass; done"], start_new_session=True)
@@ -148,6 +153,15 @@ def test_layout(machine: Make) -> None:
     assert found(host, "address layout")[0] == "warning"
     laptop.change("proc/sys/kernel/randomize_va_space", "0")
     assert found(host, "address layout")[0] == "ok"
+
+
+@pytest.mark.parametrize("status", [NOT_FOUND_STATUS, NOT_EXECUTABLE_STATUS])
+def test_without_perf_nothing_is_said_of_its_events(status: int, tmp_path: Path) -> None:
+    host = made_up(tmp_path, run=lambda command: ProgramOutput(status, ""))
+    assert found(host, "perf")[0] == "problem"
+    for name in ("permission", "events"):
+        status_word, finding, _ = found(host, name)
+        assert (status_word, finding.startswith("cannot be checked")) == ("unknown", True)
 
 
 def test_events_that_a_virtual_machine_lacks(tmp_path: Path) -> None:
@@ -234,6 +248,15 @@ def test_a_limit_is_said_to_do_only_what_it_does(
     finding = found(made_up(tmp_path), "limits")[1]
     assert said in finding
     assert unsaid not in finding
+
+
+def test_limits_that_cannot_be_read_are_not_said_to_be_absent(tmp_path: Path) -> None:
+    assert found(made_up(tmp_path), "limits")[:2] == ("unknown", "the limits of control groups cannot be read")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/job\n")
+    assert found(made_up(tmp_path), "limits")[0] == "unknown"
+    (tmp_path / "sys/fs/cgroup/job").mkdir(parents=True)
+    assert found(made_up(tmp_path), "limits")[:2] == ("ok", "no control group limits memory or CPU time")
 
 
 def test_load(machine: Make) -> None:

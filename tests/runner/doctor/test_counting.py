@@ -7,7 +7,7 @@ import pytest
 
 from runner.doctor import counting
 from runner.doctor.counting import CountingResult, get_counting_scope, require_measurable, try_counting
-from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
+from runner.doctor.probe import NOT_EXECUTABLE_STATUS, NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
@@ -66,13 +66,20 @@ def test_kernel_without_events(tmp_path: Path) -> None:
 
 def test_no_perf(tmp_path: Path) -> None:
     found = tried(tmp_path, "", NOT_FOUND_STATUS)
-    assert found.is_missing
+    assert found.cannot_start
     assert "linux-perf" in found.remedy
+
+
+def test_perf_that_is_not_executable(tmp_path: Path) -> None:
+    found = tried(tmp_path, "[Errno 13] Permission denied: 'perf'", NOT_EXECUTABLE_STATUS)
+    assert found.cannot_start
+    assert found.what == "perf cannot be executed: [Errno 13] Permission denied: 'perf'"
+    assert "docker" not in found.remedy
 
 
 def test_no_perf_for_this_kernel(tmp_path: Path) -> None:
     found = tried(tmp_path, UBUNTU, 2)
-    assert found.is_missing
+    assert found.cannot_start
     assert found.remedy == "sudo apt install linux-tools-generic"
 
 

@@ -84,6 +84,22 @@ def test_a_compiler_that_fails_is_quoted_and_nothing_is_left(source: Path, tmp_p
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_a_compiler_that_does_not_finish_says_nothing_about_the_source(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\nexec sleep 60\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(module, "BASE_VARIABLES", {"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    monkeypatch.setattr(module, "_TIMEOUT_SECONDS", 0.2)
+    with pytest.raises(CompilationError, match=r"^cc did not finish compiling answer\.c within 0\.2 s$") as caught:
+        compile_program(source, tmp_path / "cache")
+    assert "less busy" in caught.value.remedy
+    compiler.write_text("#!/bin/sh\nkill -9 $$\n")
+    with pytest.raises(CompilationError, match=r"^cc, which compiles answer\.c, was terminated by signal 9"):
+        compile_program(source, tmp_path / "cache")
+
+
 def test_a_folder_that_cannot_be_made_is_told(source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CompilationError, match="cannot be stored: Not a directory"):

@@ -105,6 +105,13 @@ def test_a_folder_of_the_path_that_may_not_be_searched_is_passed_over(tmp_path: 
     assert found == ("/usr/bin/true", "")
 
 
+def test_a_program_that_was_not_found_may_not_be_installed_in_its_path(tmp_path: Path) -> None:
+    path, reason = resolve_program("program", tmp_path, "/usr/bin:/bin")
+    assert not path
+    assert reason.endswith("or it may not be installed in the folders of PATH, /usr/bin:/bin")
+    assert "PATH" not in resolve_program("./program", tmp_path, "/usr/bin:/bin")[1]
+
+
 def test_an_empty_folder_of_the_path_is_the_current_one(tmp_path: Path) -> None:
     (tmp_path / "program").write_text("")
     (tmp_path / "program").chmod(0o755)

@@ -19,7 +19,8 @@ from runner.execution import sandbox as module
 from runner.execution.execute import ProgramResult
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.perf.perf_stat import ExecutionFailure, count_faults, count_processes
+from runner.perf.perf_stat import count_faults, count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.settings import HOST_LOCK
@@ -253,7 +254,20 @@ def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypa
 def test_a_missing_bubblewrap_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     module._check_sandbox.cache_clear()
     monkeypatch.setattr("shutil.which", lambda _: None)
-    with pytest.raises(FaultwatchError, match=r"^bubblewrap is not installed \(.*--no-sandbox\)$"):
+    with pytest.raises(FaultwatchError, match=r"^bubblewrap is not installed, or .*not on PATH \(.*--no-sandbox\)$"):
+        create_sandbox()
+    module._check_sandbox.cache_clear()
+
+
+def test_only_the_sandbox_suggests_to_do_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise FaultwatchError("libseccomp cannot be loaded", "install it")
+
+    module._check_sandbox.cache_clear()
+    monkeypatch.setattr(module, "load_libseccomp", fail)
+    with pytest.raises(
+        FaultwatchError, match=r"^libseccomp .* \(install it; or, if you trust the code, pass --no-sandbox\)$"
+    ):
         create_sandbox()
     module._check_sandbox.cache_clear()
 

@@ -6,7 +6,8 @@ import pytest
 
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.process_totals import combine_processes
-from runner.perf.perf_stat import ExecutionFailure, count_processes
+from runner.perf.perf_stat import count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.process_state import ProcessState
 
 

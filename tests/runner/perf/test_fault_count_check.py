@@ -14,7 +14,8 @@ from runner.doctor.counting import require_measurable
 from runner.perf import perf_stat
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import LostPrograms
-from runner.perf.perf_stat import Execution, ExecutionFailure, count_faults
+from runner.perf.perf_stat import Execution, count_faults
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.process_state import ProcessState
 
 PROGRAM = r"""

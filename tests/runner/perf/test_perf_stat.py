@@ -7,8 +7,6 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,9 +14,9 @@ from runner.contract.level import find_majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
-from runner.execution.execute import ProgramResult
 from runner.perf.attached_perf import AttachedPerf, AttachError
-from runner.perf.perf_stat import Execution, ExecutionFailure, count_faults, count_processes, raise_on_failure
+from runner.perf.perf_stat import Execution, count_faults, count_processes
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state import system_calls
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -346,13 +344,3 @@ def test_why_perf_cannot_attach_is_told() -> None:
     with pytest.raises(AttachError, match=r"could not attach to the program: (?!Error)\w"):
         perf.send_command("enable")
     perf.close()
-
-
-@pytest.mark.parametrize(("limit", "temporary"), [("none", True), ("4096", False)])
-def test_a_host_without_memory_is_a_temporary_reason_and_a_limit_of_the_case_is_not(
-    limit: str, temporary: bool
-) -> None:
-    group: Any = SimpleNamespace(count_killed_processes=lambda: 1, read_value=lambda: limit)
-    with pytest.raises(ExecutionFailure, match="memory ran out") as failure:
-        raise_on_failure(["./program"], "", ProgramResult(0, "", "", 1.0, 10.0), group)
-    assert failure.value.temporary is temporary

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.perf.perf_stat import ExecutionFailure, count_faults
+from runner.perf.perf_stat import count_faults
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.system.processes import read_own_name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from tests.runner.servers.conftest import Execute
 from tests.runner.servers.test_server_execution import FAILURES, list_processes_in
 

@@ -13,10 +13,7 @@ import pytest
 from runner.contract.report import Case, Sample
 from runner.execution.background_program import BackgroundProgram
 from runner.execution.load_commands import LoadCommands
-from runner.perf import event_support
-from runner.perf.counted_events import LOCK_WAIT_EVENT
-from runner.perf.event_support import split_known_events
-from runner.perf.perf_stat import ExecutionFailure
+from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.process_state import ProcessState
 from runner.servers import server_execution
 from runner.servers.server_execution import ServerOrder, start_server
@@ -97,26 +94,6 @@ def test_memory_that_grows_is_measured(execute: Execute) -> None:
 @pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
 def test_a_server_can_listen_at_a_socket(execute: Execute, sandboxed: bool) -> None:
     assert get_faults(execute("touch", place="{socket}", sandboxed=sandboxed)) == [200, 200, 200]
-
-
-def test_threads_that_wait_for_the_lock_of_the_address_space_are_counted(execute: Execute) -> None:
-    if not split_known_events([LOCK_WAIT_EVENT])[0]:
-        pytest.skip("needs the tracepoint lock:contention_begin")
-    assert execute("touch").readings["rwsem-waits"].value == 0
-    assert (execute("compete", requests=10).readings["rwsem-waits"].value or 0) > 10
-
-
-def test_waits_that_cannot_be_counted_are_absent(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_support, "_is_known", {LOCK_WAIT_EVENT: False})
-    assert all("rwsem-waits" not in window.readings for window in execute("touch").windows)
-
-
-def test_a_workload_that_counts_all_waits_has_those_alone(execute: Execute) -> None:
-    if not split_known_events([LOCK_WAIT_EVENT])[0]:
-        pytest.skip("needs the tracepoint lock:contention_begin")
-    sample = execute("touch", load=f'[metrics]\nevents = ["{LOCK_WAIT_EVENT}"]')
-    assert LOCK_WAIT_EVENT in sample.readings
-    assert "rwsem-waits" not in sample.readings
 
 
 def test_a_server_can_say_in_its_log_that_it_is_ready(execute: Execute) -> None:

@@ -22,7 +22,7 @@ from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
 from runner.subject.session_tree_restorer import COPY_FOLDER
 from runner.system.descendants import list_children, list_descendants
-from runner.system.paused import Clock, pause_descendants
+from runner.system.pause_processes import Clock, pause_descendants
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk
@@ -344,7 +344,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
+    with pytest.raises(FaultwatchError, match="'no-such-make' was not found in the folders of PATH, /usr"):
         builder.build(repository, head, workload("no-such-make all"))
     assert not list(builder.places.folder.glob("*/*/build.json"))
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
+from runner.subject.checkout_content import TooLargeCheckout, write_commit
+from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.repository import Repository, open_repository
 
 Run = Callable[..., str]
@@ -128,7 +129,7 @@ def test_a_file_of_git_lfs_may_have_any_name(repository: Repository, commit: Run
     assert [(tree / name).read_bytes() for name in names] == [os.fsencode(name) for name in names]
     (tmp_path / "subject" / names[0]).write_text(POINTER.format("0" * 64, 7))
     commit("Lose data")
-    with pytest.raises(IncompleteCheckout, match=r"lacks the content of .\.bin, which"):
+    with pytest.raises(IncompleteCheckout, match=r"lacks an intact copy of .\.bin, which"):
         whole(repository, tmp_path / "other")
 
 
@@ -148,7 +149,7 @@ def test_a_file_of_git_lfs_that_the_clone_lacks_is_refused(
     with pytest.raises(
         IncompleteCheckout,
         match=(
-            r"this clone lacks the content of data\.bin, which is stored in Git "
+            r"this clone lacks an intact copy of data\.bin, which is stored in Git "
             r"LFS"
         ),
     ):

@@ -184,6 +184,22 @@ def test_says_what_is_wrong_with_a_location(
     assert not list((tmp_path / "clones").glob("*.git"))
 
 
+def test_a_repository_that_git_cannot_read_is_called_one(history: list[str], tmp_path: Path) -> None:
+    with (tmp_path / "subject/.git/config").open("a") as config:
+        config.write("[bad\n")
+    with pytest.raises(FaultwatchError, match=r"subject cannot be read as a git repository: .*config"):
+        open_repository(str(tmp_path / "subject"), tmp_path / "clones")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to another user")
+def test_the_clone_of_another_user_is_named_with_what_to_trust(history: list[str], tmp_path: Path) -> None:
+    (tmp_path / "subject" / "folder").mkdir()
+    os.chown(tmp_path / "subject", 65534, 65534)
+    with pytest.raises(FaultwatchError, match="belongs to another user") as caught:
+        open_repository(str(tmp_path / "subject" / "folder"), tmp_path / "clones")
+    assert caught.value.remedy.endswith(f"safe.directory {tmp_path / 'subject'}`")
+
+
 def test_says_that_git_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FaultwatchError, match="git is not installed"):

@@ -132,7 +132,17 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
             "[[exclude]]\n[matrix]",
             r"\[\[exclude\]\] does not name a parameter, so it would exclude every case",
         ),
-        ("[matrix]", "[[exclude]]\nmib = 2\n[matrix]", r"\[\[exclude\]\] mib = 2: the matrix has no such value"),
+        (
+            "[matrix]",
+            "[[exclude]]\nmib = 2\n[matrix]",
+            r"\[\[exclude\]\] mib: the matrix has no value 2 \(its values: 1, 64",
+        ),
+        ("[matrix]", "[[exclude]]\nmib = false\n[matrix]", r"\[\[exclude\]\] mib: the matrix has no value false"),
+        (
+            "[matrix]",
+            "[[exclude]]\nsize = 2\n[matrix]",
+            r"\[\[exclude\]\] size: the matrix has no such parameter \(its parameters: mib, mode",
+        ),
         ('name = "copy"', 'name = "../copy"', r"\[workload\] name"),
     ],
 )

@@ -93,6 +93,9 @@ def test_a_suspicion_that_ends_as_nothing_leaves_no_event_and_is_never_sent(api:
     assert api.plan(rerun).runs == ()
     assert [one for one in api.get("/events")["items"] if one["revision"] == reports.commit(31)] == []
     assert api.get(f"/events/{event['id']}")["last_decision"] is None
+    page = api.client.get(f"/events/{event['id']}").text
+    assert "do not confirm this suspected change" in page
+    assert "decisions on it are kept" not in page
     assert send_all(database) == []
 
 
@@ -142,6 +145,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
     log = api.get(f"/events/{event['id']}/decisions")["items"]
     assert [entry["action"] for entry in log] == ["dismiss", "withdraw"]
     assert "it was deleted or put in quarantine" in log[-1]["reason"]
+    assert "The decisions on it are kept." in api.client.get(f"/events/{event['id']}").text
 
 
 def test_nobody_but_the_service_withdraws(api: Api) -> None:

@@ -165,4 +165,4 @@ def test_a_first_run_whose_samples_do_not_repeat_may_be_an_outlier(first_samples
 def test_the_evidence_of_a_change_without_outliers_counts_the_runs_on_each_side():
     values = [100] * 12 + [110, 112, 112]
     (drift,) = find_level_changes(values, samples=[[value] for value in values])
-    assert drift.evidence.endswith(": 12 successive runs have the same count, and none of the 3 after them has it")
+    assert drift.evidence.endswith(": 12 successive runs have the same value, and none of the 3 after them has it")

@@ -109,7 +109,9 @@ def test_of_the_changed_lines_the_one_that_lost_most_is_named_if_the_program_fau
     place = difference.changed_place
     assert place is not None
     assert (place.place, place.faults, place.is_caller) == ("plan at src/plan.c:7", -800, True)
-    assert describe_changed_place(place, place.place).endswith("plan.c:7 lost the most faults, in what it calls: −800.")
+    assert describe_changed_place(place, place.place).endswith(
+        "plan.c:7 lost the most faults, in the code that it calls: −800."
+    )
     rewritten = explain(before | {(MAIN, PLAN): 400}, after, plan=(6, 8)).changed_place
     assert rewritten is not None
     # It has no faults of its own any more, so it is named by those of what it calls.
@@ -176,7 +178,7 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(samples: int,
     if place:
         assert (place.place, place.gives_back) == ("purge at src/arena.c:20", True)
         assert describe_changed_place(place, place.place) == (
-            "Of the changed lines, purge at src/arena.c:20 calls what gives this memory back."
+            "Of the changed lines, purge at src/arena.c:20 calls the code that gives this memory back."
         )
     assert find_place(main=(1, 2)) is None, "no line that was changed is on the stacks"
 

@@ -329,6 +329,7 @@ def test_a_start_from_storage() -> None:
     assert finding.price == pytest.approx(2 / 3)
     assert "69 major faults" in finding.evidence[0]
     assert "300\N{NO-BREAK SPACE}ms instead of 100\N{NO-BREAK SPACE}ms" in finding.evidence[0]
+    assert finding.evidence[1] == "all threads together waited 200\N{NO-BREAK SPACE}ms for storage"
 
 
 def test_a_start_that_is_as_cold_when_warm_is_none() -> None:

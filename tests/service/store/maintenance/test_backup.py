@@ -293,7 +293,7 @@ def test_the_commands(api: Api, database_url: str, tmp_path: Path, monkeypatch: 
     assert run("retain", "--days", "30").startswith("1 report and 0 profiles thinned")
     assert niceness == [10], "the service goes first"
     assert run("export", "--format", "csv").startswith("run_id,subject,")
-    assert "1 suite files" in run("export", "--format", "pyperf", "--output", str(folder))
+    assert "1 suite file is in" in run("export", "--format", "pyperf", "--output", str(folder))
     (suite,) = folder.iterdir()
     assert pyperf.BenchmarkSuite.load(str(suite)).get_benchmark("minor-faults").get_values() == (100, 100)
     assert "was restored from" in run("restore", copy)

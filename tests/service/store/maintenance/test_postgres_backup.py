@@ -8,6 +8,7 @@ import pytest
 
 from service.errors import ServiceError
 from service.store.engine.database import Database
+from service.store.maintenance import postgres_backup
 from service.store.maintenance.backup import backup_database
 from service.store.maintenance.postgres_backup import _build_environment, choose_newest_tool
 
@@ -31,6 +32,15 @@ def test_the_newest_of_the_installed_versions_is_used() -> None:
     assert choose_newest_tool(tools) == tools[0]
     assert choose_newest_tool([*tools, Path("/usr/lib/postgresql/devel/bin/pg_dump")]) == tools[0]
     assert choose_newest_tool(tools[1:2]) == tools[1]
+
+
+def test_a_tool_that_is_not_found_may_be_installed_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(postgres_backup, "_VERSIONS_FOLDER", tmp_path / "postgresql")
+    with pytest.raises(
+        ServiceError, match=r"pg_dump was not found: it is neither on PATH nor .*add their folder to PATH"
+    ):
+        postgres_backup._find_tool("pg_dump")
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from service.rules.access.scope import Scope
-from service.rules.access.token_and_job_limits import NO_LIMITS, TokenLimits
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 from service.schemas.audit import AuditAction
 from service.store import audit, tokens
 from service.store.audit import Actor

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from runner.contract.report import Host
 from service.rules.access.scope import Scope
-from service.rules.access.token_and_job_limits import NO_LIMITS, TokenLimits
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 from service.store import tokens
 from service.store.engine.database import Database
 from tests.service import reports

@@ -106,7 +106,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert f"Culprit 1 {history.commit(4)[:10]} {history.TITLES[4]}" in text
     assert "Change +16,384" in text
     assert (
-        "It could also be one of these commits, which measurements in the range cannot distinguish from it: "
+        "It could also be this commit, which measurements in the range cannot distinguish from it: "
         + history.commit(HOSTILE)[:10]
         in text
     )

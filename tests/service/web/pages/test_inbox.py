@@ -237,7 +237,7 @@ def test_changes_below_the_floor_are_one_line_that_opens(tmp_path: Path) -> None
         assert client.post("/api/v1/runs", json=body).status_code == 200
         text = read(client, "/")
         assert "1 open event in the last 7 days" in text
-        assert "1 below the floor" in text
+        assert "1 below the floor Runs of the same program, or builds of the same commit, can differ as much." in text
         assert "+1 minor fault" not in text.replace("\xa0", " ")
         assert "+1 minor fault" in read(client, "/?folded=1").replace("\xa0", " ")
 

@@ -118,3 +118,14 @@ def test_the_output_of_perf_has_the_number_of_its_sample(tmp_path: Path) -> None
         text = read(client, f"/runs/{run.run_id}")
     assert "Output of perf, sample 2 100;;minor-faults:u" in text
     assert "Output of perf, sample 1" not in text
+
+
+def test_a_run_of_a_revision_without_an_author_says_so(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        report = history.report(0, history.OLD)
+        revision = report.revision.model_copy(update={"author": ""})
+        history.send(client, [report.model_copy(update={"revision": revision})])
+        text = read(client, f"/runs/{report.run_id}")
+        assert "author unknown" in text
+        assert "by unknown" not in text

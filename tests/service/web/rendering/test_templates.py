@@ -8,4 +8,4 @@ def test_the_first_reader_of_a_page_does_not_wait_for_its_template(app: Flask) -
     assert cache is not None
     cache.clear()
     compile_templates(app)
-    assert {name for _, name in cache} >= {"compare.html", "overview.html", "partials/inbox.html"}
+    assert {name for _, name in cache} >= {"compare.html", "overview.html", "partials/event_list.html"}

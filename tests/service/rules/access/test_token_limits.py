@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.access.scope import Scope
-from service.rules.access.token_and_job_limits import (
+from service.rules.access.token_limits import (
     NO_LIMITS,
     TokenLimits,
-    compute_job_limits,
     matches_any_pattern,
-    may_own_subject,
 )
 
 _NAMES = st.text("ab-.*/", min_size=1, max_size=8)
@@ -60,18 +58,3 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
 def test_limits_that_mean_nothing_are_refused(limits: TokenLimits, scopes: set[Scope], objection: str) -> None:
     found = limits.explain_objection(scopes)
     assert (objection in found) if objection else not found
-
-
-def test_a_repository_takes_the_subject_of_its_name_and_those_assigned_to_it() -> None:
-    limits = compute_job_limits("octo/copies", [("octo/copies", "bench-*")], None)
-    assert may_own_subject("octo/copies", "Copies", limits.subjects)
-    assert may_own_subject("octo/copies", "bench-sort", limits.subjects)
-    assert not may_own_subject("octo/copies", "sorted", limits.subjects)
-    assert may_own_subject("octo/copies", "copies", None), "a token from before there were limits"
-    assert not may_own_subject("octo/copies", "sorted", None)
-
-
-def test_a_name_that_is_assigned_to_another_repository_is_not_its_own() -> None:
-    limits = compute_job_limits("fork/copies", [("octo/copies", "copies")], ("lab-*",))
-    assert not may_own_subject("fork/copies", "copies", limits.subjects)
-    assert limits.hosts == ("lab-*",)
