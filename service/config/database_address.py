@@ -31,15 +31,15 @@ def parse_address(address: str) -> URL:
     """
     try:
         url = _parse_address(address)
-    except (ArgumentError, ValueError):
-        url = None
-    if url is None or url.drivername not in _DRIVERS:
+        url = url.set(drivername=_DRIVERS[url.drivername])
+        url.get_dialect()().create_connect_args(url)  # refuses ports that are no numbers
+    except (ArgumentError, ValueError, KeyError):
         raise ServiceError(
             "This is not the address of an SQLite or PostgreSQL database",
             "DATABASE_URL",
             "Write sqlite:////path/to/file.db or postgresql://user:password@host/name, with %40 for @ in a password.",
-        )
-    return url.set(drivername=_DRIVERS[url.drivername])
+        ) from None
+    return url
 
 
 def hide_password(url: URL) -> str:

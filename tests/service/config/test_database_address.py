@@ -56,6 +56,8 @@ def test_an_address_that_is_written_and_read_is_the_same() -> None:
         "postgresql://one:s3cret/faults",
         "postgresql://me:s3cret%@one:1,other:2/faults",
         "postgresql://one:1,other:2/f?s3cret=1",
+        "postgresql://me:s3,cret@one:54x/faults",
+        "postgresql://me:s3cret@one/faults?port=54x",
         "mysql://me:s3cret@one/faults",
         "postgresql+asyncpg://me:s3cret@one/faults",
         "sqlite+s3cret:///x",
