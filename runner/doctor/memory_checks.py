@@ -26,19 +26,19 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
         folder: host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         for folder in host.tree.list_names(_THP_FOLDER, "hugepages-*kB")
     }
+    # Kernels before 6.8 have one size, and no folder for it.
     sizes_always_used = [
         folder.removeprefix("hugepages-")
-        for folder, policy in sizes.items()
+        for folder, policy in (sizes or {"all sizes": setting}).items()
         if policy == "always" or (policy == "inherit" and setting == "always")
     ]
-    if not sizes_always_used and setting != "always":
-        return make_ok(setting)
+    if not sizes_always_used:
+        return make_ok("no size is used unasked" if setting == "always" else setting)
     host_remedy = f"write `never` to all files named `enabled` below /{_THP_FOLDER}"
     if setting == "always":
         host_remedy = f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
     return make_warning(
-        f"every program gets huge pages ({', '.join(sizes_always_used) or 'all sizes'}): "
-        "counts depend on memory fragmentation",
+        f"every program gets huge pages ({', '.join(sizes_always_used)}): counts depend on memory fragmentation",
         f'set `huge_pages = "never"` in [run] of the workload file; or for the whole host: {host_remedy}',
     )
 

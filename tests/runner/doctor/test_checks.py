@@ -236,6 +236,24 @@ def test_a_limit_is_said_to_do_only_what_it_does(
     assert unsaid not in finding
 
 
+def set_huge_pages(root: Path, setting: str, **sizes: str) -> None:
+    folder = root / "sys/kernel/mm/transparent_hugepage"
+    for name, policy in {"": setting, **{f"hugepages-{size[1:]}kB": policy for size, policy in sizes.items()}}.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "enabled").write_text("always inherit madvise never\n".replace(policy, f"[{policy}]"))
+
+
+def test_huge_pages_of_no_size_are_fine_whatever_the_common_setting_is(tmp_path: Path) -> None:
+    set_huge_pages(tmp_path, "always")
+    status, finding, _ = found(made_up(tmp_path), "huge pages")
+    assert (status, "(all sizes)" in finding) == ("warning", True)
+    set_huge_pages(tmp_path, "always", _64="never", _2048="madvise")
+    assert found(made_up(tmp_path), "huge pages")[0] == "ok"
+    set_huge_pages(tmp_path, "always", _64="never", _2048="inherit")
+    status, finding, _ = found(made_up(tmp_path), "huge pages")
+    assert (status, "(2048kB)" in finding) == ("warning", True)
+
+
 def test_load(machine: Make) -> None:
     laptop = machine("debian-laptop")
     assert found(made_up(laptop.root), "load")[0] == "ok"
