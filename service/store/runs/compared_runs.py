@@ -27,7 +27,7 @@ from service.store.series import points, pool_environments
 Kind = Literal["revision", "run", "environment", "host"]
 
 MAX_RUNS = 1000
-"""At most this many of the newest runs of a side are read; a revision has fewer."""
+"""At most this many of the newest runs of a side are read."""
 _RUNS_PER_QUERY = 1000
 """One query reads the points of at most this many runs."""
 _MIN_HASH_CHARACTERS = 4
@@ -71,9 +71,16 @@ class SideRuns(NamedTuple):
 
 
 def list_runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> SideRuns:
-    """Return the judged runs of a side: all of a commit or run, or the newest of an environment or host."""
-    # A revision has few runs. For an environment or a host, the newest are read, in the order of an index.
-    newest_first = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
+    """Return the measured runs of a side that are not in quarantine: at most :data:`MAX_RUNS`, the newest.
+
+    Parameters
+    ----------
+    host, workload
+        If given, only the runs of this host or workload.
+    """
+    # The newest runs of an environment or a host are read in the order of an index. No index has this order for a
+    # revision, which has few runs; the sum keeps the database from reading all runs in the order of their numbers.
+    newest_first = (Run.started_at if side.kind in {"environment", "host"} else Run.number + 0).desc()
     conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
         conditions.append(Host.name == host)
@@ -93,7 +100,7 @@ def list_runs(session: Session, side: Side, host: str | None = None, workload: s
         Revision.position,
         Run.started_at,
     )
-    rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS)).all()
+    rows = session.connection().execute(query.where(*conditions).order_by(newest_first).limit(MAX_RUNS)).all()
     runs = [ComparableRun._make(columns) for _, *columns in rows]
     levels = {run.number: packed_levels for run, (packed_levels, *_) in zip(runs, rows, strict=True)}
     return SideRuns(
