@@ -145,7 +145,8 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
         return _fit_into_limit(visible_rows, max_bytes)
     section_start, section_end = _FOLDED_SECTION
     section_start = section_start.format(
-        f"{len(folded_rows)} more row{'s' if len(folded_rows) != 1 else ''}: unchanged, or not judged"
+        f"{len(folded_rows)} {'more ' if visible_rows else ''}row{'s' if len(folded_rows) != 1 else ''}: "
+        "unchanged, or not judged"
     )
     section_bytes = _count_bytes(section_start) + _count_bytes(section_end)
     # The visible rows come first, but leave room for the line that counts the folded rows.
