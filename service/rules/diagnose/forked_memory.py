@@ -35,7 +35,11 @@ def _count_copied_pages(facts: Facts) -> int:
 
 
 def _copies_much(facts: Facts) -> bool:
-    """Return whether the program forks while it holds data to which one of the processes then writes."""
+    """Return whether the program forks while it holds much data to which one of the processes then writes.
+
+    Much is at least :data:`MIN_COPIED_PER_FORK` pages per fork, in all or more than before the change. In all, it is
+    more for Python.
+    """
     forks = facts.anatomy.forks
     copied_per_fork = _compute_copied_per_fork(facts)
     if forks and facts.before is not None and facts.before.anatomy.forks:

@@ -250,8 +250,9 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
 def _rank_row(
     name: RowName, drifts: Iterable[MapDrift], leading_drifts: Mapping[str, MapDrift]
 ) -> tuple[float, float, RowName]:
-    """Return the sort key of a row: by the most important event, then by the largest move.
+    """Return the sort key of a row; the first row has the smallest key.
 
+    Rows are sorted by their most important event, then by their largest weight, which is reduced for suspicions.
     The importance of an event counts in full for the row of its leading drift, and half for its other rows, so that an
     event in many cases does not leave other events without a row.
     """
