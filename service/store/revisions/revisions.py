@@ -253,17 +253,19 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 def _update_positions(session: Session, subject_id: int) -> None:
     """Set the position of each commit.
 
-    If a stored commit moves, mark the series to be judged again; if stored commits change their order, also recompute
-    the newest levels.
+    If a commit that already had a position moves, mark the series to be judged again; if such commits change their
+    order, also recompute the newest levels.
     """
     stored_rows = _map_stored_commits(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
     rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]
-    moves = [{"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position]
-    if moves:
-        move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
-        session.connection().execute(move, moves)
-    # If the order of stored commits changes, another commit may be the newest with a level.
+    new_positions = [
+        {"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position
+    ]
+    if new_positions:
+        statement = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
+        session.connection().execute(statement, new_positions)
+    # If the order of these commits changes, another commit may be the newest with a level.
     former_positions = [row.position for row, _ in rows_with_positions if row.position != _NO_POSITION]
     if former_positions != sorted(former_positions):
         newest_levels.recompute_newest_levels(session, subject_id)

@@ -75,7 +75,7 @@ def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collectio
 def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
-    """Return a page of series, sorted by subject, host, case and metric; all series if there is no limit."""
+    """Return a page of series, sorted by subject, host, case and metric; without a limit, all from the offset on."""
     query = _SELECT_SERIES.where(*series_filter.list_conditions())
     # Without a filter, the series are counted without their subjects, cases and hosts.
     counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
