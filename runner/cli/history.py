@@ -416,7 +416,17 @@ def output_history(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Print the result of a history, and write it to the file of --output."""
+    """Print the result of a history, as JSON if ``as_json``; if ``output_file`` is given, also write the JSON to it.
+
+    Parameters
+    ----------
+    charts
+        The addresses of the charts.
+    commits
+        The commits of the drift map, oldest first.
+    served
+        Whether a service answers at these addresses.
+    """
     from runner.cli.history_tables import show_history
 
     output_result(

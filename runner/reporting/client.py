@@ -140,7 +140,15 @@ class Service:
         self._send_document(f"/profiles/{profile.profile_id}", profile, profile_id=profile.profile_id)
 
     def send(self, document: Report | Profile) -> None:
-        """Send a report or a profile."""
+        """Call :attr:`before_send`, then send a report or a profile; return when the service has stored it.
+
+        Raises
+        ------
+        RequestRefused
+            The service rejects the document for good.
+        FaultwatchError
+            The service does not accept it now.
+        """
         if self.before_send:
             self.before_send(document)
         if isinstance(document, Profile):
