@@ -102,11 +102,6 @@ def store_patches(session: Session, subject_id: int, patches: Mapping[str, str])
         session.connection().execute(update(Revision).where(is_without_patch).values(patch=bindparam("sent")), rows)
 
 
-def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
-    """Return the commits of a subject, oldest first."""
-    return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
-
-
 def count_commits(session: Session, subject_id: int) -> int:
     """Return how many commits of a subject are stored."""
     return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
