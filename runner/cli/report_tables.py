@@ -9,7 +9,7 @@ from rich.table import Table
 
 from runner.cli.console import make_console
 from runner.cli.formatting import escape_text, format_count, format_value, format_value_range, has_own_unit
-from runner.contract.metrics import CATALOGUE, Kind, metric
+from runner.contract.metrics import CATALOGUE, Kind, get_metric
 from runner.contract.report import Outcome, Report, Status, Window
 from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_range
 
@@ -73,7 +73,7 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     for name in _list_metrics(reports):
         table.add_row(
             escape_text(name),
-            "" if has_own_unit(name) else metric(name).unit,
+            "" if has_own_unit(name) else get_metric(name).unit,
             *(_format_cell(report, name) for report in reports),
         )
     _print_title(console, reports, differing_parameters)
@@ -210,7 +210,7 @@ def _format_cell(report: Report, name: str) -> str:
         for process_readings in sample.processes
         if name in process_readings
     }
-    if metric(name).kind is Kind.COUNT and len(process_values) == 1:
+    if get_metric(name).kind is Kind.COUNT and len(process_values) == 1:
         value = process_values.pop()
         if value:
             text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
@@ -223,6 +223,6 @@ def _format_short(report: Report, names: Sequence[str]) -> str:
     name = next((name for name in names if report.values(name)), None)
     if name is None:
         return ""
-    if metric(name).kind is Kind.COUNT:
+    if get_metric(name).kind is Kind.COUNT:
         return _format_cell(report, name)
     return format_value(name, median(report.values(name)))

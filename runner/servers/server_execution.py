@@ -16,7 +16,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from pydantic import ValidationError
 
-from runner.contract.metrics import Kind, metric
+from runner.contract.metrics import Kind, get_metric
 from runner.contract.report import MAX_QUOTED_LINE_CHARACTERS, Case, Reading, Sample, Stage, Status, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
@@ -582,7 +582,7 @@ def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[
         # If a load reports only its rate, each window counts as much as the others.
         operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
-    if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
+    if get_metric(name).kind is Kind.RATIO or name.startswith("latency-"):
         return sorted(values)[len(values) // 2]  # Of an even number of values, the upper median.
     return round(sum(values), _TIME_DIGITS)
 

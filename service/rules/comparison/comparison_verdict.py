@@ -31,7 +31,7 @@ from runner.contract import (
     Side,
     Status,
     Verdict,
-    metric,
+    get_metric,
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
@@ -130,10 +130,10 @@ def _decide_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha:
     if missing_sides or not pairs:
         return decide_missing_value(name, missing_sides, request)
     is_counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
-    if metric(name).kind is Kind.COUNT and is_counted:
+    if get_metric(name).kind is Kind.COUNT and is_counted:
         # A count that varies is judged like a noisy metric if the request states a precision for it.
         has_repeating_sides = is_repeating(base.values(name)) and is_repeating(head.values(name))
-        if metric(name).exact and (has_repeating_sides or name not in judging.precision):
+        if get_metric(name).exact and (has_repeating_sides or name not in judging.precision):
             return _decide_exact_count(pairs, alpha, request)
         # The host affects counts that are not exact, so equal counts prove little. But if both sides repeat their
         # counts, and these differ, the metric does differ.
@@ -221,7 +221,7 @@ def build_verdict(
     if change is None and base_side.level is not None and head_side.level is not None:
         change = head_side.level - base_side.level
     goes_up = decision.direction > 0 if decision.direction else change is not None and change > 0
-    is_better = goes_up == (metric(name).better == "higher")
+    is_better = goes_up == (get_metric(name).better == "higher")
     direction: Literal["improvement", "regression"] | None = None
     if decision.verdict is Verdict.CHANGED:
         direction = "improvement" if is_better else "regression"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.contract import ComparisonRequest, Status, Verdict, metric
+from runner.contract import ComparisonRequest, Status, Verdict, get_metric
 from runner.contract.level import compute_median, find_majority
 from service.rules.comparison.metric_decision import MetricDecision, Pairs, decide_count
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
@@ -25,7 +25,7 @@ def decide_by_stored_base(name: str, request: ComparisonRequest, alpha: float) -
     )
     if base_majority is None or not head.values(name):
         return [], undecided_result  # there is no count that head could repeat, or no sample of head yet
-    if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
+    if not get_metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
         return [], undecided_result  # values that the host affects, and estimates, differ between sessions
     base_count, _ = base_majority
     pairs = [(base_count, value) for value in head.values(name)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
-from runner.contract import Outcome, metric
+from runner.contract import Outcome, get_metric
 from service.rules.series.cause import list_setting_changes
 from service.rules.series.point_order import Points
 from service.schemas import history
@@ -121,7 +121,7 @@ def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Ser
 
 def read_head(row: Series) -> history.SeriesHead:
     """Return the subject, host, case and metric of a series."""
-    entry = metric(row.metric)
+    entry = get_metric(row.metric)
     return history.SeriesHead(
         id=row.id,
         subject=row.subject.name,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
@@ -418,7 +418,7 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
 
     The author is left out where there is no room for both the author and the start of the commit's subject.
     """
-    title = metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
+    title = get_metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
     percent = compute_percent_change(leading_drift.after - leading_drift.before, leading_drift.before)
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     move_text = move_text if event.confirmed else prefix_provisional(move_text)

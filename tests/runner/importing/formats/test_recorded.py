@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.importing import make_reports, read_file
 from tests.runner.importing.recorded import DATA, GIVEN, reports
 
@@ -129,8 +129,8 @@ def test_github_action_benchmark_holds_a_history(prefix: str, tmp_path: Path) ->
     assert [run.revision.commit for run in requests] == [FIRST, SECOND]
     assert [run.values("import:higher:req/s:value") for run in requests] == [(100,), (200,)]
     (speed,) = {name for run in runs if "test_parse-1000" in run.case.name for name in run.metrics}
-    assert metric(speed).better == "higher"
-    assert metric(speed).unit == "iter/s"
+    assert get_metric(speed).better == "higher"
+    assert get_metric(speed).unit == "iter/s"
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_github_action_benchmark_holds_a_history(prefix: str, tmp_path: Path) ->
 )
 def test_an_imported_metric_of_another_tool_is_never_exact(name: str) -> None:
     for run in reports(name).values():
-        assert not [one for one in run.metrics if metric(one).exact]
+        assert not [one for one in run.metrics if get_metric(one).exact]
         assert run.runner_version == "imported"

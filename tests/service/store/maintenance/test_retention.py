@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract import Environment, Kind, Reading, Report, Sample, Status, metric
+from runner.contract import Environment, Kind, Reading, Report, Sample, Status, get_metric
 from runner.contract.judging import Judging
 from service.pipeline.ingest_reports import prepare_reports
 from service.rules.retention import reduce_report, thin_report
@@ -128,7 +128,7 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         judging = whole.judging
         if judging.is_judged_in_history(name) or judging.decides_comparison(name):
             assert (min(values), max(values)) == (min(whole_values), max(whole_values))
-            decides = metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name)
+            decides = get_metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name)
             keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
             assert len(values) == (len(whole_values) if keeps else 3)
         else:
