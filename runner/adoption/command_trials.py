@@ -671,7 +671,7 @@ class FirstMeasurement:
             revision=self.revision,
             sampling=Sampling(min_samples=n_executions, max_samples=n_executions),
         )
-        counts = report.values(FAULTS)
+        counts = report.list_values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
             # A program that reports its work did not only print its usage, and neither did a server.
             reports_work = run.output != "none" or run.load is not None
@@ -681,13 +681,13 @@ class FirstMeasurement:
                 # The program has started another one, and ignores the failure of that.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
-            cpu_seconds = min(report.values("task-clock"), default=0.0)
+            cpu_seconds = min(report.list_values("task-clock"), default=0.0)
             own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
                 tuple(map(int, counts)),
-                seconds=max(report.values("elapsed"), default=0.0),
+                seconds=max(report.list_values("elapsed"), default=0.0),
                 cpu_seconds=cpu_seconds,
                 # A program that computes for long has done more, even if it mentions its help.
                 prints_usage=is_usage(printed_text) and cpu_seconds < LONG_CPU_SECONDS,

@@ -213,7 +213,7 @@ class ProfileBuilder(Struct):
         )
 
     def _read_switches(self) -> StackProfile | None:
-        """Return the stacks of waiting threads, scaled to the whole observation."""
+        """Return the stacks of waiting threads, scaled to the whole observation; None if they were not recorded."""
         timed_recording, budget = self.recordings.switches, self.recordings.budget
         if timed_recording is None or budget is None:
             return None

@@ -158,7 +158,7 @@ def _may_remedy_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     base, head = verdict.base.level, verdict.head.level
     if remedied_head.workload.server or base is None or head is None or base == head:
         return True
-    values = remedied_head.report_measured([remedied_head.execute()]).values(verdict.metric)
+    values = remedied_head.report_measured([remedied_head.execute()]).list_values(verdict.metric)
     if not values:
         return True
     won_back_share = (head - values[0]) / (head - base)

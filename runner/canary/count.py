@@ -87,7 +87,10 @@ def _recount_if_wrong(first_faults: CanaryFaults, count_kinds: Callable[[Sequenc
 
 
 def _measure_fault_cost(program: Path) -> float | None:
-    """Return the CPU time of one first touch in seconds: the minimum of a few executions, to exclude disturbances."""
+    """Return the CPU time of one first touch in seconds: the minimum of a few executions, to exclude disturbances.
+
+    None if no execution counted faults and their time.
+    """
     costs = []
     for _ in range(_TIMED_RUNS):
         readings = _execute_canary(program, [_ANONYMOUS]).sample.readings

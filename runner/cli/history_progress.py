@@ -224,7 +224,7 @@ class _TimeLeftColumn(ProgressColumn):
 
 def _format_count(report: Report) -> str:
     """Return the level of a run's faults, with their range if they vary."""
-    values = report.values("minor-faults")
+    values = report.list_values("minor-faults")
     level = compute_median(values)
     if level is None:
         return "minor faults not counted"

@@ -613,10 +613,10 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
     from runner.adoption.exactness import assess_exactness
     from runner.contract.level import compute_median
 
-    counts = report.values(FAULTS)
+    counts = report.list_values(FAULTS)
     if not counts:
         return None
-    seconds = compute_median(report.values("elapsed")) or 0
+    seconds = compute_median(report.list_values("elapsed")) or 0
     is_server = any(sample.windows for sample in report.samples)
     return assess_exactness((*trial_counts, *counts), report.environment.settings, float(seconds), is_server=is_server)
 
@@ -677,7 +677,7 @@ def _show_result(
         if exactness:
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_escape_sequences(f"{prefix}{exactness.sentence}"))
-    max_seconds = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
+    max_seconds = max((max(report.list_values("elapsed"), default=0.0) for report in reports), default=0.0)
     is_server = any(sample.windows for report in reports for sample in report.samples)
     slowness = describe_slowness(max_seconds, len(reports), is_server=is_server)
     for remark in (slowness, *remarks):

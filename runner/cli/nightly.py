@@ -197,7 +197,7 @@ def find_planned_workload(matrix: Matrix, entry: WorkloadEntry) -> Workload:
 
 
 def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
-    """Return the location of the repository; a path is relative to the matrix file."""
+    """Return the location of the repository, a path relative to the matrix file; None if the entry names none."""
     if entry.repository is None or "://" in entry.repository:
         return entry.repository
     folder = matrix.path.parent / entry.repository

@@ -27,7 +27,7 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
     for title in ("metric", "before", "after", "change", "verdict"):
         table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
     for name in _list_metrics():
-        before, after = result.base.values(name), result.head.values(name)
+        before, after = result.base.list_values(name), result.head.list_values(name)
         if not before or not after:
             continue  # this host did not measure the metric
         before_median, after_median = median(before), median(after)

@@ -27,7 +27,7 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
 
     benchmarks = []
     for name in report.metrics:
-        readings = report.readings(name)
+        readings = report.list_readings(name)
         if name != _remove_line_breaks(name) or not _has_positive_values(readings, len(report.samples)):
             continue  # pyperf cannot represent this metric
         unit = get_metric(name).unit

@@ -127,7 +127,10 @@ def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> S
 
 
 def _describe_compiler(name: str, path: str) -> str | None:
-    """Return the version of a compiler, or the identity of its file if it is not the one on the standard ``PATH``."""
+    """Return the version of a compiler, or the identity of its file if it is not the one on the standard ``PATH``.
+
+    None if the compiler is not found, or its version or identity is unknown.
+    """
     file = _find_program(name, path)
     if file is None:
         return None
@@ -137,7 +140,10 @@ def _describe_compiler(name: str, path: str) -> str | None:
 
 
 def _describe_tool(name: str, path: str) -> str | None:
-    """Return what identifies a build tool: its file, the release of Go, or the program behind the proxy of rustup."""
+    """Return what identifies a build tool: its file, the release of Go, or the program behind the proxy of rustup.
+
+    None if the tool is not found, or its file cannot be read.
+    """
     file = _find_program(name, path)
     if file is None:
         return None
@@ -162,7 +168,10 @@ def _read_go_version(file: Path) -> str:
 
 
 def _identify_rustup_program(proxy: Path, name: str) -> str | None:
-    """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown."""
+    """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown.
+
+    None if neither file can be read.
+    """
     try:
         rustup_home = proxy.parents[2] / ".rustup"
         settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
@@ -176,14 +185,20 @@ def _identify_rustup_program(proxy: Path, name: str) -> str | None:
 
 
 def _find_program(name: str, path: str) -> Path | None:
-    """Return the file of a program. Relative folders in ``path`` are ignored: they could lead to the checkout."""
+    """Return the file of a program; None if it is not found.
+
+    Relative folders in ``path`` are ignored: they could lead to the checkout.
+    """
     absolute_path = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
     program = shutil.which(name, path=absolute_path) if absolute_path and "/" not in name else None
     return Path(program) if program else None
 
 
 def _identify_program(file: Path) -> str | None:
-    """Return the path, size and time of a program: they identify its version, and the file need not be read."""
+    """Return the path, size and time of a program: they identify its version, and the file need not be read.
+
+    None if there is no such file.
+    """
     try:
         target = file.resolve(strict=True)
         status = target.stat()

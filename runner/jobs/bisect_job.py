@@ -91,7 +91,7 @@ def _describe_culprit(culprit: Culprit) -> str:
 def _describe_run(report: Report, name: str) -> str:
     """Describe a run in one line."""
     outcome = "could not be measured"
-    level = compute_median(report.values(name))
+    level = compute_median(report.list_values(name))
     if report.outcome is Outcome.MEASURED and level is not None:
         outcome = format_quantity(level, get_metric(name).unit)
     return f"{report.revision.commit[:10]}: {outcome}"

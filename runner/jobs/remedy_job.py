@@ -84,7 +84,8 @@ def _mark_experimental(report: Report) -> Report:
 def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
     """Return the medians without and with the remedy, for each metric by which remedies are judged."""
     values = {
-        name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
+        name: (result.base.list_values(name), result.head.list_values(name))
+        for name in list_shown_metrics(MetricView.REMEDY)
     }
     return {name: (median(before), median(after)) for name, (before, after) in values.items() if before and after}
 

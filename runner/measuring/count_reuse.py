@@ -188,7 +188,7 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
     for name in report.metrics:
         if not get_metric(name).exact:
             continue
-        readings = report.readings(name)
+        readings = report.list_readings(name)
         values = {reading.value for reading in readings if reading.status is Status.COUNTED}
         count = readings[0].value
         if len(readings) != len(report.samples) or count is None or values != {count}:
@@ -206,7 +206,7 @@ def _describe_varying(report: Report, expected_counts: Mapping[str, Number], cou
     """
     clauses = []
     for name, expected_count in expected_counts.items():
-        values = [reading.value for reading in report.readings(name) if reading.value is not None]
+        values = [reading.value for reading in report.list_readings(name) if reading.value is not None]
         if not values:
             return []
         low, high = min(values), max(values)

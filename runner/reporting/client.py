@@ -205,7 +205,7 @@ class Service:
         return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=id_token)).token
 
     def find_stored_base(self, query: BaseQuery) -> Report | None:
-        """Return a stored run that can serve as the base of a comparison, if there is one."""
+        """Return a stored run that can serve as the base of a comparison; None if there is none."""
         return self._request_model(BaseAnswer, "POST", "/gates/base", query).report
 
     def judge_gate(self, report: GateReport) -> GateAnswer:

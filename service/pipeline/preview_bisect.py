@@ -114,5 +114,5 @@ def _suggest_remedy(report: Report) -> str:
 
 
 def _build_observation(report: Report, metric_name: str) -> Observation:
-    values = tuple(report.values(metric_name))
+    values = tuple(report.list_values(metric_name))
     return Observation(commit=report.revision.commit, value=values[0] if values else None, samples=values)

@@ -118,6 +118,8 @@ class SettingsGrid:
 def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
     """Return the run whose settings are the default: the run of a history that has the fewest variables set.
 
+    None if no run of the case belongs to a history.
+
     The host may have changed since this run was measured. Therefore the newest run of the case with the same values of
     the settings that a job can set is returned instead, even if it was measured for a lab.
 

@@ -141,12 +141,12 @@ class GridCell:
 
     @property
     def change(self) -> Number | None:
-        """The level minus the previous one."""
+        """The level minus the previous one; None if either is unknown."""
         return None if self.value is None or self.before is None else self.value - self.before
 
     @property
     def percent(self) -> float | None:
-        """The change in percent of the previous level; None if the previous level is zero."""
+        """The change in percent of the previous level; None if either is unknown, or the previous level is zero."""
         return compute_percent_change(self.change, self.before)
 
 
@@ -335,7 +335,10 @@ def build_grid(
 
 
 def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
-    """Return the commit of which most columns have a level; if there are several such commits, the newest."""
+    """Return the commit of which most columns have a level; if there are several such commits, the newest.
+
+    None if no column has a level.
+    """
     position_of: dict[str, int] = {}
     n_columns: Counter[str] = Counter()
     for points in columns:

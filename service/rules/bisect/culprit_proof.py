@@ -102,7 +102,7 @@ def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
     """Return the smallest change, in percent, that a comparison of a culprit with its parent has to detect.
 
     A step counts as a change if it is at least half of the precision. So both a step as large as the search measured
-    and the absence of a step are detected. An exact metric needs no precision.
+    and the absence of a step are detected. None for an exact metric, which needs no precision.
     """
     if exact:
         return None

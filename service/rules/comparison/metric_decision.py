@@ -171,6 +171,8 @@ def decide_count(
 def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
     """Return a change of ``worth_proving`` percent of base, in events, if the pairs exclude it in both directions.
 
+    None if they do not, or if base is zero.
+
     Pairs that differ by less than half of this change count as equal. The remaining signs have to be balanced by the
     same test, with the same error probability, as for all differences. If a count varies little compared with the
     change, nearly all of its pairs then count as equal, and 20 are enough. With the signs of all differences, 140 pairs

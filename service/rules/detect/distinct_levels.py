@@ -85,7 +85,10 @@ class DistinctLevels:
         return n_kept
 
     def _find_suspicion(self, values: Floats) -> int | None:
-        """Return the position from which the newest runs may have left the newest level, if more runs can settle it."""
+        """Return the position from which the newest runs may have left the newest level.
+
+        None if nothing suggests this, or more runs cannot settle it.
+        """
         start = max(self.changes[-1].position if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent_values = values[start:]
         if len(recent_values) < 2 * MIN_CHANGE_RUNS:

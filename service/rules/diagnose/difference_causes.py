@@ -538,8 +538,11 @@ def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterab
 
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the program itself; if there is none, the innermost outside of the C library."""
-    # Without an own frame, this is a frame of a library; None if the kernel has all frames.
+    """Return the innermost frame of the program itself; if there is none, the innermost outside of the C library.
+
+    None if the kernel has all frames.
+    """
+    # Without an own frame, this is a frame of a library.
     own_or_library_frame = find_own_frame(frames)
     if own_or_library_frame is None or is_own_frame(own_or_library_frame):
         return own_or_library_frame

@@ -56,7 +56,10 @@ def _compute_copied_per_fork(facts: Facts) -> float:
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:
-    """Return the share of the CPU time that copying pages takes; estimated from the faults if no stack shows it."""
+    """Return the share of the CPU time that copying pages takes; estimated from the faults if no stack shows it.
+
+    None if the program was not timed, or has no faults.
+    """
     if not facts.timed or not facts.faults:
         return None
     return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.estimate_cost(_count_copied_pages(facts)))

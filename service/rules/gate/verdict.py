@@ -163,7 +163,8 @@ class CaseOutcome:
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
         base_share, head_share = (
-            len(side.values(verdict.metric)) / max(1, len(side.samples)) for side in (self.case.base, self.case.head)
+            len(side.list_values(verdict.metric)) / max(1, len(side.samples))
+            for side in (self.case.base, self.case.head)
         )
         return head_share < base_share
 

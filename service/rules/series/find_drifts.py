@@ -186,7 +186,10 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
-    """Return the likely change on the newest level of a stretch, unless the detector suspects one there."""
+    """Return the likely change on the newest level of a stretch.
+
+    None if no change is likely, or if the detector itself suspects one there.
+    """
     if changes and changes[-1].wants_rerun:
         return None
     begin = changes[-1].high if changes else 0

@@ -160,7 +160,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
             temporary_failures[changed_settings] += 1
             if temporary_failures[changed_settings] < MAX_ATTEMPTS:
                 continue
-        mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.values(request.metric))))
+        mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.list_values(request.metric))))
     return mixtures
 
 

@@ -122,7 +122,7 @@ def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
 
 
 def _build_figure(report: Report, name: str) -> Figure:
-    readings = report.readings(name)
+    readings = report.list_readings(name)
     return Figure(get_metric(name), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
 
 
