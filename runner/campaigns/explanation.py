@@ -183,7 +183,15 @@ def _decide_on_metric(
 def _measure_remedy(
     regressed_case: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
-    """Measure head with and without a remedy; None if it cannot be applied or measured, or wins too little back."""
+    """Measure head with and without a remedy; None if it cannot be applied or measured, or wins too little back.
+
+    Parameters
+    ----------
+    decide
+        Returns the decision of the service on a comparison.
+    deadline
+        The monotonic time after which no further pair begins.
+    """
     head, verdict = regressed_case.head, regressed_case.verdict
     try:
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))

@@ -542,7 +542,13 @@ def _ask_ci(questions: Questions, default: str) -> str:
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
-    """Write the workload file and its schema; return the written paths."""
+    """Write the workload file and its schema; return the written paths.
+
+    Parameters
+    ----------
+    replace
+        Whether to replace an existing workload file without asking, because the user has already agreed.
+    """
     from runner.adoption.ci_files import CiFile
     from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
@@ -560,7 +566,13 @@ def _write_ci_file(top: Path, ci_file: "CiFile", questions: Questions) -> list[s
 
 
 def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
-    """Write a file, unless the user wants to keep an existing one; return the paths that were written."""
+    """Write a file, unless the user wants to keep an existing one; return the paths that were written.
+
+    Parameters
+    ----------
+    replace
+        Whether to replace an existing file without asking.
+    """
     from runner.adoption.new_file import has_other_content, write_file
 
     differs = not replace and has_other_content(top, file.path, file.text)
@@ -629,7 +641,13 @@ def _build_document(
     trial_counts: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
-    """Return the result of ``init`` in the form that ``--json`` prints."""
+    """Return the result of ``init`` in the form that ``--json`` prints.
+
+    Parameters
+    ----------
+    trial_counts
+        As in :func:`_assess_exactness`.
+    """
     exactness_by_report = [_assess_exactness(report, trial_counts) for report in reports]
     are_exact = [None if exactness is None else exactness.exact for exactness in exactness_by_report]
     return {
@@ -666,7 +684,17 @@ def _show_result(
     ci_file: "CiFile | None",
     history_arguments: str,
 ) -> None:
-    """Print the counts, whether they repeat, the remarks, the written files, and what to do next."""
+    """Print the counts, whether they repeat, the remarks, the written files, and what to do next.
+
+    Parameters
+    ----------
+    trial_counts
+        As in :func:`_assess_exactness`.
+    ci_file
+        The file for the CI system; None if none was requested.
+    history_arguments
+        The arguments of the next command, ``faultwatch history``.
+    """
     from runner.adoption.duration_estimate import describe_slowness
     from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.cli.report_tables import show_reports

@@ -557,6 +557,11 @@ class _ExactSearch:
         """Return the unmeasured commits that have to be measured before ``new_end`` is named as a culprit.
 
         Those are its parents, the commits at which merged branches started, and the older end of the gap.
+
+        Parameters
+        ----------
+        suspects
+            The suspects that are left, as a bit set.
         """
         index_of = self.graph.index_of
         parents = [parent for parent in self.graph.parents[new_end] if parent in index_of]

@@ -146,6 +146,11 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     only 12,870 orders. But if the runs on each side agree, the step is many times larger than their scatter, and no
     earlier run was near the new level, there are two levels: a mode would have occurred before, and outliers would not
     agree.
+
+    Parameters
+    ----------
+    begin, position, end
+        Where the level before the step begins, where the step is, and where the level after it ends.
     """
     runs_before = values[max(begin, position - MAX_POINTS_PER_SIDE) : position]
     runs_after = values[position : min(end, position + MAX_POINTS_PER_SIDE)]

@@ -567,7 +567,21 @@ def _build_part(
     *,
     changed_lines: ChangedLines,
 ) -> DifferencePart:
-    """Return one cause of the difference in words, with its CPU time and the line that changed most."""
+    """Return one cause of the difference in words, with its CPU time and the line that changed most.
+
+    Parameters
+    ----------
+    group
+        The cause, and the file whose pages are touched.
+    sides
+        The faults before and after the change.
+    net_growth
+        By how many faults each function has grown over all causes.
+    facts
+        The facts after the change.
+    seconds_per_fault
+        The CPU time of a fault; None if it is unknown.
+    """
     cause, file = group
     before, after = (side.sums[group] for side in sides)
     place, change = _find_leading_line(_pair_lines(group, sides), net_growth, after - before) or (None, None)

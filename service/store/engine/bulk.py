@@ -80,7 +80,15 @@ def update_rows(
     encoded_columns: Collection[str] = (),
     key: Sequence[str] = ("id",),
 ) -> None:
-    """Update columns of rows; each row consists of the values of its key, then a value for every column."""
+    """Update columns of rows; each row consists of the values of its key, then a value for every column.
+
+    Parameters
+    ----------
+    encoded_columns
+        Columns whose values are already encoded for the database.
+    key
+        The columns by which a row is found.
+    """
     connection = session.connection()
     names = (*key, *columns)
     converted_rows = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
@@ -104,7 +112,15 @@ def insert_missing_rows(session: Session, table: Table, rows: Sequence[dict[str,
 def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
-    """Insert rows; if a row with the same key exists, add to one of its columns instead."""
+    """Insert rows; if a row with the same key exists, add to one of its columns instead.
+
+    Parameters
+    ----------
+    column
+        The column to which the value of the new row is added.
+    key
+        The columns of a unique key.
+    """
     session.connection().execute(_build_adding_insert(_choose_insert(session), table, column, tuple(key)), list(rows))
 
 

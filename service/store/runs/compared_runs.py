@@ -134,6 +134,13 @@ def read_readings(
     """Return the readings of runs by run number and metric, for the given metrics or for all.
 
     They come from the packed levels of the runs if these hold the metrics; otherwise, from the points.
+
+    Parameters
+    ----------
+    metrics
+        The metrics; None for all.
+    levels
+        The packed levels, by the number of the run.
     """
     numbers = set(runs)
     if metrics is None or not PACKED_METRICS.issuperset(metrics):
