@@ -196,19 +196,19 @@ def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 @lru_cache(maxsize=64)
-def _build_insert_sql(table: str, names: str, n_columns: int, n_rows: int) -> str:
+def _build_insert_sql(table_name: str, names: str, n_columns: int, n_rows: int) -> str:
     """Return SQLite's statement for inserting a number of rows with a number of columns."""
     row = f"({', '.join('?' * n_columns)})"
-    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * n_rows)}'  # noqa: S608 - not user input
+    return f'INSERT INTO "{table_name}" ({names}) VALUES {", ".join([row] * n_rows)}'  # noqa: S608 - not user input
 
 
 @lru_cache(maxsize=64)
-def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], n_rows: int) -> str:
+def _build_update_sql(table_name: str, key: tuple[str, ...], columns: tuple[str, ...], n_rows: int) -> str:
     """Return SQLite's statement for updating many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * n_rows)}) "  # noqa: S608 - no user input
-        f'UPDATE "{table}" SET {_join_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
+        f'UPDATE "{table_name}" SET {_join_assignments(columns)} FROM new WHERE {_build_match(table_name, key)}'
     )
 
 
@@ -227,9 +227,9 @@ def _join_assignments(columns: Iterable[str]) -> str:
     return ", ".join(f"{name} = new.{name}" for name in columns)
 
 
-def _build_match(table: str, key: Iterable[str]) -> str:
+def _build_match(table_name: str, key: Iterable[str]) -> str:
     """Return the condition that a row has the key of a new row."""
-    return " AND ".join(f'"{table}".{name} = new.{name}' for name in key)
+    return " AND ".join(f'"{table_name}".{name} = new.{name}' for name in key)
 
 
 def _convert_values(

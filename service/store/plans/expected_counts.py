@@ -65,10 +65,10 @@ def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None
     return run_id
 
 
-def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
+def _read_exact_counts(session: Session, run_ids: set[UUID]) -> dict[UUID, dict[str, Number]]:
     """Return the exact counts that more than half of the samples of each run have, by metric."""
     counts_by_run: dict[UUID, dict[str, Number]] = defaultdict(dict)
-    for point in points.list_run_points(session, sorted(runs)):
+    for point in points.list_run_points(session, sorted(run_ids)):
         majority = find_majority(point.samples) if get_metric(point.metric).exact else None
         if majority is not None:
             count, _n_samples = majority

@@ -129,7 +129,7 @@ def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
 
 
 def read_readings(
-    session: Session, runs: Iterable[int], metrics: Collection[str] | None, levels: Mapping[int, str]
+    session: Session, run_numbers: Iterable[int], metrics: Collection[str] | None, levels: Mapping[int, str]
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all.
 
@@ -142,7 +142,7 @@ def read_readings(
     levels
         The packed levels, by the number of the run.
     """
-    numbers = set(runs)
+    numbers = set(run_numbers)
     if metrics is None or not PACKED_METRICS.issuperset(metrics):
         return _read_points(session, numbers, metrics)
     unpacked_levels = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
@@ -150,11 +150,11 @@ def read_readings(
 
 
 def _read_points(
-    session: Session, runs: Collection[int], metrics: Collection[str] | None
+    session: Session, run_numbers: Collection[int], metrics: Collection[str] | None
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs from their points."""
     rows: list[Any] = []
-    for chunk in table_partitions.group_neighbours(runs, _RUNS_PER_QUERY):
+    for chunk in table_partitions.group_neighbours(run_numbers, _RUNS_PER_QUERY):
         query = _select_points(session, chunk)
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
@@ -167,11 +167,11 @@ def _read_points(
     return readings_by_run
 
 
-def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
+def _select_points(session: Session, run_numbers: Sequence[int]) -> Select[Any]:
     """Return the query for the points of runs with neighbouring numbers."""
     # Levels are read as text, so that thousands of them can be parsed all at once.
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
-    is_in_runs = bulk.is_among(session, Run.number, runs)
+    is_in_runs = bulk.is_among(session, Run.number, run_numbers)
     if session.get_bind().dialect.name != "postgresql":
         return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(is_in_runs)
     # The OFFSET makes PostgreSQL look up each point by the primary key, because it does not flatten a subquery with it.
@@ -181,7 +181,7 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
         .where(
             Point.series_id == Series.id,
             Point.run_number == Run.number,
-            *table_partitions.build_partition_conditions(session, runs),
+            *table_partitions.build_partition_conditions(session, run_numbers),
         )
         .correlate(Series, Run)
         .offset(0)
