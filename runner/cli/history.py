@@ -306,7 +306,7 @@ class PreparedHistory(Struct, frozen=True):
                 service=patient_service,
                 find_revision=functools.cache(self.repository.find_revision),
                 list_commits_between=self._list_commits_between,
-                cases=frozenset(case.name for case in self.cases),
+                case_names=frozenset(case.name for case in self.cases),
                 observer=ProofProgress(activity),
                 deadline=time.monotonic() + seconds,
                 store_request=self.store.add_proof if self.store else None,
@@ -450,7 +450,7 @@ def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dic
         if report.failure
     ]
     return {
-        "revisions": summary.revisions,
+        "revisions": summary.n_revisions,
         "left_out": summary.n_left_out,
         "stored": summary.n_stored,
         "stored_failures": summary.n_stored_failures,
