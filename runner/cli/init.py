@@ -257,7 +257,7 @@ def _find_workload_file(
     return workload_file, choose_kept_workload(workload_file, work_tree, questions.confirm, print_message)
 
 
-def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
+def _describe_kept_ci_file(file: Path, workload_path: str) -> str:
     """Return a remark if the existing CI file was kept, and does not measure a workload; otherwise empty.
 
     Parameters
@@ -267,14 +267,14 @@ def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
     """
     text = ""
     with suppress(OSError):  # it is a folder, or a link to a missing file
-        text = ci_file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace")
     # Not as a part of a longer path, except below "./" or the value of a variable, which may be the top.
     beginning = r"(?<![\w./-])(?:\./)?|\$\w+/|[}\"']/"
     whole_path = rf"(?:{beginning}){re.escape(workload_path)}(?![\w/-])"
     if re.search(whole_path, text):
         return ""
     return (
-        f"{ci_file.name} was left unchanged and does not mention {workload_path}, so no gate measures that workload: "
+        f"{file.name} was left unchanged and does not mention {workload_path}, so no gate measures that workload: "
         "add another gate step for it, with different output files"
     )
 
@@ -635,7 +635,7 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
 
 def _build_document(
     top: Path,
-    workload: Path,
+    workload_file: Path,
     written_files: list[str],
     reports: "list[Report]",
     trial_counts: tuple[int, ...],
@@ -652,7 +652,7 @@ def _build_document(
     are_exact = [None if exactness is None else exactness.exact for exactness in exactness_by_report]
     return {
         "repository": str(top),
-        "workload": str(workload),
+        "workload": str(workload_file),
         "written": written_files,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
         "exact": are_exact,

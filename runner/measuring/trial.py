@@ -423,7 +423,7 @@ class Trial:
             sandbox=self._sandbox,
             recording=recording,
             copies=self._files.copies,
-            windows=1 if is_watched else None,
+            n_windows=1 if is_watched else None,
         )
         with start_server(order) as execution:
             yield execution

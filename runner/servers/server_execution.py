@@ -78,7 +78,7 @@ class ServerOrder(Struct, frozen=True):
     ----------
     load_cpus
         The processors of the load generator; empty for all.
-    windows
+    n_windows
         The number of windows to measure, without a warm-up; None for the warm-up and windows of the workload.
     """
 
@@ -90,7 +90,7 @@ class ServerOrder(Struct, frozen=True):
     sandbox: Sandbox | None = None
     recording: Recording | None = None
     copies: Mapping[str, Path] = MappingProxyType({})
-    windows: int | None = None
+    n_windows: int | None = None
 
 
 class RunningServer(Struct, frozen=True):
@@ -139,7 +139,7 @@ class ServerExecution:
         finished_windows = len(self.windows)
         # An order with a number of windows asks for no warm-up. After the first measured window, no window is a
         # warm-up, whatever was counted.
-        if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
+        if self._order.n_windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
             return finished_windows < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows, {}))
@@ -149,7 +149,7 @@ class ServerExecution:
     def is_finished(self) -> bool:
         """Whether all windows are measured."""
         measured_windows = sum(not window.is_warm_up for window in self.windows)
-        return measured_windows >= (self._order.windows or self._load.windows)
+        return measured_windows >= (self._order.n_windows or self._load.windows)
 
     def run(self) -> Sample:
         """Wait until the server is ready, fill it, run all windows, and stop it; return the sample of this start.
