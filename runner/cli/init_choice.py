@@ -416,7 +416,13 @@ def _may_run_more_work(
 def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
-    """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given."""
+    """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given.
+
+    Raises
+    ------
+    FaultwatchError
+        The project has no known build, and the user has given no command.
+    """
     from runner.adoption.build_system_detection import explain_missing_build, propose_builds
     from runner.adoption.own_code import has_no_code
     from runner.adoption.proposal import BuildProposal

@@ -155,7 +155,13 @@ def cancel(job_id: int, reason: str) -> None:
 
 
 def _send_decision(job_id: int, verb: str, reason: str) -> None:
-    """Cancel, pause or resume a job, and print its new state."""
+    """Cancel, pause or resume a job, and print its new state.
+
+    Raises
+    ------
+    FaultwatchError
+        The reason cannot be stored, or the service refuses the decision.
+    """
     from pydantic import ValidationError
 
     from runner.contract.job import JobDecision

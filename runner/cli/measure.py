@@ -202,7 +202,13 @@ def _require_single_case(case_count: int) -> None:
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:
-    """Write the first measured run as a pyperf suite file."""
+    """Write the first measured run as a pyperf suite file.
+
+    Raises
+    ------
+    FaultwatchError
+        No metric can be stored in such a file, or the file cannot be written.
+    """
     measured_reports = [report for report in reports if report.samples]
     if not measured_reports:
         return  # The table of the case shows the failure.

@@ -121,7 +121,13 @@ def fetch_last_digest(name: str, patient_service: Service, service: Service) -> 
 def _run_cells(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, sandboxed: bool | None
 ) -> None:
-    """Measure the cells that are planned for this host, one after the other."""
+    """Measure the cells that are planned for this host, one after the other.
+
+    Raises
+    ------
+    FaultwatchError
+        No cell is planned for this host.
+    """
     from runner.cli.history_progress import ProgressBar
 
     # The workbenches with and without a sandbox. Each is prepared only once.

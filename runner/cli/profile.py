@@ -225,7 +225,13 @@ def _require_writable_folder(folder: Path | None) -> None:
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:
-    """Write each stack profile into a folder, in the formats of other viewers."""
+    """Write each stack profile into a folder, in the formats of other viewers.
+
+    Raises
+    ------
+    FaultwatchError
+        The folder cannot be written.
+    """
     from runner.contract import profile_formats
 
     try:

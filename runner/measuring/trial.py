@@ -167,6 +167,11 @@ class Trial:
             What is measured: the case, and the revision with its build.
         tree
             The folder in which the revision was built.
+
+        Raises
+        ------
+        FaultwatchError
+            The workload starts more processes than its sandbox allows.
         """
         self.workload = workload
         self.subject = subject
