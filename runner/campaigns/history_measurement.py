@@ -182,7 +182,7 @@ class HistoryMeasurement(Struct, frozen=True):
         measure_planned(planned_runs, plan.stored)
         for _ in range(MAX_FOLLOW_UPS):
             # Stop if a run was refused or waits: it stays missing, so the service would order it over and over.
-            if not planned_runs or outbox.waiting or outbox.refused:
+            if not planned_runs or outbox.waiting or outbox.refusals:
                 break
             # Without new runs, the service would repeat its last plan.
             if not finished_runs:
@@ -210,7 +210,7 @@ class HistoryMeasurement(Struct, frozen=True):
             outbox.deliver(at_once=True)
         summary.n_waiting, summary.error = outbox.waiting, outbox.error
         summary.waiting_before = len(self.spool.list_waiting()) - outbox.waiting
-        summary.refusals = list(outbox.refused.values())
+        summary.refusals = outbox.refusals
         return summary
 
     def repeat_cases(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:

@@ -164,7 +164,7 @@ def _send_profiles(
     outbox = Outbox(Spool(settings.spool), service.send)
     for profile in profiles:
         outbox.post(profile)
-    return list(outbox.refused.values())
+    return outbox.refusals
 
 
 def _request_diagnosis(
