@@ -213,7 +213,7 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The table of the case shows the failure.
     suite = build_suite(measured_reports[0])
     if suite is None:
-        raise FaultwatchError("a pyperf file cannot contain this run: every metric is zero or missing")
+        raise FaultwatchError("a pyperf file cannot contain this run: no metric has a value above zero in every sample")
     try:
         suite.dump(str(file), replace=True)
     except OSError as error:
