@@ -361,7 +361,8 @@ class _Session(Struct):
         remaining_pairs = min(decision.remaining_pairs, self.pairs.max_pairs - len(request.head.samples))
         if remaining_pairs > 0:
             # Say so, because the remaining time would otherwise seem to grow for no reason.
-            self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), 'pair')}")
+            noun = "sample" if request.base_stored else "pair"
+            self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), noun)}")
         executions_per_pair = 1 if request.base_stored else 2
         self.activity.set_remaining_steps(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
         return decision
