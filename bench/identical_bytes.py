@@ -291,7 +291,7 @@ def _count_all(
         key = (f"{content} {report.files.system_bytes}", int(level))
         prepared[key] += 1
         ways.setdefault(key, way)
-        outliers += sum(value != level for value in report.values("minor-faults"))
+        outliers += sum(value != level for value in report.list_values("minor-faults"))
         if any(file.cache is CacheState.UNPREPARED for file in report.files.mapped):
             misses.append(f"{label}, {way}: {'; '.join(report.remarks)}")
     different = len({files for files, _ in prepared})

@@ -128,7 +128,7 @@ def _read_limit(name: str, default: float) -> float | None:
 
 
 def _read_url() -> str | None:
-    """Read the service's address.
+    """Return the service's address; None if it is not set.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _read_url() -> str | None:
 
 
 def _read_token() -> str | None:
-    """Read the token.
+    """Return the token; None if there is none.
 
     Raises
     ------

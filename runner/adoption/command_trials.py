@@ -49,6 +49,7 @@ from runner.adoption.server_proposals import (
     get_start_command,
     list_port_variants,
     list_service_runs,
+    names_port,
     propose_known_server,
     propose_listening_server,
     replace_file_by_folder,
@@ -451,7 +452,7 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command to see whether it listens; return a proposal to measure it as a server, or None."""
-        # The status is that of its answer to an HTTP request, or 0 if it gives none.
+        # Where it listens. The status is that of its answer to an HTTP request, or 0 if it gives none.
         status, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
@@ -461,13 +462,14 @@ class FirstMeasurement:
             other_status, other_listener = self._observe_command(proposal, run_with_folder, tree)
             if other_listener and 0 < other_status < _FIRST_ERROR_STATUS:
                 run, status, listener = run_with_folder, other_status, other_listener
-        if listener.port and str(listener.port) not in run.command:
+        if listener.port and not names_port(run.command, listener.port):
             # Look for the option by which it listens on another port.
             for run_with_port in list_port_variants(run, _OTHER_PORT):
                 other_status, other_listener = self._observe_command(proposal, run_with_port, tree)
                 if other_listener and other_listener.port == _OTHER_PORT:
                     run, status, listener = run_with_port, other_status, other_listener
                     break
+        # Its load.
         programs = find_built_programs(tree, self.sources.files)
         server = propose_listening_server(
             run,
@@ -669,7 +671,7 @@ class FirstMeasurement:
             revision=self.revision,
             sampling=Sampling(min_samples=n_executions, max_samples=n_executions),
         )
-        counts = report.values(FAULTS)
+        counts = report.list_values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
             # A program that reports its work did not only print its usage, and neither did a server.
             reports_work = run.output != "none" or run.load is not None
@@ -679,13 +681,13 @@ class FirstMeasurement:
                 # The program has started another one, and ignores the failure of that.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
-            cpu_seconds = min(report.values("task-clock"), default=0.0)
+            cpu_seconds = min(report.list_values("task-clock"), default=0.0)
             own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
                 tuple(map(int, counts)),
-                seconds=max(report.values("elapsed"), default=0.0),
+                seconds=max(report.list_values("elapsed"), default=0.0),
                 cpu_seconds=cpu_seconds,
                 # A program that computes for long has done more, even if it mentions its help.
                 prints_usage=is_usage(printed_text) and cpu_seconds < LONG_CPU_SECONDS,
@@ -737,18 +739,21 @@ class FirstMeasurement:
         return contains_most_words(output, _read_text(tree / run.file))
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
-        """Execute a command without measuring it, to see what it prints: nothing if it cannot be started."""
-        bound = bind_case(workload, list_cases(workload)[0])
-        environment = self._workbench.bench.make_process_state(bound).environment
+        """Execute the command of a workload's first case without measuring it, and return what it prints.
+
+        It prints nothing if it cannot be started.
+        """
+        bound_case = bind_case(workload, list_cases(workload)[0])
+        environment = self._workbench.bench.make_process_state(bound_case).environment
         restore_tree(tree)
         sandbox = self._workbench.bench.sandbox
         try:
             if sandbox:
                 return execute_confined(
-                    bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+                    bound_case.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
                 )
             return execute(
-                bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
+                bound_case.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
             )
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return ProgramResult(_UNSTARTED_STATUS, output="", error="", seconds=0.0, deadline=TRIAL_SECONDS)

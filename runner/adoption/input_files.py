@@ -108,7 +108,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     """
 
     def rank_size(file: str) -> int:
-        """Return a sort key: the largest file first, files that are too large last."""
+        """Return a sort key: the largest file first, files that are empty or too large last."""
         size = get_size(file)
         return -size if size <= _MAX_INPUT_BYTES else 0
 
@@ -189,22 +189,27 @@ def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]
 def _select_files_of_kind(
     ranked_files: list[tuple[int, str]], rank_size: Callable[[str], int]
 ) -> list[tuple[int, str]]:
-    """Return the first few files; if the best folders contain more, the largest of those and a spread of the others.
+    """Return at most :data:`_MAX_FILES_OF_KIND` files.
 
-    Files are taken from the whole alphabet, because files with similar names are alike.
+    If the best folders contain more, these are their largest files, then files at equal distances in the alphabet,
+    because files with similar names are alike.
 
     Parameters
     ----------
     ranked_files
         Sorted pairs: the rank of the file's folder (the lowest is the best), and its path.
+    rank_size
+        Returns a sort key: the largest file first; 0 if the size is unknown or too large.
     """
     best_files = [ranked_file for ranked_file in ranked_files if ranked_file[0] == ranked_files[0][0]]
     if len(best_files) <= _MAX_FILES_OF_KIND:
         return ranked_files[:_MAX_FILES_OF_KIND]
     # Only files whose size is known and not too large.
     large_files = sorted((item for item in best_files if rank_size(item[1])), key=lambda item: rank_size(item[1]))
-    spread_files = [best_files[index * len(best_files) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
-    return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
+    del large_files[_MAX_LARGE_FILES:]
+    other_files = [item for item in best_files if item not in large_files]
+    n_places = _MAX_FILES_OF_KIND - len(large_files)
+    return large_files + [other_files[place * len(other_files) // n_places] for place in range(n_places)]
 
 
 def _select_data_files(ranked_files: list[str]) -> list[str]:

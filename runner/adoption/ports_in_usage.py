@@ -12,6 +12,8 @@ _WORD = re.compile(r"\[[^\]]*\]?[^\s\[]*|<[^>]*>?[^\s\[]*|[^\s\[]+")
 """A word of a usage: an optional part in brackets, a part in angle brackets, or anything else without a space."""
 _OPTIONS = re.compile(r"\W*(?:options?|opts?|flags?|switches|args|arguments)?\W*", re.IGNORECASE)
 """A word that stands for options, or an ellipsis."""
+_DESCRIPTION = re.compile(r"(?:\[[^\]]*\]|<[^>]*>)(?:\s{2,}|\t\s*|:\s+|\s[-:=]\s+)(?![\s\[<])")
+"""The beginning of a line that describes an argument, and does not continue the usage."""
 _SCRIPT_SUFFIXES = (".py", ".js", ".jar", ".rb", ".sh")
 _PORT_NAME = r"(?:(?!connect|remote|target|peer|dest)\w{1,20}[-_ ])?port(?:[-_ ]?(?:no|num|number))?"
 _ADDRESS_NAME = r"(?:(?:bind|listen|server)[-_ ]?)?(?:host|addr|address|ip|interface)(?:[-_ ]?(?:name|addr|address))?"
@@ -64,22 +66,28 @@ def _list_usages(lines: Sequence[str]) -> list[list[str]]:
         match = _USAGE.match(line)
         if match is None:
             continue
-        # The usage may be on the next line. It continues on lines that begin with a bracket, or in the same column as
-        # its first word after the program's name, as Python's argparse aligns the required arguments.
+        # The usage may be on the next line.
         rest = list(lines[number + 1 :])
-        usage = match[1]
-        first_word = re.match(r"\S+\s+", usage)
-        first_column = match.start(1) + first_word.end() if first_word else 0
+        usage, column = match[1], match.start(1)
         if not usage and not line.startswith("Usage of ") and rest:  # Go prints only its options after "Usage of"
-            usage = rest.pop(0)
+            next_line = rest.pop(0)
+            usage = next_line.lstrip()
+            column = len(next_line) - len(usage)
+        # It continues on lines that begin with a bracket, or in the same column as its first word after the program's
+        # name, as Python's argparse aligns the required arguments.
+        program = re.match(r"\S+\s+", usage)
+        argument_column = column + program.end() if program else 0
         for next_line in rest:
             next_words = next_line.lstrip()
-            is_aligned = len(next_line) - len(next_words) == first_column
-            if not next_words or not next_line.startswith(" ") or not (is_aligned or next_words.startswith(("[", "<"))):
+            is_aligned = len(next_line) - len(next_words) == argument_column
+            if not next_line.startswith(" ") or not (is_aligned or next_words.startswith(("[", "<"))):
+                break
+            if _DESCRIPTION.match(next_words):
                 break
             usage += next_line
         words = _WORD.findall(usage)[1:]
-        while words and words[0].endswith(_SCRIPT_SUFFIXES):  # "python3 server.py PORT"
+        # "python3 server.py PORT", "java -jar server.jar PORT"
+        while words and (words[0] == "-jar" or words[0].endswith(_SCRIPT_SUFFIXES)):
             del words[0]
         usages.append(words)
     return usages

@@ -193,7 +193,7 @@ def propose_listening_server(
         Whether the program answers HTTP requests there.
     """
     if port:
-        placeholder, endpoint_pattern = "{port}", rf"(?<![\w.]){port}(?![\w.])"
+        placeholder, endpoint_pattern = "{port}", _build_port_pattern(port)
         connect_command = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
     else:
         placeholder, endpoint_pattern = "{socket}", rf"(?<![\w./-]){re.escape(endpoint_text)}(?![\w./-])"
@@ -218,6 +218,15 @@ def propose_listening_server(
     if not speaks_http:
         missing_part = "init does not know a load generator for it"
     return replace(server, obstacle=f"{run.command} listens on {endpoint_name}: it is a server, and {missing_part}")
+
+
+def names_port(command: str, port: int) -> bool:
+    """Return whether a command names a port, and not only a longer number or word that contains it."""
+    return re.search(_build_port_pattern(port), command) is not None
+
+
+def _build_port_pattern(port: int) -> str:
+    return rf"(?<![\w.]){port}(?![\w.])"
 
 
 def list_port_variants(run: RunProposal, port: int) -> list[RunProposal]:

@@ -18,7 +18,6 @@ class ObservedProcesses:
 
     def __init__(self, choice: ProcessChoice, tree: Tree) -> None:
         """Note when each process was started, by which a later process with a reused pid is told apart."""
-        self._choice = choice
         self._tree = tree
         self._start_ticks = {pid: get_start_ticks(pid) for pid in choice.pids}
         self._start_ticks[choice.root.pid] = choice.root.start_ticks

@@ -169,7 +169,10 @@ class ProfileBuilder(Struct):
         return select_calls(self._read_events(self.recordings.calls, *CALL_FIELDS), self.observation.pids)
 
     def _build_anatomy(self, timed_recording: TimedRecording, calls: Sequence[Traced], calls_end: float) -> Anatomy:
-        """Return the anatomy of one recording of addresses, given the calls that were recorded before and meanwhile."""
+        """Return the anatomy of one recording of addresses, given the calls that were recorded before and during it.
+
+        The parts of files that were touched are added to those of the earlier recordings.
+        """
         anatomy_builder = AnatomyBuilder(
             timed_recording.period,
             os.sysconf("SC_PAGE_SIZE"),
@@ -178,8 +181,8 @@ class ProfileBuilder(Struct):
             calls_end=calls_end,
             file_parts=self._file_parts,
         )
-        tracing = TRACE_FIELDS if self.permissions.error_codes else ()
-        events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))
+        trace_fields = TRACE_FIELDS if self.permissions.error_codes else ()
+        events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *trace_fields))
         # Earlier calls show which pages had been given back. But calls that move memory, or the end of the heap, are
         # left out: perf has read the mappings after most of them, so they would be applied twice.
         known_calls = (call for call in calls if call.time >= start or call.event not in _MOVING_CALLS)
@@ -210,7 +213,7 @@ class ProfileBuilder(Struct):
         )
 
     def _read_switches(self) -> StackProfile | None:
-        """Return the stacks of waiting threads, scaled to the whole observation."""
+        """Return the stacks of waiting threads, scaled to the whole observation; None if they were not recorded."""
         timed_recording, budget = self.recordings.switches, self.recordings.budget
         if timed_recording is None or budget is None:
             return None

@@ -158,7 +158,7 @@ def _may_remedy_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     base, head = verdict.base.level, verdict.head.level
     if remedied_head.workload.server or base is None or head is None or base == head:
         return True
-    values = remedied_head.report_measured([remedied_head.execute()]).values(verdict.metric)
+    values = remedied_head.report_measured([remedied_head.execute()]).list_values(verdict.metric)
     if not values:
         return True
     won_back_share = (head - values[0]) / (head - base)
@@ -183,7 +183,15 @@ def _decide_on_metric(
 def _measure_remedy(
     regressed_case: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
-    """Measure head with and without a remedy; None if it cannot be applied or measured, or wins too little back."""
+    """Measure head with and without a remedy; None if it cannot be applied or measured, or wins too little back.
+
+    Parameters
+    ----------
+    decide
+        Returns the decision of the service on a comparison.
+    deadline
+        The monotonic time after which no further pair begins.
+    """
     head, verdict = regressed_case.head, regressed_case.verdict
     try:
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))

@@ -57,7 +57,7 @@ class HistoryObserver(Protocol):
 class HistorySummary(Struct):
     """The result of measuring a history."""
 
-    revisions: int = 0
+    n_revisions: int = 0
     n_stored: int = 0
     n_stored_failures: int = 0
     """How many of the stored runs failed, so that nothing is known about their commits."""
@@ -83,7 +83,7 @@ class HistorySummary(Struct):
     def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
         """Return the summary of both; what describes the present state is that of ``other_summary``, the later one."""
         return HistorySummary(
-            revisions=self.revisions + other_summary.revisions,
+            n_revisions=self.n_revisions + other_summary.n_revisions,
             n_stored=self.n_stored + other_summary.n_stored,
             n_stored_failures=self.n_stored_failures + other_summary.n_stored_failures,
             n_measured=self.n_measured + other_summary.n_measured,
@@ -146,7 +146,9 @@ class HistoryMeasurement(Struct, frozen=True):
         )
         plan = self._plan_runs(revisions, retry_failed=self.retry_failed, measure_all=self.measure_all)
         planned_runs: Sequence[PlannedRun] = plan.runs
-        summary = HistorySummary(revisions=len(revisions), n_stored=plan.stored, n_stored_failures=plan.stored_failures)
+        summary = HistorySummary(
+            n_revisions=len(revisions), n_stored=plan.stored, n_stored_failures=plan.stored_failures
+        )
         levels_by_case: dict[str, Mapping[str, Number]] = {}
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         finished_runs: set[tuple[str, str]] = set()  # their commits and the names of their cases
@@ -180,7 +182,7 @@ class HistoryMeasurement(Struct, frozen=True):
         measure_planned(planned_runs, plan.stored)
         for _ in range(MAX_FOLLOW_UPS):
             # Stop if a run was refused or waits: it stays missing, so the service would order it over and over.
-            if not planned_runs or outbox.waiting or outbox.refused:
+            if not planned_runs or outbox.waiting or outbox.refusals:
                 break
             # Without new runs, the service would repeat its last plan.
             if not finished_runs:
@@ -208,7 +210,7 @@ class HistoryMeasurement(Struct, frozen=True):
             outbox.deliver(at_once=True)
         summary.n_waiting, summary.error = outbox.waiting, outbox.error
         summary.waiting_before = len(self.spool.list_waiting()) - outbox.waiting
-        summary.refusals = list(outbox.refused.values())
+        summary.refusals = outbox.refusals
         return summary
 
     def repeat_cases(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:
@@ -228,7 +230,7 @@ class HistoryMeasurement(Struct, frozen=True):
         for report, n_executions in self._measure_runs(planned_runs, (revision,), levels_by_case={}, observer=observer):
             outbox.post(report)
             observer.on_report(report, skipped_executions=executions_per_run - n_executions)
-        return self._send_and_summarise(HistorySummary(revisions=1), outbox)
+        return self._send_and_summarise(HistorySummary(n_revisions=1), outbox)
 
     def _measure_runs(
         self,

@@ -80,7 +80,7 @@ class ProofSummary(Struct):
 class ComparisonKey(NamedTuple):
     """Identifies a comparison: the name of its case, and its two commits."""
 
-    case: str
+    case_name: str
     base: str
     head: str
 
@@ -107,7 +107,7 @@ class Prover(Struct):
     """Returns a commit by its hash; None if this clone lacks it."""
     list_commits_between: Callable[[str, str], Sequence[str]]
     """Returns the commits between two commits, oldest first."""
-    cases: frozenset[str]
+    case_names: frozenset[str]
     """Names of the cases that may be measured."""
     observer: ProofObserver
     deadline: float
@@ -160,7 +160,7 @@ class Prover(Struct):
         self.summary.seconds = time.monotonic() - started_at
         self.summary.open_nominations = [nomination for nomination in open_nominations if nomination.likely]
         self.summary.powers = [
-            power for power in answer.powers if power.case.name in self.cases and power.percent is not None
+            power for power in answer.powers if power.case.name in self.case_names and power.percent is not None
         ]
         return self.summary
 
@@ -168,20 +168,22 @@ class Prover(Struct):
         """Return how many seconds remain for proofs."""
         return self.deadline - time.monotonic()
 
-    def _has_time(self, case: str) -> bool:
+    def _has_time(self, case_name: str) -> bool:
         """Return whether the time left suffices for the first pairs of a proof; True if one is due anyway."""
         if self.at_least_one and not self.comparisons:
             return True
-        return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, self._estimate_first_pairs(case))
+        return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, self._estimate_first_pairs(case_name))
 
-    def _estimate_first_pairs(self, case: str) -> float:
+    def _estimate_first_pairs(self, case_name: str) -> float:
         """Return how many seconds the first pairs of a proof take, with one more execution of each side before them."""
-        return (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case, 0.0)
+        return (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case_name, 0.0)
 
     def _is_open(self, nomination: Nomination) -> bool:
         """Return whether a nomination may be measured, and this command has not compared its commits yet."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
-        return nomination.case.name in self.cases and key not in self.comparisons and key not in self.searched_ranges
+        return (
+            nomination.case.name in self.case_names and key not in self.comparisons and key not in self.searched_ranges
+        )
 
     def _has_commits(self, nomination: Nomination) -> bool:
         """Return whether this clone has both commits of a nomination."""

@@ -31,8 +31,8 @@ def build_remedy_trials(
     Parameters
     ----------
     settings
-        The settings of the remedy, with names as in ``faultwatch try --with`` or as in an environment; None removes a
-        variable.
+        The settings of the remedy, with names as in ``faultwatch try --with`` or as in an environment; None removes
+        ``variable.NAME``, ``process.huge_pages`` or ``process.memory_limit``.
 
     Raises
     ------
@@ -71,12 +71,13 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
 
 
 def _apply_settings(present_case: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
-    """Return a case with other settings but the same name, because only runs of one case can be compared.
+    """Return a case with some settings changed but the same name, because only runs of one case can be compared.
 
     Raises
     ------
     FaultwatchError
-        The remedy does not exist, cannot take effect on this host, or removes a setting that is no variable.
+        The remedy does not exist or cannot take effect on this host, or a setting other than ``variable.NAME``,
+        ``process.huge_pages`` and ``process.memory_limit`` is to be removed (None).
     """
     run_settings: dict[str, str | None] = {}
     workload_settings: dict[str, str] = {}
@@ -86,6 +87,9 @@ def _apply_settings(present_case: ConfiguredCase, settings: Mapping[str, str | N
         elif value is not None:
             workload_settings[name.removeprefix(PARAMETER_PREFIX)] = value
         else:
-            raise FaultwatchError(f"{name} cannot be removed", "give it another value; only variables can be removed")
+            raise FaultwatchError(
+                f"{name} cannot be removed",
+                f"give it another value; to remove a variable, name it {VARIABLE_PREFIX}NAME",
+            )
     workload = apply_remedy(present_case.workload, workload_settings)
     return ConfiguredCase(workload, present_case.case, present_case.bench).apply_settings(run_settings)

@@ -20,7 +20,8 @@ _ANONYMOUS = "anonymous"
 FAULT_KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
 _TIMED_RUNS = 3
 """The number of executions, of which the quickest shows the cost of a fault."""
-_MAX_RETRIES = 2
+_N_RECOUNTS = 2
+"""How often a wrong count is repeated."""
 _TIMEOUT_SECONDS = 20.0
 """Seconds after which the canary is killed."""
 
@@ -70,24 +71,27 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
     omission_reasons = first_faults.omission_reasons
     if omission_reasons:  # memory of a kind that this host lacks may have been touched nevertheless
         first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in omission_reasons])
-    joint_count = _retry_count(first_faults, count_kinds)
+    joint_count = _recount_if_wrong(first_faults, count_kinds)
     single_counts = []
     if not joint_count.holds:
-        single_counts = [_retry_count(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
+        single_counts = [_recount_if_wrong(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
     return Canary(counts=(joint_count, *single_counts), left_out=omission_reasons)
 
 
-def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
-    """Return a count of the canary, with a few further attempts if the first one is wrong."""
+def _recount_if_wrong(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+    """Return the first count of the canary and, only if it is wrong, two further counts."""
     kinds, expected_count = tuple(first_faults.expected), sum(first_faults.expected.values())
     counts = [first_faults.n_counted]
     if first_faults.n_counted != expected_count:
-        counts += [count_kinds(kinds).n_counted for _ in range(_MAX_RETRIES)]
+        counts += [count_kinds(kinds).n_counted for _ in range(_N_RECOUNTS)]
     return CanaryCount(kinds=kinds, expected=expected_count, counted=tuple(counts))
 
 
 def _measure_fault_cost(program: Path) -> float | None:
-    """Return the CPU time of one first touch in seconds: the minimum of a few executions, to exclude disturbances."""
+    """Return the CPU time of one first touch in seconds: the minimum of a few executions, to exclude disturbances.
+
+    None if no execution counted faults and their time.
+    """
     costs = []
     for _ in range(_TIMED_RUNS):
         readings = _execute_canary(program, [_ANONYMOUS]).sample.readings

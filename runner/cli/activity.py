@@ -86,7 +86,10 @@ class Activity:
         self.on_change()
 
     def add_unplanned(self, n_steps: int) -> None:
-        """Correct the number of remaining steps, after ``n_steps`` that were not planned have ended."""
+        """Correct the number of remaining steps, after ``n_steps`` that were not planned have ended.
+
+        The number is negative if planned steps are not needed.
+        """
         if self._remaining_steps is not None:
             self._remaining_steps += n_steps
         self.on_change()

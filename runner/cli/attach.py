@@ -226,7 +226,8 @@ def _choose_from_arguments(
 def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
     """Return how to unwind the stacks of a program.
 
-    Code that a runtime compiles has no unwinding tables for perf, so its stacks can only be unwound by frame pointers.
+    Go binaries, and code that a runtime compiles while it runs, have no unwind tables that perf can read, so their
+    stacks can only be unwound by frame pointers.
     """
     from runner.profile.elf import choose_call_graph
 

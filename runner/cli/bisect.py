@@ -385,7 +385,7 @@ def _format_run(report: Report, name: str) -> str:
         from runner.cli.formatting import format_quantity
         from runner.contract.level import compute_median
 
-        outcome = format_quantity(name, compute_median(report.values(name)))
+        outcome = format_quantity(name, compute_median(report.list_values(name)))
     return f"{report.revision.commit[:10]}  {outcome}"
 
 

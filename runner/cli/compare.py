@@ -262,7 +262,7 @@ class _Side(Struct, frozen=True, dict=True):
     activity: Activity
 
     @cached_property
-    def build_result(self) -> _BuildResult:
+    def finished_build(self) -> _BuildResult:
         """The built tree of the revision, or why it does not build."""
         from runner.subject.build import BuildFailure
 
@@ -280,7 +280,7 @@ class _Side(Struct, frozen=True, dict=True):
     def get_trial(self, case: Case) -> Trial:
         """Return the trial of a case of the built revision: always the same object, because it remembers its files."""
         if case.name not in self._trials:
-            self._trials[case.name] = self._make_trial(case, self.build_result.tree, self.build_result.build)
+            self._trials[case.name] = self._make_trial(case, self.finished_build.tree, self.finished_build.build)
         return self._trials[case.name]
 
     def get_unbuilt_trial(self, case: Case) -> Trial:
@@ -311,7 +311,7 @@ class _Side(Struct, frozen=True, dict=True):
         self.activity(f"building {self.revision.commit[:10]} in the folder of the other revision")
         builder = self.workbench.builder
         with builder.build_in_other_place(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
-            yield self._make_trial(case, rebuilt_tree, self.build_result.build)
+            yield self._make_trial(case, rebuilt_tree, self.finished_build.build)
 
     def _make_trial(self, case: Case, tree: Path, build: Build) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, build)
@@ -361,7 +361,8 @@ class _Session(Struct):
         remaining_pairs = min(decision.remaining_pairs, self.pairs.max_pairs - len(request.head.samples))
         if remaining_pairs > 0:
             # Say so, because the remaining time would otherwise seem to grow for no reason.
-            self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), 'pair')}")
+            noun = "sample" if request.base_stored else "pair"
+            self.activity(f"{self.title}, still undecided after {format_count(len(request.head.samples), noun)}")
         executions_per_pair = 1 if request.base_stored else 2
         self.activity.set_remaining_steps(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
         return decision
@@ -373,7 +374,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     It cannot show this if head cannot be measured, if no run of base is stored, or if the workload judges noisy
     metrics, which must be measured interleaved.
     """
-    if head.workload.metrics.judging.requested or head.build_result.failure:
+    if head.workload.metrics.judging.requested or head.finished_build.failure:
         return None
     trial = head.get_trial(case)
     if trial.obstacle:
@@ -399,7 +400,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult
     """
     base_trial, head_trial = base.get_unbuilt_trial(case), head.get_trial(case)
     reports = {base_trial: base_trial.report_skipped("head adds this case, and base cannot run it")}
-    if failure := head.build_result.failure:
+    if failure := head.finished_build.failure:
         reports[head_trial] = head_trial.report_failed(
             Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary
         )
@@ -415,7 +416,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
     failure_reports = {
         trial: trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
-        if (failure := side.build_result.failure)
+        if (failure := side.finished_build.failure)
     }
     for trial in (base, head):
         if trial not in failure_reports and trial.obstacle:
@@ -446,7 +447,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         pairs=session.pairs,
         n_cases=session.n_cases,
         build_further_trials=build_further_trials,
-        build_base_in_head_folder=lambda: sides[0].build_trial_in_folder(cases[0], sides[1].build_result.tree),
+        build_base_in_head_folder=lambda: sides[0].build_trial_in_folder(cases[0], sides[1].finished_build.tree),
         progress=session.activity.advance,
     )
 

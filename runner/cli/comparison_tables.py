@@ -15,7 +15,7 @@ from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.level import Number
 from runner.contract.metric_verdict_text import describe_clear_moves, describe_verdict, is_prominent, lacks_side
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.word_list import join_words
 from runner.measuring.comparison import ComparisonResult
 
@@ -160,7 +160,7 @@ def _format_verdict(metric_verdict: MetricVerdict) -> str:
 
 def _name_metric(name: str, separator: str) -> str:
     """Return the name of a metric with its unit, unless the name or the values contain the unit."""
-    unit = metric(name).unit
+    unit = get_metric(name).unit
     if has_own_unit(name) or unit in re.split("[-:]", name):
         return escape(name)
     return f"{escape(name)}{separator}[dim]{escape(unit)}[/]"

@@ -59,7 +59,13 @@ def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> 
 
 
 def _make_history(repository: Path) -> None:
-    """Create the repository of the demo with its commits."""
+    """Create the repository of the demo with its commits.
+
+    Raises
+    ------
+    FaultwatchError
+        The folder cannot be created, or git fails.
+    """
     script = DEMO_WORKLOAD / "make_history.py"
     try:
         repository.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +120,13 @@ def _refuse_taken_port(port: int) -> None:
 
 
 def _run_service(settings: Settings, port: int) -> None:
-    """Run the service in the foreground until it is stopped."""
+    """Run the service in the foreground until it is stopped.
+
+    Raises
+    ------
+    FaultwatchError
+        The service has ended by itself, with an error.
+    """
     process = subprocess.Popen(
         [
             *build_module_command("service", "serve", "--host", "127.0.0.1", "--port", str(port)),

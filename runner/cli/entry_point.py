@@ -100,7 +100,7 @@ class LazyGroup(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one subcommand."""
+        """Import one subcommand, and return it; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name

@@ -4,7 +4,7 @@ from rich.markup import escape
 
 from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.contract import number_text
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 
 
 def format_count(number: int, noun: str) -> str:
@@ -33,7 +33,7 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     sign
         Whether the value is a difference, which is written with its sign even if it is positive.
     """
-    unit = metric(name).unit
+    unit = get_metric(name).unit
     text = number_text.format_difference(value, unit) if sign else number_text.format_quantity(value, unit)
     if not has_own_unit(name):
         text = text.removesuffix(number_text.choose_unit(value, unit))
@@ -50,12 +50,14 @@ def format_quantity(name: str, value: float | None, compared_value: float | None
     """
     if value is None:
         return "no value"
-    return number_text.replace_no_break_spaces(number_text.format_quantity(value, metric(name).unit, compared_value))
+    return number_text.replace_no_break_spaces(
+        number_text.format_quantity(value, get_metric(name).unit, compared_value)
+    )
 
 
 def format_value_range(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
-    unit = metric(name).unit
+    unit = get_metric(name).unit
     text = number_text.format_range(low, high, unit)
     if not has_own_unit(name):
         text = text.removesuffix(number_text.choose_unit(high, unit))
@@ -65,7 +67,7 @@ def format_value_range(name: str, low: float, high: float) -> str:
 def has_own_unit(name: str) -> bool:
     """Return whether values of a metric are written in units that suit each value, such as MiB or ms."""
     large_value = 2**40  # so large that bytes and seconds are written in another unit; counts keep their unit
-    return number_text.choose_scale(large_value, metric(name).unit) is not None
+    return number_text.choose_scale(large_value, get_metric(name).unit) is not None
 
 
 def format_percent(value: float) -> str:

@@ -28,7 +28,13 @@ def add_summary(markdown: str) -> None:
 
 
 def _append_to_file(variable: str, text: str) -> None:
-    """Append text to the file that an environment variable names; do nothing if it is not set."""
+    """Append text to the file that an environment variable names; do nothing if it is not set.
+
+    Raises
+    ------
+    FaultwatchError
+        The file cannot be written.
+    """
     if file := os.environ.get(variable):
         try:
             with Path(file).open("a", encoding="utf-8") as stream:

@@ -306,7 +306,7 @@ class PreparedHistory(Struct, frozen=True):
                 service=patient_service,
                 find_revision=functools.cache(self.repository.find_revision),
                 list_commits_between=self._list_commits_between,
-                cases=frozenset(case.name for case in self.cases),
+                case_names=frozenset(case.name for case in self.cases),
                 observer=ProofProgress(activity),
                 deadline=time.monotonic() + seconds,
                 store_request=self.store.add_proof if self.store else None,
@@ -416,7 +416,17 @@ def output_history(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Print the result of a history, and write it to the file of --output."""
+    """Print the result of a history, as JSON if ``as_json``; if ``output_file`` is given, also write the JSON to it.
+
+    Parameters
+    ----------
+    charts
+        The addresses of the charts.
+    commits
+        The commits of the drift map, oldest first.
+    served
+        Whether a service answers at these addresses.
+    """
     from runner.cli.history_tables import show_history
 
     output_result(
@@ -440,7 +450,7 @@ def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dic
         if report.failure
     ]
     return {
-        "revisions": summary.revisions,
+        "revisions": summary.n_revisions,
         "left_out": summary.n_left_out,
         "stored": summary.n_stored,
         "stored_failures": summary.n_stored_failures,

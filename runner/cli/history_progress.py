@@ -55,6 +55,7 @@ class ProgressBar:
         self._pace = Pace(clock())
         self._planned_runs = 0
         self._finished_runs = 0
+        self._planned_executions = 0
         self._follow_ups = 0
         """The number of successive plans of reruns so far. More may follow, up to a limit."""
         self._progress = Progress(
@@ -96,6 +97,7 @@ class ProgressBar:
             # Discard the earlier pace: a rerun takes less time than a run whose revision has to be built.
             self._pace = Pace(self._clock())
         self._planned_runs, self._finished_runs = len(planned_runs), 0
+        self._planned_executions = n_executions
         total = self._progress.tasks[0].completed + n_executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
         self._activity.set_remaining_steps(n_executions)
@@ -110,7 +112,11 @@ class ProgressBar:
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
     def on_missing_commit(self, commit: str, n_runs: int) -> None:
-        """Print how many runs cannot be measured because this clone lacks their commit."""
+        """Print how many runs cannot be measured because this clone lacks their commit, and expect them no more."""
+        missing_executions = round(self._planned_executions * n_runs / self._planned_runs)
+        self._planned_runs -= n_runs
+        self._planned_executions -= missing_executions
+        self._add_unplanned(-missing_executions)
         text = f"  {commit[:10]} is not in this clone, so {format_count(n_runs, 'run')} of it cannot be measured"
         self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
@@ -170,7 +176,7 @@ class ProgressBar:
                 )
 
     def _add_unplanned(self, n_executions: int) -> None:
-        """Correct the total number of executions, after a run that needed more of them than planned."""
+        """Correct the total number of executions by those that were not planned; negative if they are not needed."""
         total = (self._progress.tasks[0].total or 0) + n_executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
         self._activity.add_unplanned(n_executions)
@@ -224,7 +230,7 @@ class _TimeLeftColumn(ProgressColumn):
 
 def _format_count(report: Report) -> str:
     """Return the level of a run's faults, with their range if they vary."""
-    values = report.values("minor-faults")
+    values = report.list_values("minor-faults")
     level = compute_median(values)
     if level is None:
         return "minor faults not counted"

@@ -45,7 +45,7 @@ def show_history(
     reused_clause = f"{summary.n_reused} reused from runs of byte-identical programs, " if summary.n_reused else ""
     stored_failures_clause = f" (of which {summary.n_stored_failures} failed)" if summary.n_stored_failures else ""
     console.print(
-        f"{format_count(summary.revisions, 'revision')}: {summary.n_measured} measured, {reused_clause}"
+        f"{format_count(summary.n_revisions, 'revision')}: {summary.n_measured} measured, {reused_clause}"
         f"{summary.n_stored} stored before{stored_failures_clause}, {len(summary.failed_reports)} failed.",
         soft_wrap=True,
     )

@@ -257,7 +257,7 @@ def _find_workload_file(
     return workload_file, choose_kept_workload(workload_file, work_tree, questions.confirm, print_message)
 
 
-def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
+def _describe_kept_ci_file(file: Path, workload_path: str) -> str:
     """Return a remark if the existing CI file was kept, and does not measure a workload; otherwise empty.
 
     Parameters
@@ -267,14 +267,14 @@ def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
     """
     text = ""
     with suppress(OSError):  # it is a folder, or a link to a missing file
-        text = ci_file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace")
     # Not as a part of a longer path, except below "./" or the value of a variable, which may be the top.
     beginning = r"(?<![\w./-])(?:\./)?|\$\w+/|[}\"']/"
     whole_path = rf"(?:{beginning}){re.escape(workload_path)}(?![\w/-])"
     if re.search(whole_path, text):
         return ""
     return (
-        f"{ci_file.name} was left unchanged and does not mention {workload_path}, so no gate measures that workload: "
+        f"{file.name} was left unchanged and does not mention {workload_path}, so no gate measures that workload: "
         "add another gate step for it, with different output files"
     )
 
@@ -542,7 +542,13 @@ def _ask_ci(questions: Questions, default: str) -> str:
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
-    """Write the workload file and its schema; return the written paths."""
+    """Write the workload file and its schema; return the written paths.
+
+    Parameters
+    ----------
+    replace
+        Whether to replace an existing workload file without asking, because the user has already agreed.
+    """
     from runner.adoption.ci_files import CiFile
     from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
@@ -560,7 +566,13 @@ def _write_ci_file(top: Path, ci_file: "CiFile", questions: Questions) -> list[s
 
 
 def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
-    """Write a file, unless the user wants to keep an existing one; return the paths that were written."""
+    """Write a file, unless the user wants to keep an existing one; return the paths that were written.
+
+    Parameters
+    ----------
+    replace
+        Whether to replace an existing file without asking.
+    """
     from runner.adoption.new_file import has_other_content, write_file
 
     differs = not replace and has_other_content(top, file.path, file.text)
@@ -613,28 +625,34 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
     from runner.adoption.exactness import assess_exactness
     from runner.contract.level import compute_median
 
-    counts = report.values(FAULTS)
+    counts = report.list_values(FAULTS)
     if not counts:
         return None
-    seconds = compute_median(report.values("elapsed")) or 0
+    seconds = compute_median(report.list_values("elapsed")) or 0
     is_server = any(sample.windows for sample in report.samples)
     return assess_exactness((*trial_counts, *counts), report.environment.settings, float(seconds), is_server=is_server)
 
 
 def _build_document(
     top: Path,
-    workload: Path,
+    workload_file: Path,
     written_files: list[str],
     reports: "list[Report]",
     trial_counts: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
-    """Return the result of ``init`` in the form that ``--json`` prints."""
+    """Return the result of ``init`` in the form that ``--json`` prints.
+
+    Parameters
+    ----------
+    trial_counts
+        As in :func:`_assess_exactness`.
+    """
     exactness_by_report = [_assess_exactness(report, trial_counts) for report in reports]
     are_exact = [None if exactness is None else exactness.exact for exactness in exactness_by_report]
     return {
         "repository": str(top),
-        "workload": str(workload),
+        "workload": str(workload_file),
         "written": written_files,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
         "exact": are_exact,
@@ -666,7 +684,17 @@ def _show_result(
     ci_file: "CiFile | None",
     history_arguments: str,
 ) -> None:
-    """Print the counts, whether they repeat, the remarks, the written files, and what to do next."""
+    """Print the counts, whether they repeat, the remarks, the written files, and what to do next.
+
+    Parameters
+    ----------
+    trial_counts
+        As in :func:`_assess_exactness`.
+    ci_file
+        The file for the CI system; None if none was requested.
+    history_arguments
+        The arguments of the next command, ``faultwatch history``.
+    """
     from runner.adoption.duration_estimate import describe_slowness
     from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.cli.report_tables import show_reports
@@ -677,7 +705,7 @@ def _show_result(
         if exactness:
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_escape_sequences(f"{prefix}{exactness.sentence}"))
-    max_seconds = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
+    max_seconds = max((max(report.list_values("elapsed"), default=0.0) for report in reports), default=0.0)
     is_server = any(sample.windows for report in reports for sample in report.samples)
     slowness = describe_slowness(max_seconds, len(reports), is_server=is_server)
     for remark in (slowness, *remarks):

@@ -347,7 +347,7 @@ def _takes_long_to_build(first_measurement: "FirstMeasurement", proposal: "Build
 
 def _find_command_with_more_work(
     first_measurement: "FirstMeasurement",
-    build: "BuildProposal",
+    proposal: "BuildProposal",
     run: "RunProposal",
     small_result: "TriedCommand",
     tree: Path,
@@ -370,13 +370,13 @@ def _find_command_with_more_work(
     def try_run(run: "RunProposal") -> "TriedCommand":
         # Take only the first result. If the command fails, the second trial passes the file as standard input, which
         # cannot be compared with the trial of the small file.
-        return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
+        return next(iter(first_measurement.try_runs(proposal, [run], tree, show_progress)))
 
     tried_command = try_run(run)
     if does_more_work(tried_command, small_result, runtime_faults):
         return tried_command
     for small_run, larger_run in list_runs_of_other_programs(
-        first_measurement.list_run_proposals(build, tree), small_result
+        first_measurement.list_run_proposals(proposal, tree), small_result
     ):
         other_small = try_run(small_run)
         if not other_small.did_work:
@@ -416,7 +416,13 @@ def _may_run_more_work(
 def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
-    """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given."""
+    """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given.
+
+    Raises
+    ------
+    FaultwatchError
+        The project has no known build, and the user has given no command.
+    """
     from runner.adoption.build_system_detection import explain_missing_build, propose_builds
     from runner.adoption.own_code import has_no_code
     from runner.adoption.proposal import BuildProposal
@@ -638,14 +644,14 @@ def _explain_failure(
     first_measurement: "FirstMeasurement",
     failures: "list[TriedCommand]",
     run: str | None,
-    build_errors: Sequence[str],
+    error_texts: Sequence[str],
     finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
 ) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy.
 
     Parameters
     ----------
-    build_errors
+    error_texts
         The errors of other builds, which failed. The programs may lack what these builds would have made.
     finished_builds
         The builds whose commands failed, with their results.
@@ -671,7 +677,7 @@ def _explain_failure(
             f"number of its operations ({HOW_TO}):\n" + textwrap.indent(text.rstrip(), "    "),
         )
     failure = failures[0]
-    network_error = next(filter(find_network_error, build_errors), "")
+    network_error = next(filter(find_network_error, error_texts), "")
     tip = f"pass a program with --run, as in --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive_result:
@@ -691,7 +697,7 @@ def _explain_failure(
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
-    other_error = f"; another build failed: {network_error or build_errors[0]}" if build_errors else ""
+    other_error = f"; another build failed: {network_error or error_texts[0]}" if error_texts else ""
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
     )

@@ -155,7 +155,13 @@ def cancel(job_id: int, reason: str) -> None:
 
 
 def _send_decision(job_id: int, verb: str, reason: str) -> None:
-    """Cancel, pause or resume a job, and print its new state."""
+    """Cancel, pause or resume a job, and print its new state.
+
+    Raises
+    ------
+    FaultwatchError
+        The reason cannot be stored, or the service refuses the decision.
+    """
     from pydantic import ValidationError
 
     from runner.contract.job import JobDecision
@@ -166,7 +172,7 @@ def _send_decision(job_id: int, verb: str, reason: str) -> None:
         decision = JobDecision(reason=reason)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
-        remedy = "give a shorter reason, on a single line"
+        remedy = "give at most 2,000 characters of valid text"
         raise FaultwatchError(f"--reason cannot be stored: {problem}", remedy) from None
     with connect_to_service(load_settings()) as service:
         show_jobs([service.decide_job(job_id, verb, decision)])

@@ -176,18 +176,17 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
     from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
-    for report in reports:
-        spool.add(report)
+    files = [spool.add(report) for report in reports]
     with connect_to_service(settings) as service:
         commit = reports[0].revision.commit
         revisions = repository.list_revisions(commit)[-_MAX_COMMITS:]
         service.send_revisions(repository.name, revisions, patches=repository.compute_patch_ids([commit]))
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
-    if outbox.refused:
-        reason = next(iter(outbox.refused.values()))
-        raise FaultwatchError(reason, "a refused report is set aside; see `faultwatch spool`")
-    if outbox.error and any(spool.get_file(report).exists() for report in reports):
+    refusals = [outbox.refused[file] for file in files if file in outbox.refused]
+    if refusals:
+        raise FaultwatchError(refusals[0], "a refused report is set aside; see `faultwatch spool`")
+    if outbox.error and any(file.exists() for file in files):
         raise FaultwatchError(
             f"{outbox.error.what}; unsent reports are waiting on disk", "run `faultwatch spool --flush` to send them"
         )
@@ -202,13 +201,19 @@ def _require_single_case(case_count: int) -> None:
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:
-    """Write the first measured run as a pyperf suite file."""
+    """Write the first measured run as a pyperf suite file.
+
+    Raises
+    ------
+    FaultwatchError
+        No metric can be stored in such a file, or the file cannot be written.
+    """
     measured_reports = [report for report in reports if report.samples]
     if not measured_reports:
         return  # The table of the case shows the failure.
     suite = build_suite(measured_reports[0])
     if suite is None:
-        raise FaultwatchError("a pyperf file cannot contain this run: every metric is zero or missing")
+        raise FaultwatchError("a pyperf file cannot contain this run: no metric has a value above zero in every sample")
     try:
         suite.dump(str(file), replace=True)
     except OSError as error:

@@ -121,7 +121,13 @@ def fetch_last_digest(name: str, patient_service: Service, service: Service) -> 
 def _run_cells(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, sandboxed: bool | None
 ) -> None:
-    """Measure the cells that are planned for this host, one after the other."""
+    """Measure the cells that are planned for this host, one after the other.
+
+    Raises
+    ------
+    FaultwatchError
+        No cell is planned for this host.
+    """
     from runner.cli.history_progress import ProgressBar
 
     # The workbenches with and without a sandbox. Each is prepared only once.
@@ -197,7 +203,7 @@ def find_planned_workload(matrix: Matrix, entry: WorkloadEntry) -> Workload:
 
 
 def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
-    """Return the location of the repository; a path is relative to the matrix file."""
+    """Return the location of the repository, a path relative to the matrix file; None if the entry names none."""
     if entry.repository is None or "://" in entry.repository:
         return entry.repository
     folder = matrix.path.parent / entry.repository

@@ -73,7 +73,7 @@ committed_only_option = click.option(
 
 
 def _check_writable(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
-    """Refuse a file that cannot be written, before anything is measured."""
+    """Refuse a file that cannot be written, before anything is measured; return the file, or None if none is named."""
     require_writable({"output": file})
     return file
 

@@ -164,7 +164,7 @@ def _send_profiles(
     outbox = Outbox(Spool(settings.spool), service.send)
     for profile in profiles:
         outbox.post(profile)
-    return list(outbox.refused.values())
+    return outbox.refusals
 
 
 def _request_diagnosis(
@@ -225,7 +225,13 @@ def _require_writable_folder(folder: Path | None) -> None:
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:
-    """Write each stack profile into a folder, in the formats of other viewers."""
+    """Write each stack profile into a folder, in the formats of other viewers.
+
+    Raises
+    ------
+    FaultwatchError
+        The folder cannot be written.
+    """
     from runner.contract import profile_formats
 
     try:

@@ -110,7 +110,15 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
 def _show_runtime_lines(
     console: Console, language: str, quantity: str, lines: Sequence[tuple[str, PythonLine | AllocatingLine]]
 ) -> None:
-    """Print the source lines for which a runtime faults or allocates most, with the quantities."""
+    """Print the source lines for which a runtime faults or allocates most.
+
+    Parameters
+    ----------
+    quantity
+        What is given for each line, as the heading of the column.
+    lines
+        The amounts as text, and the lines.
+    """
     table = Table(box=None, padding=(0, 2, 0, 2))
     table.add_column(quantity, justify="right")
     table.add_column(f"{language} line (including what it calls)", overflow="fold")

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from runner.cli.console import make_console
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
-from runner.contract.metrics import MetricView, list_shown_metrics, metric
+from runner.contract.metrics import MetricView, get_metric, list_shown_metrics
 from runner.measuring.comparison import ComparisonResult
 
 
@@ -27,7 +27,7 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
     for title in ("metric", "before", "after", "change", "verdict"):
         table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
     for name in _list_metrics():
-        before, after = result.base.values(name), result.head.values(name)
+        before, after = result.base.list_values(name), result.head.list_values(name)
         if not before or not after:
             continue  # this host did not measure the metric
         before_median, after_median = median(before), median(after)
@@ -37,7 +37,7 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
             change = format_value(name, after_median - before_median, sign=True)
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
         table.add_row(
-            metric(name).title, format_value(name, before_median), format_value(name, after_median), change, verdict
+            get_metric(name).title, format_value(name, before_median), format_value(name, after_median), change, verdict
         )
     console.print(table)
     console.print(f"{format_count(len(result.base.samples), 'pair')}, interleaved A/B. Nothing is stored.", style="dim")
@@ -46,5 +46,5 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
 def _list_metrics() -> list[str]:
     """Return the metrics of the table, with the minor faults of the region of interest below the judged metrics."""
     names = list_shown_metrics(MetricView.REMEDY_TABLE)
-    last_judged_index = max(index for index, name in enumerate(names) if metric(name).judged)
+    last_judged_index = max(index for index, name in enumerate(names) if get_metric(name).judged)
     return [*names[: last_judged_index + 1], "region:minor-faults", *names[last_judged_index + 1 :]]

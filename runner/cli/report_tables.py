@@ -9,7 +9,7 @@ from rich.table import Table
 
 from runner.cli.console import make_console
 from runner.cli.formatting import escape_text, format_count, format_value, format_value_range, has_own_unit
-from runner.contract.metrics import CATALOGUE, Kind, metric
+from runner.contract.metrics import CATALOGUE, Kind, get_metric
 from runner.contract.report import Outcome, Report, Status, Window
 from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_range
 
@@ -73,7 +73,7 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     for name in _list_metrics(reports):
         table.add_row(
             escape_text(name),
-            "" if has_own_unit(name) else metric(name).unit,
+            "" if has_own_unit(name) else get_metric(name).unit,
             *(_format_cell(report, name) for report in reports),
         )
     _print_title(console, reports, differing_parameters)
@@ -125,8 +125,8 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
     metrics_by_explanation: dict[str, list[str]] = {}
     for report in reports:
         for name in _list_metrics(reports):
-            readings = report.readings(name)
-            if not readings or report.values(name):
+            readings = report.list_readings(name)
+            if not readings or report.list_values(name):
                 continue
             status, reason = readings[0].status, readings[0].reason
             # A reason with the name of the metric comes from perf, and only says that there is no value.
@@ -198,8 +198,8 @@ def _format_cell(report: Report, name: str) -> str:
 
     If several processes have the same count, it is shown as N × count.
     """
-    values = report.values(name)
-    readings = report.readings(name)
+    values = report.list_values(name)
+    readings = report.list_readings(name)
     if not values:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
@@ -210,7 +210,7 @@ def _format_cell(report: Report, name: str) -> str:
         for process_readings in sample.processes
         if name in process_readings
     }
-    if metric(name).kind is Kind.COUNT and len(process_values) == 1:
+    if get_metric(name).kind is Kind.COUNT and len(process_values) == 1:
         value = process_values.pop()
         if value:
             text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
@@ -220,9 +220,9 @@ def _format_cell(report: Report, name: str) -> str:
 
 def _format_short(report: Report, names: Sequence[str]) -> str:
     """Format the first available metric: a count in full, others as their median; empty if there is none."""
-    name = next((name for name in names if report.values(name)), None)
+    name = next((name for name in names if report.list_values(name)), None)
     if name is None:
         return ""
-    if metric(name).kind is Kind.COUNT:
+    if get_metric(name).kind is Kind.COUNT:
         return _format_cell(report, name)
-    return format_value(name, median(report.values(name)))
+    return format_value(name, median(report.list_values(name)))

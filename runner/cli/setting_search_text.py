@@ -71,7 +71,7 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
     changed_settings = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
-        outcome = format_quantity(name, compute_median(report.values(name)))
+        outcome = format_quantity(name, compute_median(report.list_values(name)))
     return f"{outcome}  with {join_words(changed_settings) or 'nothing'} changed"
 
 

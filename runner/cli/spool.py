@@ -68,7 +68,13 @@ def _summarise_document(file: Path) -> dict[str, Any]:
 def _print_documents(
     folder: Path, waiting_documents: list[dict[str, Any]], refused_documents: list[dict[str, Any]], problem: str
 ) -> None:
-    """Print the reports that wait in the spool, and those that the service refused with the reasons."""
+    """Print the reports that wait in the spool, and those that the service refused with the reasons.
+
+    Parameters
+    ----------
+    problem
+        Why the waiting reports could not be sent; empty if there is no problem.
+    """
     from runner.cli.console import make_console
     from runner.cli.formatting import escape_text
 

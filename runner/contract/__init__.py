@@ -7,14 +7,12 @@ The models here are the only part of the runner that the service may import. The
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# Not imported lazily, because a module of this package has the same name as the function ``metric``.
-from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
-
 if TYPE_CHECKING:
     from runner.contract.canary import Canary, CanaryCount
     from runner.contract.commit_search import Search, SearchRequest
     from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
     from runner.contract.declared_settings import Mismatch
+    from runner.contract.metrics import CATALOGUE, Kind, Metric, get_metric
     from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
     from runner.contract.pyperf_export import build_suite
     from runner.contract.report import (
@@ -73,11 +71,12 @@ __all__ = [
     "Status",
     "Verdict",
     "build_suite",
-    "metric",
+    "get_metric",
 ]
 
 _MODULES = {
     "comparison": ("Comparison", "ComparisonRequest", "MetricVerdict", "Side", "Verdict"),
+    "metrics": ("CATALOGUE", "Kind", "Metric", "get_metric"),
     "plan": ("Plan", "PlannedRun", "PlanRequest", "Reason"),
     "report": (
         "SCHEMA_VERSION",

@@ -1,8 +1,8 @@
 """Metrics that another tool measured. Their names contain the unit and the direction of an improvement.
 
 The catalogue cannot list the metrics of other tools, so a report describes such a metric by its name alone:
-``import:higher:MB/s:throughput``. Wherever a metric is judged or shown, :func:`runner.contract.metrics.metric` derives
-the rest from the name.
+``import:higher:MB/s:throughput``. Wherever a metric is judged or shown, :func:`runner.contract.metrics.get_metric`
+derives the rest from the name.
 """
 
 from typing import Literal

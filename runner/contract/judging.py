@@ -6,7 +6,7 @@ from pydantic import Field
 
 from runner.contract.base import Strict
 from runner.contract.budget import Budget
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 
 DEFAULT_PRECISION_PERCENT = 3.0
 """The smallest change of a noisy metric that matters, in percent, if the workload does not declare it."""
@@ -26,11 +26,11 @@ class Judging(Strict):
 
     def is_judged_in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""
-        return metric(name).judged or name in self.judge
+        return get_metric(name).judged or name in self.judge
 
     def decides_comparison(self, name: str) -> bool:
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
-        return metric(name).exact or name in self.judge or name in self.precision
+        return get_metric(name).exact or name in self.judge or name in self.precision
 
     def get_min_change(self, name: str) -> float:
         """Return the smallest change of a noisy metric that matters, in percent."""

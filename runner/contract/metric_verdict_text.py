@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from math import comb
 
 from runner.contract.comparison import MetricVerdict, Verdict
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.number_text import format_move, format_quantity
 
 _MIN_SPLITS = 10_000
@@ -23,7 +23,7 @@ _NOTICEABLE_METRICS = ("throughput", "elapsed")
 
 def name_metric(name: str, escape_text: Callable[[str], str]) -> str:
     """Return the title of a metric for use within a sentence; for a perf event of a workload file, its name."""
-    title = metric(name).title
+    title = get_metric(name).title
     if title == name:
         return escape_text(name)
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
@@ -61,7 +61,7 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
         return False
     if verdict.percent is None or abs(verdict.percent) < MIN_CLEAR_PERCENT:
         return False
-    if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
+    if get_metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
         return False
     # By chance, every way to split the samples into two sides is equally likely, and few keep the sides apart.
     return is_apart(verdict) and comb(verdict.base.n + verdict.head.n, verdict.base.n) >= _MIN_SPLITS
@@ -78,7 +78,7 @@ def is_apart(verdict: MetricVerdict) -> bool:
 def describe_direction(verdict: MetricVerdict) -> str:
     """Return whether a metric that changed is better or worse."""
     has_grown = (verdict.change or 0) > 0
-    return "better" if has_grown == (metric(verdict.metric).better == "higher") else "worse"
+    return "better" if has_grown == (get_metric(verdict.metric).better == "higher") else "worse"
 
 
 def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callable[[str], str] = str) -> str:
@@ -104,7 +104,7 @@ def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
 
 
 def _describe_move(verdict: MetricVerdict, escape_text: Callable[[str], str]) -> str:
-    unit, base, head = metric(verdict.metric).unit, verdict.base, verdict.head
+    unit, base, head = get_metric(verdict.metric).unit, verdict.base, verdict.head
     levels = format_move(base.level or 0, head.level or 0, unit)
     return f"{escape_text(verdict.metric)} is {describe_direction(verdict)}, {levels}"
 
@@ -132,7 +132,7 @@ def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str
     if isinstance(verdict.budget, str):  # a percentage, or "none"
         budget = verdict.budget
     else:
-        budget = format_quantity(verdict.budget, metric(verdict.metric).unit)
+        budget = format_quantity(verdict.budget, get_metric(verdict.metric).unit)
     if verdict.may_exceed:
         return f"worse, perhaps over the budget of {budget}"
     if verdict.over_budget:

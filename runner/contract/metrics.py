@@ -11,7 +11,7 @@ from runner.contract.imported_metric import find_imported_metric
 from runner.contract.memory_metrics import MEMORY_METRICS
 from runner.contract.metric import Kind, Metric, MetricView
 
-__all__ = ["CATALOGUE", "Kind", "Metric", "MetricView", "list_shown_metrics", "metric"]
+__all__ = ["CATALOGUE", "Kind", "Metric", "MetricView", "get_metric", "list_shown_metrics"]
 
 _METRICS = (
     Metric(
@@ -243,7 +243,7 @@ def list_shown_metrics(view: MetricView) -> list[str]:
     return [name for name, entry in CATALOGUE.items() if entry.is_shown_in(view)]
 
 
-def metric(name: str) -> Metric:
+def get_metric(name: str) -> Metric:
     """Return the catalogue entry of a metric, or a generic one for an event that a workload file added.
 
     ``region:NAME`` is metric NAME counted in the program's region of interest. The name of an imported metric contains
@@ -253,7 +253,7 @@ def metric(name: str) -> Metric:
     if entry is not None:
         return entry
     if name.startswith("region:"):
-        whole_metric = metric(name.removeprefix("region:"))
+        whole_metric = get_metric(name.removeprefix("region:"))
         return replace(
             whole_metric,
             name=name,

@@ -318,8 +318,8 @@ class Profile(Strict):
         """The stack profiles that were recorded."""
         return tuple(stacks for stacks in (self.faults, self.on_cpu, self.off_cpu) if stacks)
 
-    def value(self, name: str) -> float | None:
-        """Return the value of a metric in the execution that was not profiled."""
+    def find_value(self, name: str) -> float | None:
+        """Return the value of a metric in the execution that was not profiled; None if it has none."""
         reading = self.readings.get(name)
         return None if reading is None else reading.value
 

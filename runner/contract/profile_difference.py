@@ -153,10 +153,11 @@ def identify_function(frame: Frame) -> FunctionKey:
 
 
 def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], WeightChange]]:
-    """Pair the lines of a function in their order with the least total change, by dynamic programming.
+    """Pair the lines of a function in their order at the least total cost, by dynamic programming.
 
-    A line without a counterpart is paired with line 0, of weight 0. Each argument contains the weights by line. If the
-    function has too many lines to try, as generated code may have, lines with the same number are paired.
+    The cost of a pair is that of :func:`_compute_pairing_cost`. A line without a counterpart is paired with line 0, of
+    weight 0. Each argument contains the weights by line. If the function has too many lines to try, as generated code
+    may have, lines with the same number are paired.
     """
     if len(before) * len(after) > _MAX_LINE_PAIRS:
         return [
@@ -165,8 +166,8 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
         ]
     old_lines, new_lines = sorted(before.items()), sorted(after.items())
     n_columns = len(new_lines) + 1
-    # For each pair of indices: the best next step, as the index of :data:`_STEPS`. For those of one old line: the least
-    # cost of all lines from there on.
+    # `best_steps[i * n_columns + j]` is the first step of the cheapest pairing of the old lines from i on with the new
+    # lines from j on, as an index of `_STEPS`. `costs[j]` is the cost of this pairing for the current i.
     best_steps = bytearray((len(old_lines) + 1) * n_columns)
     costs = [0.0] * n_columns
     for j in range(len(new_lines) - 1, -1, -1):

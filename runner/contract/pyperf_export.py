@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.report import Reading, Report, Status
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
 
     benchmarks = []
     for name in report.metrics:
-        readings = report.readings(name)
+        readings = report.list_readings(name)
         if name != _remove_line_breaks(name) or not _has_positive_values(readings, len(report.samples)):
             continue  # pyperf cannot represent this metric
-        unit = metric(name).unit
+        unit = get_metric(name).unit
         metadata = {
             "name": name,
             "unit": _PYPERF_UNITS.get(unit, "integer"),

@@ -350,13 +350,13 @@ class Report(Strict):
         """The names of all metrics with a reading in any sample, in the order of their first appearance."""
         return tuple(dict.fromkeys(name for sample in self.samples for name in sample.readings))
 
-    def readings(self, name: str) -> tuple[Reading, ...]:
+    def list_readings(self, name: str) -> tuple[Reading, ...]:
         """Return the readings of one metric, one for each sample that has it; a reading may lack a value."""
         return tuple(sample.readings[name] for sample in self.samples if name in sample.readings)
 
-    def values(self, name: str) -> tuple[int | float, ...]:
+    def list_values(self, name: str) -> tuple[int | float, ...]:
         """Return the values of one metric in the order of the samples, without samples that lack a value."""
-        return tuple(reading.value for reading in self.readings(name) if reading.value is not None)
+        return tuple(reading.value for reading in self.list_readings(name) if reading.value is not None)
 
 
 class ReportList(Strict):

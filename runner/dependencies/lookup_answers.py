@@ -197,7 +197,10 @@ class _AnswerReader:
         return real_path
 
     def _resolve_folder(self, path: str, link_count: int) -> str | None:
-        """Return the path of a folder without links, from the cache if it was asked for before."""
+        """Return the path of a folder without links, from the cache if it was asked for before.
+
+        None if the folder does not exist, or the links to it are too many.
+        """
         # The outermost folder comes first: a link can lead through thousands, too many for one call within another.
         unresolved_folders = []
         folder = path

@@ -22,24 +22,23 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
     setting = host.tree.read_choice(f"{_THP_FOLDER}/enabled")
     if setting is None:
         return make_ok("this kernel has no transparent huge pages")
-    sizes = {
-        folder: host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
+    policies = {
+        folder.removeprefix("hugepages-"): host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         for folder in host.tree.list_names(_THP_FOLDER, "hugepages-*kB")
-    }
-    sizes_always_used = [
-        folder.removeprefix("hugepages-")
-        for folder, policy in sizes.items()
+    } or {"all sizes": "inherit"}  # kernels before 6.8 have one size, and no folder for it
+    # Each size that every program gets, and the file that says so.
+    files = {
+        size: f"hugepages-{size}/enabled" if policy == "always" else "enabled"
+        for size, policy in policies.items()
         if policy == "always" or (policy == "inherit" and setting == "always")
-    ]
-    if not sizes_always_used and setting != "always":
-        return make_ok(setting)
-    host_remedy = f"write `never` to all files named `enabled` below /{_THP_FOLDER}"
-    if setting == "always":
-        host_remedy = f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
+    }
+    if not files:
+        return make_ok("no size is used unasked" if setting == "always" else setting)
+    paths = " ".join(f"/{_THP_FOLDER}/{file}" for file in dict.fromkeys(files.values()))
     return make_warning(
-        f"every program gets huge pages ({', '.join(sizes_always_used) or 'all sizes'}): "
-        "counts depend on memory fragmentation",
-        f'set `huge_pages = "never"` in [run] of the workload file; or for the whole host: {host_remedy}',
+        f"every program gets huge pages ({', '.join(files)}): counts depend on memory fragmentation",
+        'set `huge_pages = "never"` in [run] of the workload file; or for the whole host: '
+        f"echo madvise | sudo tee {paths}",
     )
 
 

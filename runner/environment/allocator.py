@@ -49,7 +49,7 @@ def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> st
 
 
 def _find_mapped_libc(tree: Tree) -> Path | None:
-    """Return the C library of this process, which other programs load too."""
+    """Return the C library of this process, which other programs load too; None if it has no known one."""
     match = _LIBC.search(tree.read_text("proc/self/maps", limit=1 << 22) or "")
     return tree.path(match[1]) if match else None
 

@@ -51,7 +51,10 @@ def read_build_settings(
 
 
 def _describe_compiler(name: str, path: str) -> str | None:
-    """Return the version of a compiler, or the identity of its file if it is not the one on the standard ``PATH``."""
+    """Return the version of a compiler, or the identity of its file if it is not the one on the standard ``PATH``.
+
+    None if the compiler is not found, or its version or identity is unknown.
+    """
     file = find_program(name, path)
     if file is None:
         return None
@@ -61,7 +64,10 @@ def _describe_compiler(name: str, path: str) -> str | None:
 
 
 def _describe_tool(name: str, path: str) -> str | None:
-    """Return what identifies a build tool: its file, the release of Go, or the program behind the proxy of rustup."""
+    """Return what identifies a build tool: its file, the release of Go, or the program behind the proxy of rustup.
+
+    None if the tool is not found, or its file cannot be read.
+    """
     file = find_program(name, path)
     if file is None:
         return None
@@ -86,7 +92,10 @@ def _read_go_version(file: Path) -> str:
 
 
 def _identify_rustup_program(proxy: Path, name: str) -> str | None:
-    """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown."""
+    """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown.
+
+    None if neither file can be read.
+    """
     try:
         rustup_home = proxy.parents[2] / ".rustup"
         settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())

@@ -40,12 +40,15 @@ def read_turbo(tree: Tree) -> str | None:
 
 
 def count_online(tree: Tree) -> str | None:
-    """Return how many processors are in use."""
+    """Return how many processors are in use; None if the kernel does not tell."""
     return _count_cpus(tree.read_text(f"{_CPU}/online"))
 
 
 def read_governors(tree: Tree) -> str | None:
-    """Return the distinct frequency governors in use: which processor has which governor can change."""
+    """Return the distinct frequency governors in use: which processor has which governor can change.
+
+    None if the processors have none.
+    """
     policies = tree.list_names(f"{_CPU}/cpufreq", "policy*")
     governors = {tree.read_text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
     return " ".join(sorted(name for name in governors if name)) or None
@@ -72,7 +75,7 @@ def _read_model(tree: Tree) -> SettingValues:
 
 
 def _read_topology(tree: Tree) -> str | None:
-    """Return each node's processors and its distances to all nodes."""
+    """Return each node's processors and its distances to all nodes; None if the kernel shows no nodes."""
     nodes = []
     for node in tree.list_names(_NODE, "node[0-9]*"):
         cpus, distances = tree.read_text(f"{_NODE}/{node}/cpulist"), tree.read_text(f"{_NODE}/{node}/distance")
@@ -87,6 +90,6 @@ def _read_affinity(tree: Tree, field: str) -> str | None:
 
 
 def _count_cpus(cpus: str | None) -> str | None:
-    """Return how many processors a list such as ``0-3,8`` names."""
+    """Return how many processors a list such as ``0-3,8`` names; None if it names none."""
     ranges = re.findall(r"(\d+)(?:-(\d+))?", cpus or "")
     return str(sum(int(last or first) - int(first) + 1 for first, last in ranges)) if ranges else None

@@ -29,7 +29,7 @@ def read_settings(tree: Tree) -> SettingValues:
 
 
 def _filter_command_line(text: str | None) -> str | None:
-    """Return the kernel's command line without irrelevant parameters and without secrets."""
+    """Return the kernel's command line without irrelevant parameters and secrets; None if it cannot be read."""
     if text is None:
         return None
     parameters = re.findall(r'(?:"[^"]*"|\S)+', text)

@@ -32,7 +32,10 @@ def read_settings(tree: Tree) -> SettingValues:
 
 
 def _read_total(tree: Tree) -> str | None:
-    """Return the memory in whole GiB, rounded up, because the kernel's own figure changes a little with every boot."""
+    """Return the memory in whole GiB, rounded up, because the kernel's own figure changes a little with every boot.
+
+    None if it cannot be read.
+    """
     match = re.search(r"^MemTotal:\s+(\d+) kB", tree.read_text("proc/meminfo") or "", re.MULTILINE)
     return f"{-(-int(match[1]) // 2**20)} GiB" if match else None
 
@@ -47,7 +50,7 @@ def _read_fault_around(tree: Tree) -> str | None:
 
 
 def _read_swap(tree: Tree) -> str | None:
-    """Return the kinds of swap areas, such as ``zram`` or ``partition``."""
+    """Return the kinds of swap areas, such as ``zram partition``, or ``none``; None if they cannot be read."""
     if tree.read_text("proc/swaps") is None:
         return None
     kinds = set()

@@ -11,7 +11,7 @@ _STANDARD_LIMITS: Mapping[str, tuple[int, int, int]] = {
     "as": (resource.RLIMIT_AS, UNLIMITED, UNLIMITED),
     "rss": (resource.RLIMIT_RSS, UNLIMITED, UNLIMITED),
 }
-"""By name: the number of the limit, its soft and its hard value, which are systemd's defaults, as for most programs.
+"""By name: its ``RLIMIT`` constant, its soft and its hard value, which are systemd's defaults, as for most programs.
 
 Limits change fault counts: programs allocate tables with an entry for each descriptor that they may open, choose how
 to allocate memory by a limit, and close all possible descriptors before they start another program.
@@ -21,7 +21,7 @@ to allocate memory by a limit, and close all possible descriptors before they st
 def get_program_limits() -> dict[str, tuple[int, int, int]]:
     """Return the resource limits of programs on this host: the standard limits, or the runner's own if lower.
 
-    By name: the number of the limit, its soft and its hard value.
+    By name: its ``RLIMIT`` constant, its soft and its hard value.
     """
     return {
         name: (number, *_clamp_limit(number, soft, hard)) for name, (number, soft, hard) in _STANDARD_LIMITS.items()

@@ -7,7 +7,7 @@ the schema of Jenkins' xUnit plugin (``junit-10.xsd``), and GitLab's document "U
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.comparison import Comparison, Side
 from runner.contract.gate import FindingRule, GateAnswer, GateCase, GateFinding, GateReport
 from runner.gate_files.escape_for_result_files import escape_result_text
@@ -105,7 +105,7 @@ def _format_metrics(comparison: Comparison | None) -> Iterable[str]:
     """Return a line for each metric by which the gate decides."""
     for metric_comparison in comparison.metrics if comparison else ():
         if metric_comparison.counts:
-            unit = metric(metric_comparison.metric).unit
+            unit = get_metric(metric_comparison.metric).unit
             levels = (
                 f"{_format_level(metric_comparison.base)} → {_format_level(metric_comparison.head)} {unit}".rstrip()
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.contract.imported_metric import Better, name_imported_metric
 from runner.contract.judging import Judging
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.importing.direction import choose_direction
 from runner.importing.imported_result import Result
@@ -70,7 +70,7 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
         host=first_result.host,
         judging=Judging(judge=tuple(judged_metrics[:_MAX_METRICS])),
         time_is_known=placement.time_is_known,
-        not_judged=tuple(metric(name).title for name in columns if name not in judged_metrics),
+        not_judged=tuple(get_metric(name).title for name in columns if name not in judged_metrics),
     )
 
 

@@ -6,7 +6,7 @@ from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, res
 from runner.contract.commit_search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.job import BisectQuestion
 from runner.contract.level import compute_median
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
 from runner.contract.word_list import join_words
@@ -91,9 +91,9 @@ def _describe_culprit(culprit: Culprit) -> str:
 def _describe_run(report: Report, name: str) -> str:
     """Describe a run in one line."""
     outcome = "could not be measured"
-    level = compute_median(report.values(name))
+    level = compute_median(report.list_values(name))
     if report.outcome is Outcome.MEASURED and level is not None:
-        outcome = format_quantity(level, metric(name).unit)
+        outcome = format_quantity(level, get_metric(name).unit)
     return f"{report.revision.commit[:10]}: {outcome}"
 
 

@@ -17,7 +17,7 @@ from runner.reporting.service_retries import RETRY_SECONDS
 _MAX_SENTENCE_CHARACTERS = 2000
 """The longest sentence that the contract accepts."""
 _MAX_REPORTED_RUNS = 1000
-"""The most runs that the contract accepts in one report of progress."""
+"""The most runs that the contract accepts in one report."""
 
 
 class JobStopped(Exception):
@@ -86,9 +86,10 @@ class Heartbeat:
             self._print_message(sentence)
 
     def count_run(self, document: Report | Profile) -> None:
-        """Count a run toward the job's budget. Must be called before the run is sent, in case the runner is killed.
+        """Count a run toward the job's budget, and report it to the service.
 
-        Profiles, and runs of another subject or case, are not counted.
+        Must be called before the run is sent, in case the runner is killed. Profiles, and runs of another subject or
+        case, are not counted; an experimental run is counted under any name.
         """
         question = self.job.question
         if not isinstance(document, Report) or document.subject != question.subject:
@@ -133,6 +134,9 @@ class Heartbeat:
             The service does not accept the report.
         """
         with self._lock:
+            service = self._service.clone_connection(RETRY_SECONDS)
+            while len(self._unreported_runs) > _MAX_REPORTED_RUNS:
+                self._report_runs(service)
             finish = Finish(
                 lease=self._lease,
                 outcome=outcome,
@@ -140,7 +144,7 @@ class Heartbeat:
                 sentence=_make_sentence_acceptable(sentence),
                 result=result,
             )
-            return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, finish)
+            return service.finish_job(self.job.id, finish)
 
     def _run_heartbeat(self) -> None:
         while not self._has_ended.wait(self._interval_seconds):
@@ -153,16 +157,25 @@ class Heartbeat:
         If the service has declared the job lost, claim it again. If the service does not answer, change nothing: a
         later call reports the same.
         """
-        measured_runs = tuple(self._unreported_runs[:_MAX_REPORTED_RUNS])
-        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured_runs})
         try:
-            self._orders = self._service.report_progress(self.job.id, progress)
+            self._report_runs(self._service)
         except RequestRefused as error:
             self._reclaim_job(error)
         except FaultwatchError:
             return  # A later heartbeat reports it; until then, new runs are safe on disk.
-        else:
-            del self._unreported_runs[: len(measured_runs)]
+
+    def _report_runs(self, service: Service) -> None:
+        """Report the progress with as many unreported runs as the contract accepts, and take the service's orders.
+
+        Raises
+        ------
+        FaultwatchError
+            The service does not accept the report, or does not answer.
+        """
+        measured_runs = tuple(self._unreported_runs[:_MAX_REPORTED_RUNS])
+        progress = self._progress.model_copy(update={"lease": self._lease, "measured": measured_runs})
+        self._orders = service.report_progress(self.job.id, progress)
+        del self._unreported_runs[: len(measured_runs)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
         """Claim the job again, because the service declared it lost when no heartbeat arrived.

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from runner.campaigns.remedy_comparison import MIN_PAIRS, apply_parameters, build_remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
-from runner.contract.metrics import MetricView, list_shown_metrics, metric
+from runner.contract.metrics import MetricView, get_metric, list_shown_metrics
 from runner.contract.report import Outcome, Report
 from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
@@ -84,14 +84,15 @@ def _mark_experimental(report: Report) -> Report:
 def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
     """Return the medians without and with the remedy, for each metric by which remedies are judged."""
     values = {
-        name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
+        name: (result.base.list_values(name), result.head.list_values(name))
+        for name in list_shown_metrics(MetricView.REMEDY)
     }
     return {name: (median(before), median(after)) for name, (before, after) in values.items() if before and after}
 
 
 def _describe_effect(name: str, before: float, after: float) -> str:
     """Return in words what a remedy does to a metric."""
-    shown_metric = metric(name)
+    shown_metric = get_metric(name)
     percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
     level_texts = (
         number_text.format_quantity(value, shown_metric.unit, other)

@@ -72,7 +72,7 @@ def _read_page_frames(mapping: FileMapping) -> list[int] | None:
 def _read_page_flags(frames: list[int]) -> Iterator[int]:
     """Yield the kernel's flags of page frames; those of consecutive frames are read at once."""
     with _open_file(_KPAGEFLAGS) as kpageflags:
-        for first_frame, frame_count in _find_consecutive(frames):
+        for first_frame, frame_count in _find_frame_ranges(frames):
             yield from array("Q", os.pread(kpageflags, _ENTRY_BYTES * frame_count, _ENTRY_BYTES * first_frame))
 
 
@@ -86,9 +86,9 @@ def _open_file(name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _find_consecutive(frames: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the runs of consecutive numbers: the first number and the length of each."""
-    breaks = (index for index, (frame, following) in enumerate(pairwise(frames), 1) if following != frame + 1)
+def _find_frame_ranges(frames: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield each range of consecutive frames: its first frame and its length."""
+    breaks = (index for index, (frame, next_frame) in enumerate(pairwise(frames), 1) if next_frame != frame + 1)
     starts = [0, *breaks, len(frames)]
     for start, end in pairwise(starts):
         if end > start:

@@ -222,12 +222,14 @@ class TrialFiles:
                 "no execution could be traced, so the files that the program maps are unknown and their page-cache "
                 "state was not prepared",
             )
+        # Lost records.
         n_lost = self.faults.lost
         loss_message = ""
         if n_lost:
             loss_message = f"{n_lost:,} records of mapped files and faults were lost"
             if n_lost == 1:
                 loss_message = "1 record of mapped files and faults was lost"
+        # Files that could not be prepared.
         paths_by_reason: dict[str, list[str]] = {}
         for path, preparation in sorted(self._preparations.items()):
             if preparation.cache is CacheState.UNPREPARED:
@@ -236,6 +238,7 @@ class TrialFiles:
             f"the page-cache state of {join_first_words(paths, _MAX_NAMED_FILES)} could not be prepared: {reason}"
             for reason, paths in paths_by_reason.items()
         ]
+        # Doubts about the recorded lookups.
         mapped_paths = self.paths
         opened_files = [
             path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and _is_file(path)

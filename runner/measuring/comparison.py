@@ -13,7 +13,7 @@ from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.explanation import Explanation
 from runner.contract.judging import Judging
 from runner.contract.level import Number, compute_median, find_majority
-from runner.contract.metrics import Kind, metric
+from runner.contract.metrics import Kind, get_metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Environment, Report, Sample
@@ -299,7 +299,7 @@ def _compare_in_other_place(
             report = trial.report_measured(samples)
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return result
-    values_by_count = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
+    values_by_count = {name: report.list_values(name) for name in report.metrics if get_metric(name).kind is Kind.COUNT}
     counted_values = {name: values for name, values in values_by_count.items() if values}
     other_place = OtherPlace(counted=counted_values, differences=tuple(differences))
     base = result.base.model_copy(update={"other_place": other_place})
@@ -365,7 +365,7 @@ def _measure_other_build(trial: Trial, environment: Environment, progress: Calla
         progress()
     report = trial.report_measured(samples)
     own_bytes = report.files.own_bytes if report.files else ""
-    values_by_count = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
+    values_by_count = {name: report.list_values(name) for name in report.metrics if get_metric(name).kind is Kind.COUNT}
     levels_by_count = {name: _compute_level(values) for name, values in values_by_count.items() if values}
     return OtherBuild(own_bytes=own_bytes, counted=levels_by_count)
 

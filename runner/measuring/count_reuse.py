@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from runner.contract.level import Number
 from runner.contract.mapped_files import CacheState
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
 from runner.dependencies.lookup_answers import AnsweredLookups
@@ -68,7 +68,7 @@ class CountReuse:
         # Noisy metrics, and counts of processes that run at the same time, can differ at each measurement.
         # If the number of processes is a placeholder, its value is unknown here, and taken for more than one.
         self._can_reuse = workload.run.processes in {1, "1"} and all(
-            metric(name).exact for name in workload.metrics.judge
+            get_metric(name).exact for name in workload.metrics.judge
         )
         self._newest_runs: dict[str, _ReusableRun] = {}
         self._unusable_cases: set[str] = set()
@@ -186,9 +186,9 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
     """Return the exact counts of a run by metric; None if one of them varies or was not counted in each sample."""
     counts: dict[str, Number] = {}
     for name in report.metrics:
-        if not metric(name).exact:
+        if not get_metric(name).exact:
             continue
-        readings = report.readings(name)
+        readings = report.list_readings(name)
         values = {reading.value for reading in readings if reading.status is Status.COUNTED}
         count = readings[0].value
         if len(readings) != len(report.samples) or count is None or values != {count}:
@@ -206,7 +206,7 @@ def _describe_varying(report: Report, expected_counts: Mapping[str, Number], cou
     """
     clauses = []
     for name, expected_count in expected_counts.items():
-        values = [reading.value for reading in report.readings(name) if reading.value is not None]
+        values = [reading.value for reading in report.list_readings(name) if reading.value is not None]
         if not values:
             return []
         low, high = min(values), max(values)

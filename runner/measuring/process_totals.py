@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from runner.contract.metrics import Kind, metric
+from runner.contract.metrics import Kind, get_metric
 from runner.contract.report import Reading, Sample
 from runner.work_reports.worst_reading import find_worst_reading
 
@@ -44,7 +44,7 @@ def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
 
 def _combine_values(name: str, values: Sequence[int | float]) -> int | float:
     """Return the largest elapsed time or size, the mean of ratios, and the sum of all others, CPU times included."""
-    kind = metric(name).kind
+    kind = get_metric(name).kind
     if name == "elapsed" or kind is Kind.SIZE:
         return max(values)
     return fmean(values) if kind is Kind.RATIO else sum(values)

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.level import Number, compute_median, compute_median_bounds, find_majority
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.report import Reading, Sample
 from runner.workload import Workload
 
@@ -124,7 +124,7 @@ def _mark_reading(reading: Reading, ordinary_range: tuple[Number, Number] | None
 
 def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
     """Return the range of a metric's values that are not outliers; None if it is unknown."""
-    if metric(name).exact:
+    if get_metric(name).exact:
         majority = find_majority(values)
         if majority is None:
             return None
@@ -167,7 +167,7 @@ def _list_exact_metrics(samples: Iterable[Sample]) -> list[str]:
             name
             for sample in samples
             for name, reading in sample.readings.items()
-            if reading.value is not None and metric(name).exact
+            if reading.value is not None and get_metric(name).exact
         )
     )
 

@@ -169,6 +169,11 @@ class Trial:
             What is measured: the case, and the revision with its build.
         tree
             The folder in which the revision was built.
+
+        Raises
+        ------
+        FaultwatchError
+            The workload starts more processes than its sandbox allows.
         """
         self.workload = workload
         self.subject = subject
@@ -425,7 +430,7 @@ class Trial:
             sandbox=self._sandbox,
             recording=recording,
             copies=self._files.copies,
-            windows=1 if is_watched else None,
+            n_windows=1 if is_watched else None,
         )
         with start_server(order) as execution:
             yield execution

@@ -22,7 +22,7 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
     single_process = next(
         (other_report for other_report in reports if _is_single_process_run(other_report, report, workload)), None
     )
-    times = single_process.values("elapsed") if single_process else ()
+    times = single_process.list_values("elapsed") if single_process else ()
     if not times:
         return report
     single_process_seconds = median(times)

@@ -77,7 +77,7 @@ def run_cell(
 
 
 def _describe_problem(summary: HistorySummary) -> str:
-    """Return why reports of a cell are missing in the service; empty if it has accepted all of them."""
+    """Return why the service refused reports of a cell; empty if it refused none. Others may still wait on disk."""
     if summary.refusals:
         count = len(summary.refusals)
         first_text = ", the first for this reason" if count > 1 else ""

@@ -60,7 +60,10 @@ class LostProgramsWatch:
             self._watch.stdout.readline()  # "ready", or the end of the file if the watch failed.
 
     def read_result(self) -> LostPrograms:
-        """Stop the watch; return the lost programs: an incomplete list if it never began, or does not end in time."""
+        """Stop the watch; return the lost programs.
+
+        The list is incomplete if the watch never began, does not end in time, or lost records.
+        """
         if self._watch is None:
             return LostPrograms(complete=False)
         try:

@@ -140,7 +140,15 @@ class Service:
         self._send_document(f"/profiles/{profile.profile_id}", profile, profile_id=profile.profile_id)
 
     def send(self, document: Report | Profile) -> None:
-        """Send a report or a profile."""
+        """Call :attr:`before_send`, then send a report or a profile; return when the service has stored it.
+
+        Raises
+        ------
+        RequestRefused
+            The service rejects the document for good.
+        FaultwatchError
+            The service does not accept it now.
+        """
         if self.before_send:
             self.before_send(document)
         if isinstance(document, Profile):
@@ -197,7 +205,7 @@ class Service:
         return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=id_token)).token
 
     def find_stored_base(self, query: BaseQuery) -> Report | None:
-        """Return a stored run that can serve as the base of a comparison, if there is one."""
+        """Return a stored run that can serve as the base of a comparison; None if there is none."""
         return self._request_model(BaseAnswer, "POST", "/gates/base", query).report
 
     def judge_gate(self, report: GateReport) -> GateAnswer:

@@ -20,7 +20,7 @@ class Outbox:
     error
         Why the last delivery failed; None if it succeeded.
     refused
-        By file: why the service refused a document of this outbox for good.
+        By file: why the service refused a document for good, which may be an older one that waited in the spool.
     """
 
     def __init__(
@@ -46,6 +46,11 @@ class Outbox:
     def waiting(self) -> int:
         """The number of documents of this outbox that the service has neither received nor refused."""
         return len(self._posted_files.intersection(self.spool.list_waiting()))
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why the service refused documents of this outbox for good."""
+        return [reason for file, reason in self.refused.items() if file in self._posted_files]
 
     def post(self, *documents: SpooledDocument) -> None:
         """Store reports or profiles on disk, then try to send all waiting documents.

@@ -62,7 +62,7 @@ class FolderFiles(Struct, frozen=True):
         return sorted(file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*.json"))
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield files with their contents. A file that cannot be read has an empty content."""
+        """Yield the name and the content of each file; the content is empty if there is none that can be read."""
         for name in names:
             try:
                 yield name, self._read(name) or b""

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from pydantic import ValidationError
 
-from runner.contract.metrics import Kind, metric
+from runner.contract.metrics import Kind, get_metric
 from runner.contract.report import MAX_QUOTED_LINE_CHARACTERS, Case, Reading, Sample, Stage, Status, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
@@ -80,7 +80,7 @@ class ServerOrder(Struct, frozen=True):
     ----------
     load_cpus
         The processors of the load generator; empty for all.
-    windows
+    n_windows
         The number of windows to measure, without a warm-up; None for the warm-up and windows of the workload.
     """
 
@@ -92,7 +92,7 @@ class ServerOrder(Struct, frozen=True):
     sandbox: Sandbox | None = None
     recording: Recording | None = None
     copies: Mapping[str, Path] = MappingProxyType({})
-    windows: int | None = None
+    n_windows: int | None = None
 
 
 class RunningServer(Struct, frozen=True):
@@ -135,7 +135,7 @@ class ServerExecution:
         finished_windows = len(self.windows)
         # An order with a number of windows asks for no warm-up. After the first measured window, no window is a
         # warm-up, whatever was counted.
-        if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
+        if self._order.n_windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
             return finished_windows < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows, {}))
@@ -145,7 +145,7 @@ class ServerExecution:
     def is_finished(self) -> bool:
         """Whether all windows are measured."""
         measured_windows = sum(not window.is_warm_up for window in self.windows)
-        return measured_windows >= (self._order.windows or self._load.windows)
+        return measured_windows >= (self._order.n_windows or self._load.windows)
 
     def run(self) -> Sample:
         """Wait until the server is ready, fill it, run all windows, and stop it; return the sample of this start.
@@ -574,7 +574,7 @@ def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[
         # If a load reports only its rate, each window counts as much as the others.
         operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
-    if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
+    if get_metric(name).kind is Kind.RATIO or name.startswith("latency-"):
         return sorted(values)[len(values) // 2]  # Of an even number of values, the upper median.
     return round(sum(values), _TIME_DIGITS)
 

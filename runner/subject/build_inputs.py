@@ -89,7 +89,13 @@ def parse_changes(text: str) -> frozenset[str] | None:
 
 
 def measure_file_sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
-    """Return the size in bytes of each file in a tree, by path, without the ignored paths."""
+    """Return the size in bytes of each regular file in a tree, by relative path, without the ignored paths.
+
+    Raises
+    ------
+    TreeTooLarge
+        As :func:`~runner.system.tree_walk.walk_tree` does.
+    """
     sizes_by_path = {}
     for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)

@@ -185,7 +185,13 @@ class _CommitTree(Struct, frozen=True):
         return mode, object_hash
 
     def _write_all_files(self) -> Path:
-        """Write all files of the commit into a folder, once; return the folder."""
+        """Write all files of the commit into a folder, once; return the folder.
+
+        Raises
+        ------
+        FaultwatchError
+            The files are too large.
+        """
         tree = self.scratch / self.commit
         if not tree.exists():
             try:

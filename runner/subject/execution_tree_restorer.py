@@ -114,7 +114,13 @@ class TreeRestorer:
         return True
 
     def _undo_all(self) -> list[Path]:
-        """Undo changes until there are none, and return the paths of the restored files."""
+        """Undo changes until there are none, and return the paths of the restored files.
+
+        Raises
+        ------
+        FaultwatchError
+            Changes remain after several rounds.
+        """
         restored_paths: list[Path] = []
         for _ in range(_MAX_ROUNDS):
             changes = find_changes(self._tree, self._built_states, self._keep_rules)
@@ -215,7 +221,13 @@ def _add_paths_below(paths: Sequence[str], built_paths: Iterable[str]) -> list[s
 
 
 def _remove_entry(file: Path, *, is_folder: bool) -> None:
-    """Remove a file, or a folder with all its content."""
+    """Remove a file, or a folder with all its content.
+
+    Raises
+    ------
+    FaultwatchError, OSError
+        It cannot be removed.
+    """
     if not is_folder:
         file.unlink()
         return
@@ -225,7 +237,13 @@ def _remove_entry(file: Path, *, is_folder: bool) -> None:
 
 
 def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
-    """Copy files with their owners, modes and times, and keep holes and hard links among them."""
+    """Copy files with their owners, modes and times, and keep holes and hard links among them.
+
+    Raises
+    ------
+    FaultwatchError
+        A file cannot be copied.
+    """
     words = ["cp", "--archive", "--parents", "--reflink=auto", "--sparse=auto"]
     result = subprocess.run(
         [*words, f"--target-directory={target.absolute()}", "--", *paths],

@@ -406,7 +406,13 @@ _REFUSED_FOLDER = re.compile(r"repository at '(.+)'")
 
 
 def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
-    """Return the repository in a local folder, named after its remote."""
+    """Return the repository in a local folder, named after its remote.
+
+    Raises
+    ------
+    FaultwatchError
+        The folder belongs to another user, or is not a git repository.
+    """
     is_bare = explicit and is_git_directory(path)
     try:
         location_options = () if is_bare else ("-C", str(path))

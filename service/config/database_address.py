@@ -31,15 +31,15 @@ def parse_address(address: str) -> URL:
     """
     try:
         url = _parse_address(address)
-    except (ArgumentError, ValueError):
-        url = None
-    if url is None or url.drivername not in _DRIVERS:
+        url = url.set(drivername=_DRIVERS[url.drivername])
+        url.get_dialect()().create_connect_args(url)  # refuses ports that are no numbers
+    except (ArgumentError, ValueError, KeyError):
         raise ServiceError(
             "This is not the address of an SQLite or PostgreSQL database",
             "DATABASE_URL",
             "Write sqlite:////path/to/file.db or postgresql://user:password@host/name, with %40 for @ in a password.",
-        )
-    return url.set(drivername=_DRIVERS[url.drivername])
+        ) from None
+    return url
 
 
 def hide_password(url: URL) -> str:
@@ -52,16 +52,21 @@ def hide_password(url: URL) -> str:
 def _parse_address(address: str) -> URL:
     """Parse an address in either form; raise ValueError or ArgumentError if it is not valid."""
     try:
-        return make_url(address)
+        url = make_url(address)
     except ValueError:
         # In `postgresql://one:5432,other:5432/name`, SQLAlchemy takes everything after the first colon for a port.
         if "," not in address:
             raise
         return _parse_several_servers(address)
+    # It takes `one,other:5433` and `::1]:5432,[::2` for the name of one server.
+    return _parse_several_servers(address) if "," in (url.host or "") else url
 
 
 def _parse_several_servers(address: str) -> URL:
-    """Parse an address of several servers with PostgreSQL's library; SQLAlchemy expects the servers in the query."""
+    """Parse an address of several servers with PostgreSQL's library; raise ValueError if it is not valid.
+
+    SQLAlchemy expects the servers in the query.
+    """
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 

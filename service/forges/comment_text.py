@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from runner.contract import MetricVerdict, Verdict, metric, metric_verdict_text
+from runner.contract import MetricVerdict, Verdict, get_metric, metric_verdict_text
 from runner.contract.comparison import Side
 from runner.contract.number_text import capitalize_first
 from service.forges.comment_links import Links, format_last_line
@@ -145,7 +145,8 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
         return _fit_into_limit(visible_rows, max_bytes)
     section_start, section_end = _FOLDED_SECTION
     section_start = section_start.format(
-        f"{len(folded_rows)} more row{'s' if len(folded_rows) != 1 else ''}: unchanged, or not judged"
+        f"{len(folded_rows)} {'more ' if visible_rows else ''}row{'s' if len(folded_rows) != 1 else ''}: "
+        "unchanged, or not judged"
     )
     section_bytes = _count_bytes(section_start) + _count_bytes(section_end)
     # The visible rows come first, but leave room for the line that counts the folded rows.
@@ -191,7 +192,7 @@ def _build_row(row: MetricOutcome) -> str:
 
 
 def _format_level(verdict: MetricVerdict, side: Side) -> str:
-    return "–" if side.level is None else format_quantity(side.level, metric(verdict.metric).unit)
+    return "–" if side.level is None else format_quantity(side.level, get_metric(verdict.metric).unit)
 
 
 def _format_change(verdict: MetricVerdict) -> str:
@@ -223,7 +224,7 @@ def _format_noise(verdict: MetricVerdict) -> str:
 
 def _format_span(verdict: MetricVerdict, side: Side) -> str:
     """Return the lowest and the highest sample of a side."""
-    unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
+    unit, low, high = get_metric(verdict.metric).unit, side.low or 0, side.high or 0
     return format_quantity(low, unit) if low == high else format_range(low, high, unit)
 
 

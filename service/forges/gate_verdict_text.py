@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from runner.contract import MetricVerdict, Outcome, Stage, metric
+from runner.contract import MetricVerdict, Outcome, Stage, get_metric
 from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
@@ -273,7 +273,7 @@ def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
 def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
     """Return the titles of the judged metrics; the fault counts share one title."""
     rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
-    names = ("faults" if metric(verdict.metric).exact else format_metric_name(verdict, escape) for verdict in rows)
+    names = ("faults" if get_metric(verdict.metric).exact else format_metric_name(verdict, escape) for verdict in rows)
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
@@ -322,7 +322,7 @@ def format_change(verdict: MetricVerdict) -> str:
         return "–"
     if not verdict.change:
         return "0"
-    unit = metric(verdict.metric).unit
+    unit = get_metric(verdict.metric).unit
     # A difference of two percentages is in points, because the percentage that follows it is relative to base.
     text = format_difference(verdict.change, "points" if unit == "%" else unit)
     text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"

@@ -10,7 +10,7 @@ import re
 
 from pydantic import ValidationError
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.commit_search import Culprit, Found, NothingToFind, ProofState, Search
 from runner.contract.job import BisectQuestion, Job, State
 from service.text.markdown import format_code
@@ -63,7 +63,7 @@ def _describe_result(job: Job) -> list[str]:
 
 def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
     """Return sentences on a culprit: its effect on the metric, and whether that is proven."""
-    unit = metric(metric_name).unit
+    unit = get_metric(metric_name).unit
     # Each level is written with enough digits to differ from the other one.
     before = format_quantity(culprit.before, unit, culprit.after)
     after = format_quantity(culprit.after, unit, culprit.before)

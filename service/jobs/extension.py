@@ -29,7 +29,7 @@ class _JobsExtension:
 
 def register(app: Flask, database: Database, config: Config) -> JobScheduler:
     """Add a scheduler to an application, and return it; it starts jobs on this machine if the settings allow this."""
-    scheduler = JobScheduler(database, lease=config.lease)
+    scheduler = JobScheduler(database, lease_time=config.lease)
     local = None
     if config.starts_jobs:
         local = LocalStarter(config.home, database, config.by_token, scheduler.record_ended_process, host=config.host)

@@ -97,7 +97,7 @@ class JobScheduler:
         The starter of each backend.
     result_poster
         Posts results; None if results cannot be posted.
-    lease
+    lease_time
         How long a runner keeps a job without a progress report.
     now
         Returns the current time.
@@ -110,7 +110,7 @@ class JobScheduler:
     database: Database
     starters: dict[Backend, Starter] = field(default_factory=dict)
     result_poster: ResultPoster | None = None
-    lease: timedelta = JOB_LEASE
+    lease_time: timedelta = JOB_LEASE
     now: Callable[[], datetime] = _get_now
     awake_since: datetime = field(default_factory=_get_now)
     wake: Callable[[], None] = lambda: None
@@ -189,7 +189,7 @@ class JobScheduler:
         # Extend a lease that expired while runners could not reach the service.
         leased_until = None
         if row.leased_until is not None:
-            leased_until = max(row.leased_until, self.awake_since + self.lease)
+            leased_until = max(row.leased_until, self.awake_since + self.lease_time)
         due_action = find_due_action(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
         if due_action is None:

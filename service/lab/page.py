@@ -10,7 +10,7 @@ from typing import Any
 from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.contract.job import Backend, JobOrder, Where
 from service.jobs.extension import find_scheduler
@@ -193,6 +193,13 @@ def _build_table(lab: SettingsLab | None) -> Table:
         for entry in cell.metrics:
             bounds = entry.bounds or (None, None)
             certainty = entry.certainty.value if entry.certainty else None
-            metric_fields = (entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change, entry.percent)
+            metric_fields = (
+                entry.metric,
+                get_metric(entry.metric).unit,
+                entry.level,
+                entry.n,
+                entry.change,
+                entry.percent,
+            )
             rows.append((*cell_fields, *metric_fields, certainty, *bounds, entry.effect.value, entry.sentence))
     return Table((*names, *columns), rows)

@@ -10,7 +10,7 @@ from math import floor, log10
 from flask import abort, request
 from sqlalchemy.orm import Session
 
-from runner.contract.metrics import MetricView, list_shown_metrics, metric
+from runner.contract.metrics import MetricView, get_metric, list_shown_metrics
 from runner.contract.nightly import NightlyDigest
 from service.nightly.queries import nightly_runs, recent_points
 from service.nightly.rules import matrix
@@ -95,7 +95,7 @@ def show() -> Page:
             "n_earlier": sum(case.superseded for case in all_cases),
             "parts": grids,
             "sparklines": sparkline_of_series,
-            "metric": metric(query.metric),
+            "metric": get_metric(query.metric),
             "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank_metric),
             "subject": query.subject,
             "workload": query.workload,
@@ -110,7 +110,7 @@ def show() -> Page:
             "unmeasured": sum(bool(cell.reason) and cell.is_run for cell in cells),
         },
         document=lambda: _build_document(query, nightly_run),
-        table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
+        table=lambda: _build_table(_build_whole_grid(query, nightly_run), get_metric(query.metric).unit),
     )
 
 
@@ -186,7 +186,7 @@ def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> di
 
 
 def _find_nightly_run(session: Session) -> NightlyDigest | None:
-    """Return the requested nightly run, or else the last one; answer 404 if there is no requested one."""
+    """Return the requested nightly run, or else the last one, or None; answer 404 if the requested one is missing."""
     requested_id = request.args.get("nightly_run", "").strip()
     name = requested_id or nightly_runs.find_newest(session)
     nightly_run = None if name is None else nightly_runs.find_nightly_run(session, name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from runner.contract import ComparisonRequest, Search, SearchRequest, metric
+from runner.contract import ComparisonRequest, Search, SearchRequest, get_metric
 from runner.contract.commit_search import Culprit, Found, Proof, ProofState, RequestSummary
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.rules.bisect import count_variation, culprit_proof, exact_search, noisy_search, setting_search
@@ -53,9 +53,9 @@ def search_settings(session: Session, request: SettingSearchRequest) -> SettingS
     mixtures = bisect_inputs.read_mixtures(session, request)
     question = SettingQuestion(
         settings=tuple(setting.name for setting in request.settings),
-        exact=metric(request.metric).exact,
+        exact=get_metric(request.metric).exact,
         min_difference=request.min_difference,
-        unit=metric(request.metric).unit,
+        unit=get_metric(request.metric).unit,
     )
     return SettingSearch(stored_runs=len(mixtures), answer=setting_search.search_settings(question, mixtures))
 

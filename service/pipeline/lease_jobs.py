@@ -37,12 +37,14 @@ class LeaseLostError(Exception):
 
 
 def claim_job(
-    session: Session, row: Job, request: Claim, lease: timedelta, now: datetime, *, holder: str | None = None
+    session: Session, row: Job, request: Claim, lease_time: timedelta, now: datetime, *, holder: str | None = None
 ) -> str:
     """Lease a job to a runner; return the secret that the runner presents with each report.
 
     Parameters
     ----------
+    lease_time
+        How long the runner keeps the job without a report.
     holder
         The claimant according to its token, because a host name proves nothing; None without tokens. While the lease
         lasts, only the holder may report about it or claim the job once more.
@@ -81,11 +83,11 @@ def claim_job(
     row.host = request.host
     row.started_at = row.started_at or now
     row.log_url = request.log_url or row.log_url
-    row.lease, row.leased_until, row.leased_by = secrets.token_urlsafe(_LEASE_BYTES), now + lease, holder
+    row.lease, row.leased_until, row.leased_by = secrets.token_urlsafe(_LEASE_BYTES), now + lease_time, holder
     return row.lease
 
 
-def require_lease(row: Job, lease: str, holder: str | None) -> None:
+def require_lease(row: Job, secret: str, holder: str | None) -> None:
     """Check that a runner holds the lease of a job.
 
     Raises
@@ -96,20 +98,20 @@ def require_lease(row: Job, lease: str, holder: str | None) -> None:
     if (
         row.lease is None
         or row.leased_by != holder
-        or not secrets.compare_digest(row.lease.encode(), lease.encode(errors="replace"))
+        or not secrets.compare_digest(row.lease.encode(), secret.encode(errors="replace"))
     ):
         raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
 
 
 def record_progress(
-    session: Session, row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None
+    session: Session, row: Job, report: Progress, lease_time: timedelta, now: datetime, *, holder: str | None = None
 ) -> Orders:
     """Record a progress report, extend a lease in force, and return whether the runner goes on, pauses or stops.
 
     Parameters
     ----------
-    lease
-        The new duration of the lease, from now. The secret of the lease is ``report.lease``.
+    lease_time
+        The new duration of the lease, from now.
     holder
         See :func:`claim_job`.
 
@@ -124,12 +126,12 @@ def record_progress(
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
         row.sentence = report.sentence or row.sentence
     if row.state is State.RUNNING:
-        row.leased_until = now + lease
+        row.leased_until = now + lease_time
         return Orders(instruction=Instruction.CONTINUE)
     # A runner that still has to stop keeps its host. But a heartbeat can also arrive after the end of the runner's
     # work, which has freed the host.
     if row.leased_until is not None and row.leased_until > now:
-        row.leased_until = now + lease
+        row.leased_until = now + lease_time
     return Orders(instruction=Instruction.PAUSE if row.state is State.PAUSED else Instruction.STOP, reason=row.sentence)
 
 

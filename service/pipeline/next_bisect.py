@@ -95,7 +95,7 @@ def choose_drift_to_order(
     busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
     def is_measurable_now(drift: Drift) -> bool:
-        """Return whether the drift's host is idle, and may measure its commits."""
+        """Return whether the drift's host is idle, and whether the service may order a bisect of the drift."""
         return (
             not busy_hosts & {None, drift.host}
             and is_idle(further_runs.find_last_seen(drift.host), now, min_idle_time)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract import Report, metric
+from runner.contract import Report, get_metric
 from runner.contract.variation_causes import suggest_remedy
 from service.pipeline.check_bisect_form import CheckedBisect
 from service.rules.bisect import cost
@@ -88,7 +88,7 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
     runs = [_build_observation(report, metric_name) for report in reports]
     # Expect the search to treat the count in the same way: if it varies in the newest runs, it also varies at other
     # commits.
-    is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("min_difference") or 0))
+    is_varying = get_metric(metric_name).exact and has_varying_count(runs, float(values.get("min_difference") or 0))
     return BisectPreview(
         good=good,
         bad=bad,
@@ -96,13 +96,13 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
         commits=len(checked_bisect.range),
         measured=len(checked_bisect.range & range_runs.list_measured_commits(session, case, metric_name)),
         host=case.host,
-        unit=metric(metric_name).unit,
+        unit=get_metric(metric_name).unit,
         durations=durations,
         half_range=compute_half_range(runs) if is_varying else None,
         remedy=_suggest_remedy(reports[0]) if is_varying else "",
         cost=cost.estimate_cost(
             len(checked_bisect.range),
-            exact=metric(metric_name).exact and not is_varying,
+            exact=get_metric(metric_name).exact and not is_varying,
             build_seconds=durations.build,
             measure_seconds=durations.measure,
         ),
@@ -114,5 +114,5 @@ def _suggest_remedy(report: Report) -> str:
 
 
 def _build_observation(report: Report, metric_name: str) -> Observation:
-    values = tuple(report.values(metric_name))
+    values = tuple(report.list_values(metric_name))
     return Observation(commit=report.revision.commit, value=values[0] if values else None, samples=values)

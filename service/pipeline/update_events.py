@@ -265,9 +265,9 @@ def _copy_events_to_detected_drifts(session: Session, drift_ids: Set[str]) -> No
     _store_event_of_drifts(session, event_drifts.map_events_by_drift(session, sorted(drift_ids)))
 
 
-def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
+def _store_event_of_drifts(session: Session, event_of_drift: Mapping[str, str]) -> None:
     """Store the event of each drift, by the drift's id."""
-    rows = [{"drift": drift, "event": event} for drift, event in events.items()]
+    rows = [{"drift": drift, "event": event} for drift, event in event_of_drift.items()]
     if rows:
         table = cast(Table, DriftRow.__table__)
         statement = table.update().where(table.c.id == bindparam("drift")).values(event_id=bindparam("event"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from flask import Flask, g, request
 from flask.testing import FlaskClient
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.report import hash_document
 from service.app import create_app
 from service.config.access import Access
@@ -138,7 +138,7 @@ def _is_shown(item: SeriesSummary) -> bool:
 
     Most series have other metrics, and are left out so that the site stays small.
     """
-    return item.judged or bool(metric(item.metric).views)
+    return item.judged or bool(get_metric(item.metric).views)
 
 
 def _create_app(config: Config, *, with_details: bool) -> Flask:

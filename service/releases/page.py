@@ -8,7 +8,7 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
 from service.releases.rules.release_text import write_markdown
@@ -125,7 +125,7 @@ def _count_changes(releases: Releases) -> ChangeCounts:
 
 
 def _is_worse(row: ReleaseChange) -> bool:
-    return (row.change > 0) != (metric(row.metric).better == "higher")
+    return (row.change > 0) != (get_metric(row.metric).better == "higher")
 
 
 def _describe_change(row: ReleaseChange) -> str:

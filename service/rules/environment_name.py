@@ -32,7 +32,7 @@ def name_environment(settings: Mapping[str, str]) -> str:
 
 
 def _find_huge_pages(settings: Mapping[str, str]) -> str | None:
-    """Return the huge page policy of the process if it has its own, otherwise that of the host."""
+    """Return the huge page policy of the process, or else that of the host; None if the host's is unknown."""
     process_policy = settings.get("process.huge_pages", "host")
     return settings.get("thp.enabled") if process_policy == "host" else process_policy
 

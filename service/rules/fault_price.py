@@ -134,7 +134,17 @@ def _describe_price(
     *,
     varies: bool,
 ) -> str:
-    """Return a price in words: the CPU time with its uncertainty, its share, and the cost of a fault."""
+    """Return a price in words: the CPU time with its uncertainty, its share, and the cost of a fault.
+
+    Parameters
+    ----------
+    fault_costs
+        The cost of a fault before and after the change, in seconds.
+    source
+        What measured these costs.
+    varies
+        Whether the count varies, so that this adds to the uncertainty.
+    """
     costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in fault_costs))
     change = format_difference(seconds, "s")
     uncertainty_clause = ""

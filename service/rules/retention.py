@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 
-from runner.contract import Kind, Reading, Report, metric
+from runner.contract import Kind, Reading, Report, get_metric
 from runner.contract.judging import Judging
 from runner.contract.profile import Frame, Profile, Stack, StackProfile
 from service.rules.series.run_level import compute_run_level
@@ -73,7 +73,7 @@ class _Use(Enum):
 
 def _find_use(name: str, judging: Judging) -> _Use:
     """Return the use of a metric's samples in old runs."""
-    if metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
+    if get_metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
         return _Use.ALL  # detection reads every sample of a count, to see whether it repeats
     return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
 

@@ -10,7 +10,7 @@ from runner.contract import (
     Case,
     Stage,
     Status,
-    metric,
+    get_metric,
 )
 from service.schemas.history import (
     Candidate,
@@ -103,8 +103,8 @@ def drift(series_id: int, before: SeriesPoint, after: SeriesPoint, cause: Cause 
             "case": CASE.name,
             "workload": CASE.workload,
             "metric": name,
-            "unit": metric(name).unit,
-            "kind": metric(name).kind,
+            "unit": get_metric(name).unit,
+            "kind": get_metric(name).kind,
             "cause": cause,
             "direction": Direction.REGRESSION if after.value > before.value else Direction.IMPROVEMENT,
             "revision": after.revision,
@@ -144,7 +144,7 @@ def drift(series_id: int, before: SeriesPoint, after: SeriesPoint, cause: Cause 
 
 
 def head(series_id: int, name: str, case: str = CASE.name) -> dict[str, Any]:
-    known = metric(name)
+    known = get_metric(name)
     return {
         "id": series_id,
         "subject": "copyd",

@@ -40,9 +40,11 @@ def test_the_pages_of_its_buffers_are_counted_and_its_values_imported(tmp_path: 
     fresh, reused = (report_of(buffer, tmp_path) for buffer in ("fresh", "reused"))
     for report in (fresh, reused):
         assert report.failure is None
-        assert all(value > 0 for value in report.values("throughput"))
+        assert all(value > 0 for value in report.list_values("throughput"))
         # What pyperf measured are 100 copies: the warm-up is none of its values.
-        assert report.values("faults-per-operation") == tuple(value / 100 for value in report.values("page-faults"))
-    counted = [Counter(report.values("minor-faults")).most_common(1)[0][0] for report in (fresh, reused)]
+        assert report.list_values("faults-per-operation") == tuple(
+            value / 100 for value in report.list_values("page-faults")
+        )
+    counted = [Counter(report.list_values("minor-faults")).most_common(1)[0][0] for report in (fresh, reused)]
     # Python's own pages are the same on both sides, but for what others do to the page cache.
     assert abs(counted[0] - counted[1] - (COPIES - VALUES) * PAGES) <= 16

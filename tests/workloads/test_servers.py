@@ -28,7 +28,7 @@ def load_windows(folder: Path, name: str, windows: int, **parameters: object) ->
     case = next(case for case in list_cases(workload) if parameters.items() <= case.parameters.items())
     cpus, load_cpus = split_processors(frozenset(os.sched_getaffinity(0)))
     state = ProcessState(huge_pages="never", cpus=cpus)
-    with start_server(ServerOrder(workload, case, tree, state, load_cpus, windows=windows)) as server:
+    with start_server(ServerOrder(workload, case, tree, state, load_cpus, n_windows=windows)) as server:
         return server.run().windows
 
 

@@ -61,7 +61,7 @@ def complete_sums(proposal: BuildProposal, log: str) -> BuildProposal | None:
 
 
 def _find_module(file: str, modules: list[str]) -> str | None:
-    """Return the folder of the module that a file belongs to, which is the nearest one above the file."""
+    """Return the folder of the module that a file belongs to, the nearest one above it; None if there is none."""
     return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), None)
 
 

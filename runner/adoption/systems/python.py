@@ -309,9 +309,9 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
-        importing = f'{python} {IMPORT_OPTION}{name}"'
+        import_command = f'{python} {IMPORT_OPTION}{name}"'
         # The import counts as a separate program, with which the examples are compared.
-        runs.append(RunProposal(importing, may_do_nothing=True, program=importing))
+        runs.append(RunProposal(import_command, may_do_nothing=True, program=import_command))
     return runs
 
 
@@ -321,7 +321,8 @@ def _list_top_packages(sources: Sources, project: dict[str, Any]) -> list[PurePo
     Packages that only help to develop the project are left out, unless there are no others.
     """
     paths = [PurePosixPath(file) for file in sources.files]
-    packages = [path.parent for path in paths if path.name == "__init__.py"]
+    # The top folder is not a package, although some projects have such a file there.
+    packages = [path.parent for path in paths if path.name == "__init__.py" and path.parent.name]
     top_packages = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
     main_packages = [path for path in top_packages if not _AUXILIARY_FOLDER.match(path.name)] or top_packages
     table = project.get("project")

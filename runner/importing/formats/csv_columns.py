@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from runner.contract.metrics import CATALOGUE, Kind, metric
+from runner.contract.metrics import CATALOGUE, Kind, get_metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
@@ -44,7 +44,7 @@ def parse_column_map(text: str) -> dict[str, str]:
                 f"--columns: {name!r} is neither a metric nor a setting (a setting has a dot in its name)",
                 f"names: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
             )
-        if name in CATALOGUE and metric(name).kind is not Kind.TIME and _parse_column(column).unit:
+        if name in CATALOGUE and get_metric(name).kind is not Kind.TIME and _parse_column(column).unit:
             raise FaultwatchError(
                 f"--columns: {part.strip()!r} gives a unit of time to {name}, which is not a time",
                 f"omit the unit, as in {name}={_parse_column(column).header}",
@@ -160,7 +160,7 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
         raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]
-    if metric(name).kind is Kind.COUNT:
+    if get_metric(name).kind is Kind.COUNT:
         if value != int(value) or value < 0:
             raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid count for {name}")
         return int(value)

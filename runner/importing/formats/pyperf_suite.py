@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from runner.contract.metrics import Kind, metric
+from runner.contract.metrics import Kind, get_metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time
@@ -96,7 +96,7 @@ def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
 
 def _convert_count(name: str, value: float) -> int | float:
     """Return a value of a metric; a count, which pyperf has stored as a float, becomes a whole number."""
-    return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
+    return int(value) if get_metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
 def _read_foreign_run(benchmark: Any, source: Source, defaults: ImportDefaults) -> ImportedRun:

@@ -101,7 +101,13 @@ class ActionsStarter:
         self._call_github(job, attempts, reply)
 
     def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
-        """Call GitHub about a job's repository; translate a failure into an error that says when to try again."""
+        """Call GitHub about a job's repository; translate a failure into an error that says when to try again.
+
+        Raises
+        ------
+        RemoteCallFailed
+            If the call fails.
+        """
         try:
             return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
         except CALL_ERRORS as error:

@@ -21,7 +21,13 @@ def may_act(repository: Repository, action: RepositoryAction) -> bool:
 
 
 def _has_write_access(repository: Repository, login: str) -> bool:
-    """Return whether a user may push to a repository; False if GitHub does not know the user."""
+    """Return whether a user may push to a repository; False if GitHub does not know the user.
+
+    Raises
+    ------
+    GithubException
+        GitHub does not answer, or refuses the request.
+    """
     try:
         return repository.get_collaborator_permission(login) in _WRITER_ROLES
     except GithubException as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import Effect, LabCell, LabMetric
 from service.rules.series import noise_floor
@@ -98,7 +98,7 @@ def _describe_price(cell: LabCell) -> str:
             continue  # It would only repeat the throughput.
         if name == "major-faults" and entry.effect is not Effect.WORSE:
             continue  # Most programs have no major faults.
-        metric_name = _METRIC_NAMES.get(name, metric(name).title.lower())
+        metric_name = _METRIC_NAMES.get(name, get_metric(name).title.lower())
         if entry.effect is Effect.OPEN:
             uncertain_metrics.append(f"{metric_name} ({_format_interval(entry)})" if entry.bounds else metric_name)
         elif entry.effect is Effect.WORSE:
@@ -153,4 +153,4 @@ def _get_metric(cell: LabCell, name: str) -> LabMetric:
 
 
 def _get_unit(entry: LabMetric) -> str:
-    return metric(entry.metric).unit
+    return get_metric(entry.metric).unit

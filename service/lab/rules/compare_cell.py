@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.contract import Verdict, metric
+from runner.contract import Verdict, get_metric
 from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, compute_median, is_repeating
 from service.lab.schemas import Effect, LabCertainty, LabMetric
@@ -65,7 +65,7 @@ def compare_metric(
         low=min(values, default=None),
         high=max(values, default=None),
         n=len(values),
-        repeats=cell.counted and metric(name).exact and is_repeating(values),
+        repeats=cell.counted and get_metric(name).exact and is_repeating(values),
     )
     default_level = compute_median(default.present_values) if default is not None else None
     if default is None or default_level is None or lab_metric.level is None:
@@ -99,7 +99,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     ]
     if not pairs:
         return entry.model_copy(update={"sentence": "No pair of samples has a value on both sides."})
-    is_exact = metric(entry.metric).exact and default.counted and cell.counted
+    is_exact = get_metric(entry.metric).exact and default.counted and cell.counted
     decision = (
         decide_count(pairs, alpha, names=_DEFAULT_AND_CELL)
         if is_exact
@@ -121,7 +121,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
 
 def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     """Compare a metric with the default from another session: only counts that repeat on both sides can be compared."""
-    metric_entry, change = metric(entry.metric), entry.change or 0
+    metric_entry, change = get_metric(entry.metric), entry.change or 0
     if not (metric_entry.exact and default.counted and cell.counted):
         sentence = (
             "Measured in a different session from the default, so only an interleaved measurement can compare the two."
@@ -153,4 +153,4 @@ def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, fl
 
 
 def _decide_effect(name: str, change: Number) -> Effect:
-    return Effect.BETTER if (change > 0) == (metric(name).better == "higher") else Effect.WORSE
+    return Effect.BETTER if (change > 0) == (get_metric(name).better == "higher") else Effect.WORSE

@@ -118,6 +118,8 @@ class SettingsGrid:
 def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
     """Return the run whose settings are the default: the run of a history that has the fewest variables set.
 
+    None if no run of the case belongs to a history.
+
     The host may have changed since this run was measured. Therefore the newest run of the case with the same values of
     the settings that a job can set is returned instead, even if it was measured for a lab.
 
@@ -171,17 +173,17 @@ def find_settings(
 
 
 def choose_axes(
-    settings: Sequence[Setting], rows: Sequence[str], columns: Sequence[str]
+    settings: Sequence[Setting], row_names: Sequence[str], column_names: Sequence[str]
 ) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
     """Return the settings of the rows and of the columns: those that a person chose, or else the first two suitable.
 
     Suitable are settings that a job can set, except parameters that change the work of the program.
     """
     setting_by_name = {setting.name: setting for setting in settings}
-    chosen_rows = tuple(setting_by_name[name] for name in dict.fromkeys(rows) if name in setting_by_name)
+    chosen_rows = tuple(setting_by_name[name] for name in dict.fromkeys(row_names) if name in setting_by_name)
     chosen_columns = tuple(
         setting_by_name[name]
-        for name in dict.fromkeys(columns)
+        for name in dict.fromkeys(column_names)
         if name in setting_by_name and setting_by_name[name] not in chosen_rows
     )
     if chosen_rows or chosen_columns:

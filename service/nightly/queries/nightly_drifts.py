@@ -71,11 +71,11 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
     return sorted(set(new_drifts))
 
 
-def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
+def mark_reported(session: Session, nightly_run_name: str, drift_ids: Iterable[str]) -> None:
     """Record that a nightly run reports these drifts, except those that another one has reported meanwhile."""
     for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
-        statement = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
+        statement = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run_name)
         session.execute(statement.execution_options(synchronize_session=False))
 
 

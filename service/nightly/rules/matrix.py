@@ -141,12 +141,12 @@ class GridCell:
 
     @property
     def change(self) -> Number | None:
-        """The level minus the previous one."""
+        """The level minus the previous one; None if either is unknown."""
         return None if self.value is None or self.before is None else self.value - self.before
 
     @property
     def percent(self) -> float | None:
-        """The change in percent of the previous level; None if the previous level is zero."""
+        """The change in percent of the previous level; None if either is unknown, or the previous level is zero."""
         return compute_percent_change(self.change, self.before)
 
 
@@ -267,7 +267,7 @@ _CellKey = tuple[str, str, str, str]
 def build_grid(
     recent_points: Sequence[RecentPoint],
     failures: Iterable[UnmeasuredRun],
-    efficiency: Sequence[RecentPoint] = (),
+    efficiency_points: Sequence[RecentPoint] = (),
     nightly_run: LastNightlyRun | None = None,
     *,
     level_starts: Mapping[UUID, bool] = MappingProxyType({}),
@@ -280,7 +280,7 @@ def build_grid(
     ----------
     failures
         Runs without a level, the newest first.
-    efficiency
+    efficiency_points
         The recent points of the weak-scaling efficiency.
     nightly_run
         The last nightly run, if there was one.
@@ -297,7 +297,9 @@ def build_grid(
     for run in failures:
         newest_failures.setdefault((run.subject, run.case_key, run.host, run.environment), run)
     cells = _group_points(recent_points)
-    efficiency_of_cell = {key: _find_newest_point(points).value for key, points in _group_points(efficiency).items()}
+    efficiency_of_cell = {
+        key: _find_newest_point(points).value for key, points in _group_points(efficiency_points).items()
+    }
     points_and_failures: list[RecentPoint | UnmeasuredRun] = [*newest_failures.values(), *recent_points]
     columns = _build_columns(points_and_failures, machine_of_environment)
     rows = []
@@ -335,7 +337,10 @@ def build_grid(
 
 
 def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
-    """Return the commit of which most columns have a level; if there are several such commits, the newest."""
+    """Return the commit of which most columns have a level; if there are several such commits, the newest.
+
+    None if no column has a level.
+    """
     position_of: dict[str, int] = {}
     n_columns: Counter[str] = Counter()
     for points in columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
@@ -53,7 +53,7 @@ def _write_name(name: str) -> str:
 def _write_row(change: ReleaseChange) -> str:
     """Return the row of one change in the Markdown table."""
     percent_text = f" ({format_percent(change.percent)})" if change.percent is not None else ""
-    title = metric(change.metric).title
+    title = get_metric(change.metric).title
     shown_title = title if title != change.metric else format_code(title)  # a name from a workload file is untrusted
     cells = (
         f"{format_code(change.case)} {shown_title} on {format_code(change.host)}",

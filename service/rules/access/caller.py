@@ -22,7 +22,10 @@ class Caller:
 
     @property
     def holder(self) -> str | None:
-        """The name under which the caller holds leases: the token; for CI jobs, whose tokens change, the repository."""
+        """The name under which the caller holds leases: the token; for CI jobs, whose tokens change, the repository.
+
+        None if the service requires no tokens.
+        """
         return self.repository or self.token_id
 
     def may(self, scope: Scope) -> bool:

@@ -261,6 +261,13 @@ def _judge_step_of_known_size(
     """Return the log Bayes factor of each hypothesis, and the posterior mean of its step, in [-size, size].
 
     A priori, both signs of the step are equally probable.
+
+    Parameters
+    ----------
+    size
+        The size of the step, of either sign.
+    xx, xy, yy
+        The sums of squares and products of each hypothesis, as in :class:`.host_drift_waves.GroupSums`.
     """
     # The remaining sum of squares cannot be negative, but if there is almost no noise, rounding errors can make it so.
     # So its relative change is kept above −1 by more than rounding errors.

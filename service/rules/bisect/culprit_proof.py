@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from runner.contract import Comparison, MetricVerdict, Verdict, metric
+from runner.contract import Comparison, MetricVerdict, Verdict, get_metric
 from runner.contract.commit_search import ProofState
 from runner.contract.level import Number
 from runner.contract.word_list import join_words
@@ -40,7 +40,7 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
         return ProofState.STANDS, verdict.sentence
     has_opposite_sign = _counts_as_difference(verdict, culprit) and own_change != 0
     result = "a change in the opposite direction" if has_opposite_sign else "no change"
-    unit = metric(metric_name).unit
+    unit = get_metric(metric_name).unit
     before, after = (
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
@@ -102,7 +102,7 @@ def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
     """Return the smallest change, in percent, that a comparison of a culprit with its parent has to detect.
 
     A step counts as a change if it is at least half of the precision. So both a step as large as the search measured
-    and the absence of a step are detected. An exact metric needs no precision.
+    and the absence of a step are detected. None for an exact metric, which needs no precision.
     """
     if exact:
         return None

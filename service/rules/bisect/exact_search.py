@@ -98,7 +98,7 @@ def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number]
 class _Gap:
     """The suspects of a gap in order, and how many of them the measurement of each measurable one would test."""
 
-    suspects: tuple[str, ...]
+    suspect_commits: tuple[str, ...]
     n_tested_by_commit: Mapping[str, int]
     """For each commit, the number of suspects between it and the commit with which it would be compared."""
     failed_indices: frozenset[int]
@@ -107,7 +107,7 @@ class _Gap:
     @property
     def n_suspects(self) -> int:
         """The number of suspects."""
-        return len(self.suspects)
+        return len(self.suspect_commits)
 
     def estimate_measurements(self, n_commits: int) -> int:
         """Return the expected number of remaining measurements, if ``n_commits`` commits are measured in one step.
@@ -119,14 +119,16 @@ class _Gap:
     def choose_commits(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``n_commits`` commits to measure besides those that are already measured or chosen."""
         # The share of the suspects that are on one side of each commit.
-        shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspects]
-        measurable_indices = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
-        allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
-        measured_indices = [index for index in measurable_indices if self.suspects[index] in measured_commits]
+        shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspect_commits]
+        measurable_indices = [
+            index for index, commit in enumerate(self.suspect_commits) if commit in self.n_tested_by_commit
+        ]
+        allowed_indices = [index for index in measurable_indices if self.suspect_commits[index] not in measured_commits]
+        measured_indices = [index for index in measurable_indices if self.suspect_commits[index] in measured_commits]
         chosen_indices = choose_positions(
             shares, self.failed_indices, n_commits, candidates=allowed_indices, measured_positions=measured_indices
         )
-        return [self.suspects[index] for index in chosen_indices]
+        return [self.suspect_commits[index] for index in chosen_indices]
 
 
 def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded_commits: Collection[str]) -> list[str]:
@@ -557,6 +559,11 @@ class _ExactSearch:
         """Return the unmeasured commits that have to be measured before ``new_end`` is named as a culprit.
 
         Those are its parents, the commits at which merged branches started, and the older end of the gap.
+
+        Parameters
+        ----------
+        suspects
+            The suspects that are left, as a bit set.
         """
         index_of = self.graph.index_of
         parents = [parent for parent in self.graph.parents[new_end] if parent in index_of]

@@ -391,7 +391,15 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
 def _build_culprit(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
-    """Return a culprit with its parent, their levels, and the commits that no run can distinguish from it."""
+    """Return a culprit with its parent, their levels, and the commits that no run can distinguish from it.
+
+    Parameters
+    ----------
+    representatives
+        For each hypothesis, the one that stands for all that no run can distinguish.
+    culprit, culprits
+        The hypothesis of this culprit, and those of all.
+    """
     # Hypothesis i is about test i + 1, because test 0 is the good end.
     indistinguishable_indices = np.flatnonzero(representatives == representatives[culprit])
     candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable_indices]
@@ -401,24 +409,24 @@ def _build_culprit(
         if int(hypothesis) + 1 not in measurements.failed_tests
     ]
     # Of the commits that cannot be distinguished, the newest is named, if possible one that can be measured.
-    commit = tests[-1] if tests else int(indistinguishable_indices[-1]) + 1
-    parent = _find_parent(measurements, commit, set(candidates))
+    test_of_commit = tests[-1] if tests else int(indistinguishable_indices[-1]) + 1
+    test_of_parent = _find_parent(measurements, test_of_commit, set(candidates))
     is_after = measurements.after_step[:, list(culprits)]
     belief = measurements.compute_belief_in_next_culprit([other for other in culprits if other != culprit])
     return Culprit(
-        commit=measurements.names[commit],
-        parent=measurements.names[parent],
-        before=_estimate_level(measurements, is_after, parent),
-        after=_estimate_level(measurements, is_after, commit),
+        commit=measurements.names[test_of_commit],
+        parent=measurements.names[test_of_parent],
+        before=_estimate_level(measurements, is_after, test_of_parent),
+        after=_estimate_level(measurements, is_after, test_of_commit),
         candidates=tuple(candidates),
         probability=min(1.0, float(belief.probabilities[indistinguishable_indices].sum())),
     )
 
 
-def _find_parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
+def _find_parent(measurements: _Measurements, test: int, candidates: Collection[str]) -> int:
     """Return the test of the nearest measurable commit before the candidates; if there is none, that of ``good``."""
     graph = measurements.graph
-    name = graph.names[commit]
+    name = graph.names[test]
     while name in graph and (name in candidates or graph.index_of[name] in measurements.failed_tests):
         name = graph.parents[name][0] if graph.parents[name] else graph.good
     return graph.index_of.get(name, 0)

@@ -22,7 +22,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.contract import Metric, MetricVerdict, Verdict, metric
+from runner.contract import Metric, MetricVerdict, Verdict, get_metric
 from runner.contract.level import compute_median, is_repeating
 from service.rules.comparison import comparison_verdict
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
@@ -175,9 +175,9 @@ def compare_pairs(
     # Every run of an exact metric gets an equal share of the error probability.
     n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
     alpha = FALSE_ALARM_PROBABILITY / (
-        sum(count for name, count in n_runs_of_metric.items() if metric(name).exact) or 1
+        sum(count for name, count in n_runs_of_metric.items() if get_metric(name).exact) or 1
     )
-    cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
+    cached_metric = cache(get_metric)  # A metric outside the catalogue gets a new entry at each call.
     compared_metrics = []
     for pair in pairs:
         base_readings = _pool_readings_by_metric(pair.base, readings)

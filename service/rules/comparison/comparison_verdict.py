@@ -31,7 +31,7 @@ from runner.contract import (
     Side,
     Status,
     Verdict,
-    metric,
+    get_metric,
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
@@ -69,7 +69,9 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
     """Return the verdict on every metric of a comparison, and how many more pairs the comparison needs."""
     base, head, judging = request.base, request.head, request.judging
     measured_names = [
-        name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)
+        name
+        for name in dict.fromkeys((*base.metrics, *head.metrics))
+        if base.list_values(name) or head.list_values(name)
     ]
     names = list(dict.fromkeys((*measured_names, *judging.requested)))
     error_probabilities = divide_error_probability(names, judging, request.cases)
@@ -98,7 +100,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
         pairs = list(_pair_values(base, head, name))
         decision = _decide_by_pairs(name, pairs, request, alpha)
     # The change of a noisy metric is computed from complete pairs, so its levels are, too.
-    values_of_sides = base.values(name), head.values(name)
+    values_of_sides = base.list_values(name), head.list_values(name)
     if decision.rule == "paired":
         values_of_sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     # The smallest change that matters: for a count that varies, the one that the pairs exclude.
@@ -129,11 +131,13 @@ def _decide_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha:
     missing_sides = list_missing_sides(name, request)
     if missing_sides or not pairs:
         return decide_missing_value(name, missing_sides, request)
-    is_counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
-    if metric(name).kind is Kind.COUNT and is_counted:
+    is_counted = all(
+        reading.status is Status.COUNTED for reading in (*base.list_readings(name), *head.list_readings(name))
+    )
+    if get_metric(name).kind is Kind.COUNT and is_counted:
         # A count that varies is judged like a noisy metric if the request states a precision for it.
-        has_repeating_sides = is_repeating(base.values(name)) and is_repeating(head.values(name))
-        if metric(name).exact and (has_repeating_sides or name not in judging.precision):
+        has_repeating_sides = is_repeating(base.list_values(name)) and is_repeating(head.list_values(name))
+        if get_metric(name).exact and (has_repeating_sides or name not in judging.precision):
             return _decide_exact_count(pairs, alpha, request)
         # The host affects counts that are not exact, so equal counts prove little. But if both sides repeat their
         # counts, and these differ, the metric does differ.
@@ -221,7 +225,7 @@ def build_verdict(
     if change is None and base_side.level is not None and head_side.level is not None:
         change = head_side.level - base_side.level
     goes_up = decision.direction > 0 if decision.direction else change is not None and change > 0
-    is_better = goes_up == (metric(name).better == "higher")
+    is_better = goes_up == (get_metric(name).better == "higher")
     direction: Literal["improvement", "regression"] | None = None
     if decision.verdict is Verdict.CHANGED:
         direction = "improvement" if is_better else "regression"

@@ -171,6 +171,8 @@ def decide_count(
 def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
     """Return a change of ``worth_proving`` percent of base, in events, if the pairs exclude it in both directions.
 
+    None if they do not, or if base is zero.
+
     Pairs that differ by less than half of this change count as equal. The remaining signs have to be balanced by the
     same test, with the same error probability, as for all differences. If a count varies little compared with the
     change, nearly all of its pairs then count as equal, and 20 are enough. With the signs of all differences, 140 pairs
@@ -223,7 +225,17 @@ def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
 def _decide_changed(
     pairs: Pairs, direction: int, rule: Rule, alpha: float, min_difference: int, *, names: SideNames
 ) -> MetricDecision:
-    """Return the decision that a count changed: in most pairs, or intermittently in fewer of them."""
+    """Return the decision that a count changed: in most pairs, or intermittently in fewer of them.
+
+    Parameters
+    ----------
+    direction
+        1 for an increase, -1 for a decrease.
+    rule
+        The rule that has found the change.
+    min_difference
+        Only pairs that differ by at least this much show the change; 0 if all that differ do.
+    """
     base = [base_value for base_value, _ in pairs]
     head = [head_value for _, head_value in pairs]
     signs = count_signs(pairs)

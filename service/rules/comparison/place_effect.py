@@ -50,7 +50,9 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
     formatted_count = format_number(compute_median(counts_in_head_place) or 0)
     base_has_count = f"Base also has a count of {formatted_count} when it is built and run in head's folder"
-    match _find_cause(counts_in_head_place, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+    match _find_cause(
+        counts_in_head_place, request.base.list_values(verdict.metric), request.head.list_values(verdict.metric)
+    ):
         # The place excuses no more faults than another build of the same commit could add.
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (

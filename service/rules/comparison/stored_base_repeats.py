@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.contract import ComparisonRequest, Status, Verdict, metric
+from runner.contract import ComparisonRequest, Status, Verdict, get_metric
 from runner.contract.level import compute_median, find_majority
 from service.rules.comparison.metric_decision import MetricDecision, Pairs, decide_count
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
@@ -15,25 +15,27 @@ def decide_by_stored_base(name: str, request: ComparisonRequest, alpha: float) -
     because both sides have to be measured interleaved.
     """
     base, head = request.base, request.head
-    readings = (*base.readings(name), *head.readings(name))
+    readings = (*base.list_readings(name), *head.list_readings(name))
     missing_sides = list_missing_sides(name, request)
     if missing_sides:
         return [], decide_missing_value(name, missing_sides, request)
-    base_majority = find_majority(base.values(name))
+    base_majority = find_majority(base.list_values(name))
     undecided_result = MetricDecision(
         Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
     )
-    if base_majority is None or not head.values(name):
+    if base_majority is None or not head.list_values(name):
         return [], undecided_result  # there is no count that head could repeat, or no sample of head yet
-    if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
+    if not get_metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
         return [], undecided_result  # values that the host affects, and estimates, differ between sessions
     base_count, _ = base_majority
-    pairs = [(base_count, value) for value in head.values(name)]
+    pairs = [(base_count, value) for value in head.list_values(name)]
     decision = decide_count(pairs, alpha, request.max_pairs)
     if decision.verdict is Verdict.SAME:
-        sentence = f"{head.values(name).count(base_count)} of {len(pairs)} head samples have the count that base had."
+        sentence = (
+            f"{head.list_values(name).count(base_count)} of {len(pairs)} head samples have the count that base had."
+        )
         return pairs, decision._replace(sentence=sentence)
-    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_count
+    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.list_values(name)) != base_count
     return pairs, undecided_result._replace(
         rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs
     )

@@ -7,7 +7,6 @@ from bisect import bisect_left
 from service.rules.detect import candidate_positions
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
 
 PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
@@ -19,12 +18,13 @@ LAG = (
 class ChangePoints:
     """The positions of the changes of a growing series, in ascending order."""
 
-    def __init__(self, noise: Noise) -> None:
+    def __init__(self) -> None:
         self.positions: list[int] = []
         self._partition = Partition(PENALTY)
         self._threshold = candidate_positions.MIN_DIFFERENCE
         self._nodes: list[int] = []  # the nodes of the changes in the partition, in the order of their positions
-        self._rank_of_node = [-1]  # the index in _nodes of each settled node; -1 if it is not in the list
+        # The index in _nodes of each settled node; -1 if it is not in the list. Node 0 is the start of the series.
+        self._rank_of_node = [-1]
         self._next_position = 1  # from here on, it is not yet decided which positions are candidates
 
     def update(self, clipped_series: ClippedSeries, n: int) -> int:
@@ -39,7 +39,7 @@ class ChangePoints:
         self._rank_of_node += [-1] * n_settled
         settled_state = self._partition.save_state()
         self._add_candidates(positions[n_settled:], sums, squares)
-        n_unchanged = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
+        n_unchanged = self._adopt_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.restore_state(settled_state)
         return n_unchanged
 
@@ -50,7 +50,7 @@ class ChangePoints:
         ):
             self._partition.add(position, total, square)
 
-    def _follow_best_partition(self, node: int) -> int:
+    def _adopt_best_partition(self, node: int) -> int:
         """Take over the changes of the best partition, which ends at ``node``; return how many at the start stay.
 
         The partition is followed back to the latest change that the previous partition has as well: before it, both

@@ -85,7 +85,10 @@ class DistinctLevels:
         return n_kept
 
     def _find_suspicion(self, values: Floats) -> int | None:
-        """Return the position from which the newest runs may have left the newest level, if more runs can settle it."""
+        """Return the position from which the newest runs may have left the newest level.
+
+        None if nothing suggests this, or more runs cannot settle it.
+        """
         start = max(self.changes[-1].position if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent_values = values[start:]
         if len(recent_values) < 2 * MIN_CHANGE_RUNS:
@@ -143,6 +146,11 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     only 12,870 orders. But if the runs on each side agree, the step is many times larger than their scatter, and no
     earlier run was near the new level, there are two levels: a mode would have occurred before, and outliers would not
     agree.
+
+    Parameters
+    ----------
+    begin, position, end
+        Where the level before the step begins, where the step is, and where the level after it ends.
     """
     runs_before = values[max(begin, position - MAX_POINTS_PER_SIDE) : position]
     runs_after = values[position : min(end, position + MAX_POINTS_PER_SIDE)]

@@ -85,7 +85,7 @@ class NoisySeries:
         self._n_partitioned = 0
         self._outlier_distance: float | None = None
         self._clipped_series = ClippedSeries()
-        self._change_points = ChangePoints(self.noise)
+        self._change_points = ChangePoints()
         self._distinct_levels = DistinctLevels(self.noise)
         self._measured_changes: list[MeasuredChange] = []
         self._grouping_states: list[_GroupingState] = []

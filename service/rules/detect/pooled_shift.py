@@ -158,7 +158,17 @@ def _compute_t_quantile(degrees_of_freedom: int) -> float:
 
 
 def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
-    """Return the shift with its 95 % bounds and the evidence in words."""
+    """Return the shift with its 95 % bounds and the evidence in words.
+
+    Parameters
+    ----------
+    margin
+        How far the bounds are from the shift.
+    p
+        The probability of such a shift by chance.
+    offsets
+        The offset of each benchmark from its own history.
+    """
     n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (

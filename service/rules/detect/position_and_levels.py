@@ -49,6 +49,11 @@ def count_runs_between(runs: Sequence[float], level: float, other_level: float, 
 
     Two successive commits can each cause a part of a step. The run between them is at neither level, so it shows where
     the change begins, but not where it ends. For the runs before a change, pass them in reverse and swap the levels.
+
+    Parameters
+    ----------
+    level, other_level
+        The new level and the old one.
     """
     direction = 1.0 if level > other_level else -1.0
     indices_at_level = (

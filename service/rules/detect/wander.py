@@ -203,8 +203,8 @@ class Explanations:
         )
         return advantages
 
-    def compute_margin(self, change: int) -> float:
-        """Return by how much one change is likelier than wander, in log-likelihood; ``change`` is its row number.
+    def compute_margin(self, change_index: int) -> float:
+        """Return by how much one change is likelier than wander, in log-likelihood; ``change_index`` is its row number.
 
         The margin is the larger of two:
 
@@ -231,7 +231,7 @@ class Explanations:
             advantages = self._compute_advantages(explained_with_each)
             strongest_index = int(advantages.argmax())
             advantage = float(advantages[strongest_index])
-            if change in remaining_indices:
+            if change_index in remaining_indices:
                 margin = min(margin, advantage - previous_advantage)
             previous_advantage = advantage
             explained_squares = explained_with_each[:, strongest_index : strongest_index + 1]

@@ -211,9 +211,12 @@ _FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
 def _compute_efficiency(facts: Facts) -> float | None:
-    """Return the weak-scaling efficiency: the elapsed time of one process alone over that of simultaneous processes."""
+    """Return the weak-scaling efficiency: the elapsed time of one process alone over that of simultaneous processes.
+
+    None if one of them was not measured.
+    """
     seconds_alone = _find_first_value(facts.profile.references.get("alone", {}), "elapsed")
-    seconds_together = facts.profile.value("elapsed")
+    seconds_together = facts.profile.find_value("elapsed")
     return seconds_alone / seconds_together if seconds_alone and seconds_together else None
 
 
@@ -224,5 +227,5 @@ def _find_first_value(readings: Mapping[str, Reading], *names: str) -> float | N
 
 
 def _format_system_share(facts: Facts) -> str:
-    share = facts.profile.value("sys-percent")
+    share = facts.profile.find_value("sys-percent")
     return "unknown" if share is None else format_share(share / 100)

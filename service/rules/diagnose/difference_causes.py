@@ -162,14 +162,17 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     if before is None or not (_has_faults_by_kind(before) and _has_faults_by_kind(after)):
         return None
     sides = _sum_sides(before, after)
-    net_growth = _sum_net_growth(sides)
+    net_growth_of_function = _sum_net_growth(sides)
     seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
     parts = {
-        group: _build_part(group, sides, net_growth, after, seconds_per_fault, changed_lines=changed_lines)
+        group: _build_part(group, sides, net_growth_of_function, after, seconds_per_fault, changed_lines=changed_lines)
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
     }
-    moved = {group: _count_moved_faults(_pair_lines(group, sides), net_growth, parts[group].faults) for group in parts}
+    moved = {
+        group: _count_moved_faults(_pair_lines(group, sides), net_growth_of_function, parts[group].faults)
+        for group in parts
+    }
     ranked_groups = sorted(
         parts,
         key=lambda group: (
@@ -259,12 +262,12 @@ def _pair_lines(group: _Group, sides: list[_Side]) -> list[tuple[FunctionLine, W
 
 def _sum_net_growth(sides: list[_Side]) -> Counter[FunctionKey]:
     """Return by how many faults each function's faults of all causes together grew; negative if they shrank."""
-    net_growth: Counter[FunctionKey] = Counter()
+    net_growth_of_function: Counter[FunctionKey] = Counter()
     for side, sign in zip(sides, (-1, 1), strict=True):
         for lines in side.lines.values():
             for function_key, faults_of_line in lines.items():
-                net_growth[function_key] += sign * sum(faults_of_line.values())
-    return net_growth
+                net_growth_of_function[function_key] += sign * sum(faults_of_line.values())
+    return net_growth_of_function
 
 
 def _limit_to_net(growth: int, net_growth: int) -> int:
@@ -273,7 +276,7 @@ def _limit_to_net(growth: int, net_growth: int) -> int:
 
 
 def _count_moved_faults(
-    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
+    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth_of_function: Counter[FunctionKey], growth: int
 ) -> int:
     """Return how many of the faults by which a cause grew, or shrank, only moved between causes.
 
@@ -283,7 +286,7 @@ def _count_moved_faults(
     for place, change in changes:
         growth_of_function[place.function_key] += change.growth
     moved = sum(
-        abs(function_growth - _limit_to_net(function_growth, net_growth[function_key]))
+        abs(function_growth - _limit_to_net(function_growth, net_growth_of_function[function_key]))
         for function_key, function_growth in growth_of_function.items()
         if function_growth * growth > 0
     )
@@ -538,8 +541,11 @@ def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterab
 
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the program itself; if there is none, the innermost outside of the C library."""
-    # Without an own frame, this is a frame of a library; None if the kernel has all frames.
+    """Return the innermost frame of the program itself; if there is none, the innermost outside of the C library.
+
+    None if the kernel has all frames.
+    """
+    # Without an own frame, this is a frame of a library.
     own_or_library_frame = find_own_frame(frames)
     if own_or_library_frame is None or is_own_frame(own_or_library_frame):
         return own_or_library_frame
@@ -558,16 +564,33 @@ def _identify_library_function(frame: Frame) -> _LibraryFunction:
 def _build_part(
     group: _Group,
     sides: list[_Side],
-    net_growth: Counter[FunctionKey],
+    net_growth_of_function: Counter[FunctionKey],
     facts: Facts,
     seconds_per_fault: float | None,
     *,
     changed_lines: ChangedLines,
 ) -> DifferencePart:
-    """Return one cause of the difference in words, with its CPU time and the line that changed most."""
+    """Return one cause of the difference in words, with its CPU time and the line that changed most.
+
+    Parameters
+    ----------
+    group
+        The cause, and the file whose pages are touched.
+    sides
+        The faults before and after the change.
+    net_growth_of_function
+        By how many faults each function has grown over all causes.
+    facts
+        The facts after the change.
+    seconds_per_fault
+        The CPU time of a fault; None if it is unknown.
+    """
     cause, file = group
     before, after = (side.sums[group] for side in sides)
-    place, change = _find_leading_line(_pair_lines(group, sides), net_growth, after - before) or (None, None)
+    place, change = _find_leading_line(_pair_lines(group, sides), net_growth_of_function, after - before) or (
+        None,
+        None,
+    )
     if cause is FaultCause.IMAGE:
         if place and _DYNAMIC_LINKER.match(place.function_key.module):
             # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
@@ -619,7 +642,7 @@ def _build_part(
 
 
 def _find_leading_line(
-    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth: Counter[FunctionKey], growth: int
+    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth_of_function: Counter[FunctionKey], growth: int
 ) -> tuple[FunctionLine, WeightChange] | None:
     """Return the line of the program whose faults of a cause changed most in the direction of the cause's change.
 
@@ -630,7 +653,7 @@ def _find_leading_line(
     ----------
     changes
         The lines with faults of the cause, with their changes.
-    net_growth
+    net_growth_of_function
         By how much the faults of all causes of each function together grew.
     growth
         By how much the faults of the cause grew; negative if they declined.
@@ -638,7 +661,7 @@ def _find_leading_line(
 
     def rank(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:
         place, change = row
-        return abs(_limit_to_net(change.growth, net_growth[place.function_key])), abs(change.growth), place
+        return abs(_limit_to_net(change.growth, net_growth_of_function[place.function_key])), abs(change.growth), place
 
     return max((row for row in changes if row[1].growth * growth > 0), key=rank, default=None)
 

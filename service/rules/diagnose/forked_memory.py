@@ -35,7 +35,11 @@ def _count_copied_pages(facts: Facts) -> int:
 
 
 def _copies_much(facts: Facts) -> bool:
-    """Return whether the program forks while it holds data to which one of the processes then writes."""
+    """Return whether the program forks while it holds much data to which one of the processes then writes.
+
+    Much is at least :data:`MIN_COPIED_PER_FORK` pages per fork, in all or more than before the change. In all, it is
+    more for Python.
+    """
     forks = facts.anatomy.forks
     copied_per_fork = _compute_copied_per_fork(facts)
     if forks and facts.before is not None and facts.before.anatomy.forks:
@@ -52,7 +56,10 @@ def _compute_copied_per_fork(facts: Facts) -> float:
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:
-    """Return the share of the CPU time that copying pages takes; estimated from the faults if no stack shows it."""
+    """Return the share of the CPU time that copying pages takes; estimated from the faults if no stack shows it.
+
+    None if the program was not timed, or has no faults.
+    """
     if not facts.timed or not facts.faults:
         return None
     return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.estimate_cost(_count_copied_pages(facts)))

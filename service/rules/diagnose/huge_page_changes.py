@@ -29,7 +29,7 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
     Their number decides if the kernel counted them; otherwise the policy, the program's advice, the CPU time in faults
     on huge pages, or the faults in an area that is as large as before: the first of these that differs.
     """
-    count_before, count_after = (facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after))
+    count_before, count_after = (facts.profile.find_value(_HUGE_PAGES_METRIC) for facts in (before, after))
     if count_before is not None and count_after is not None:
         return _compute_sign(count_after - count_before)
     old_policy, new_policy = before.huge_page_policy, after.huge_page_policy
@@ -134,7 +134,7 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults, the huge pages and their policies, before and after."""
     assert facts.before is not None
     sides = (facts.before, facts)
-    counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
+    counts = [side.profile.find_value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
     advice = [side.count_advice(_ADVICE) for side in sides]
     shares = [compute_cpu_share(side.profile, _HUGE_FAULT) for side in sides]

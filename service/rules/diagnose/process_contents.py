@@ -67,7 +67,7 @@ _MUSL = re.compile(r"(?:^|/)(?:ld-musl-[\w-]+|libc)\.so[\d.]*$")
 
 
 def list_mapped_files(profile: Profile) -> frozenset[str]:
-    """Return the files mapped by the process that it executed or touched."""
+    """Return the mapped files whose code appears in the stacks of the process, or whose pages it touched."""
     # Modules in brackets, such as [kernel.kallsyms], are not files.
     modules = {frame.module for frame in profile.frames if frame.module and not frame.module.startswith("[")}
     kinds = profile.anatomy.kinds if profile.anatomy else ()

@@ -191,8 +191,8 @@ class Facts:
     @property
     def idle_share(self) -> float:
         """Share of the processors' time that the program left unused; 1 if it is unknown."""
-        elapsed_seconds = self.profile.value("elapsed")
-        cpu_seconds = self.profile.value("task-clock")
+        elapsed_seconds = self.profile.find_value("elapsed")
+        cpu_seconds = self.profile.find_value("task-clock")
         processors = self._read_number("cpu.allowed")
         if not elapsed_seconds or cpu_seconds is None or not processors:
             return 1.0
@@ -259,7 +259,7 @@ class Facts:
 
     @property
     def largest_area(self) -> Area | None:
-        """The memory area with the most faults."""
+        """The memory area with the most faults; None if no areas are known."""
         return self.anatomy.areas[0] if self.anatomy.areas else None
 
     @property
@@ -505,5 +505,5 @@ def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]
 
 def _find_first_value(profile: Profile, *names: str) -> float:
     """Return the value of the first of ``names`` that has one; 0 if none has."""
-    values = (profile.value(name) for name in names)
+    values = (profile.find_value(name) for name in names)
     return next((value for value in values if value is not None), 0.0)

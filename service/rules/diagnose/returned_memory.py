@@ -62,14 +62,14 @@ def _is_memory_returned(facts: Facts) -> bool:
     return facts.count_calls(*_list_returning_calls(facts)) > 0 and _compute_refault_share(facts) > 0
 
 
-def _estimate_kept_pages_saving(facts: Facts) -> float:
-    """Return the share of the CPU time that keeping the pages saves: their faults, and the calls that returned them.
+def _estimate_saving_of_kept_pages(facts: Facts) -> float:
+    """Return the share of the CPU time that keeping the pages would save.
 
-    The calls count at most as much as the faults, because they also return pages that nobody touches again, and those
-    of a collector also map new memory.
+    These are the faults of the pages, and the calls that returned them. The calls count at most as much as the faults,
+    because they also return pages that nobody touches again, and those of a collector also map new memory.
     """
-    faults = _compute_refault_share(facts) * facts.fault_cost_share
-    return faults + min(faults, facts.sum_costs(*_list_returning_calls(facts)))
+    fault_cost = _compute_refault_share(facts) * facts.fault_cost_share
+    return fault_cost + min(fault_cost, facts.sum_costs(*_list_returning_calls(facts)))
 
 
 def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
         f"{format_share(_compute_refault_share(facts))} of the faults are on pages that {runtime or 'madvise'} had "
         f"given back{_describe_refaults(facts)}",
         f"calls: {_list_call_counts(facts, calls)}; keeping the pages would save up to "
-        f"{format_share(_estimate_kept_pages_saving(facts))} of the CPU time",
+        f"{format_share(_estimate_saving_of_kept_pages(facts))} of the CPU time",
         *_describe_returning_line(facts, calls),
         *facts.describe_top_site("of these faults are", touches, memory),
     )
@@ -102,7 +102,7 @@ RETURNED_MEMORY = Rule(
     name="returned-memory",
     title="Returned memory is touched again",
     condition=_is_memory_returned,
-    max_saving=_estimate_kept_pages_saving,
+    max_saving=_estimate_saving_of_kept_pages,
     evidence=_describe_returned_pages,
     remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",

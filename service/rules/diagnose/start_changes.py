@@ -12,8 +12,8 @@ def _has_different_start(facts: Facts) -> bool:
     if facts.before is None:
         return False
     sides = (facts.before.profile, facts.profile)
-    region_before, region_after = (side.value("region:page-faults") for side in sides)
-    process_before, process_after = (side.value("page-faults") for side in sides)
+    region_before, region_after = (side.find_value("region:page-faults") for side in sides)
+    process_before, process_after = (side.find_value("page-faults") for side in sides)
     if None in {region_before, region_after, process_before, process_after}:
         return False
     return region_before == region_after and process_before != process_after
@@ -23,19 +23,20 @@ def _estimate_startup_saving(facts: Facts) -> float | None:
     """Return the cost of the additional faults, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds_per_fault = facts.seconds_per_fault
-    cpu_seconds = facts.profile.value("task-clock")
+    cpu_seconds = facts.profile.find_value("task-clock")
     if seconds_per_fault is None or not cpu_seconds:
         return None
-    count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
+    count_before, count_after = (side.profile.find_value("page-faults") or 0 for side in (facts.before, facts))
     return abs(count_after - count_before) * seconds_per_fault / cpu_seconds
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults of the region and of the whole process, before and after."""
     assert facts.before is not None
-    count_before, count_after = (side.profile.value("page-faults") or 0 for side in (facts.before, facts))
+    count_before, count_after = (side.profile.find_value("page-faults") or 0 for side in (facts.before, facts))
+    region_count = facts.profile.find_value("region:page-faults") or 0
     return (
-        f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region of interest, before and after",
+        f"{region_count:,.0f} faults in the region of interest, before and after",
         f"{count_before:,.0f} → {count_after:,.0f} faults in the whole process",
     )
 

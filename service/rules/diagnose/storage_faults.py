@@ -31,7 +31,7 @@ def _is_start_cold(facts: Facts) -> bool:
     """
     if _is_read_ahead_off(facts) or (facts.before is not None and facts.storage_wait <= facts.before.storage_wait):
         return False
-    cold_faults = facts.profile.value("major-faults")
+    cold_faults = facts.profile.find_value("major-faults")
     warm_faults = _read_warm(facts, "major-faults")
     if not cold_faults or warm_faults is None:
         return False
@@ -39,13 +39,13 @@ def _is_start_cold(facts: Facts) -> bool:
 
 
 def _estimate_warm_start_saving(facts: Facts) -> float | None:
-    """Return the share of the elapsed time that a warm start saves.
+    """Return the share of the elapsed time that a warm start saves; None if it was not measured.
 
     This is the smaller of the measured saving and the share spent waiting for storage. Each comes from a single
     execution, so each on its own may be due to chance: another program's work, or a wait for a processor.
     """
     warm_seconds = _read_warm(facts, "elapsed")
-    cold_seconds = facts.profile.value("elapsed")
+    cold_seconds = facts.profile.find_value("elapsed")
     if not warm_seconds or not cold_seconds:
         return None
     return min(1 - warm_seconds / cold_seconds, facts.storage_wait / cold_seconds)
@@ -53,9 +53,9 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the major faults and the elapsed time with and without the files in memory."""
-    cold_faults = facts.profile.value("major-faults") or 0
+    cold_faults = facts.profile.find_value("major-faults") or 0
     warm_faults = _read_warm(facts, "major-faults") or 0
-    cold_seconds = facts.profile.value("elapsed") or 0
+    cold_seconds = facts.profile.find_value("elapsed") or 0
     warm_seconds = _read_warm(facts, "elapsed") or 0
     return (
         f"{cold_faults:,.0f} major faults if the program's files are not in memory, {warm_faults:,.0f} if they are; "
@@ -87,7 +87,7 @@ COLD_START = Rule(
     evidence=_describe_cold_start,
     remedies=_suggest_warm_start,
     report="one program: 69 major faults at its first start, none when it was started again",
-    count=lambda facts: facts.profile.value("major-faults") or 0.0,
+    count=lambda facts: facts.profile.find_value("major-faults") or 0.0,
 )
 
 
@@ -107,14 +107,14 @@ def _count_evicted(facts: Facts) -> float:
 
 def _estimate_memory_saving(facts: Facts) -> float:
     """Return the share of the time that enough memory saves: the stalls that the kernel counted, or storage waits."""
-    stall_seconds = facts.profile.value("cgroup:memory-stall-some")
+    stall_seconds = facts.profile.find_value("cgroup:memory-stall-some")
     wait_seconds = facts.fault_storage_wait if stall_seconds is None else stall_seconds
     return wait_seconds / (wait_seconds + facts.cpu_seconds) if wait_seconds and facts.cpu_seconds else 0.0
 
 
 def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the major faults, the pages evicted too early, and the time waited for memory."""
-    stall_seconds = facts.profile.value("cgroup:memory-stall-some")
+    stall_seconds = facts.profile.find_value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
         f"all threads together waited {format_quantity(facts.fault_storage_wait, 's')} for storage in faults"
@@ -154,8 +154,8 @@ def _is_read_ahead_off(facts: Facts) -> bool:
 
 
 def _estimate_read_ahead_saving(facts: Facts) -> float | None:
-    """Return the share of the time in which faults wait for storage."""
-    elapsed = facts.profile.value("elapsed")
+    """Return the share of the elapsed time in which faults wait for storage; None if that time is unknown."""
+    elapsed = facts.profile.find_value("elapsed")
     return min(1.0, facts.fault_storage_wait / elapsed) if elapsed else None
 
 
@@ -211,12 +211,12 @@ MEMORY_LIMIT = Rule(
 
 def _count_major_faults(facts: Facts) -> float:
     """Return the number of major faults of the process or of its control group, whichever is larger."""
-    return max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
+    return max(facts.anatomy.major, facts.profile.find_value("cgroup:pgmajfault") or 0)
 
 
 def _count_refaults(facts: Facts) -> float:
     """Return how many pages were needed again after they had been evicted, however long after."""
-    return (facts.profile.value(_SWAP_REFAULTS) or 0) + count_file_refaults(facts)
+    return (facts.profile.find_value(_SWAP_REFAULTS) or 0) + count_file_refaults(facts)
 
 
 def count_file_refaults(facts: Facts) -> float:
@@ -226,7 +226,7 @@ def count_file_refaults(facts: Facts) -> float:
     with the files in memory count instead.
     """
     is_cold = "warm" in facts.profile.references
-    return (_read_warm(facts, _FILE_REFAULTS) if is_cold else facts.profile.value(_FILE_REFAULTS)) or 0.0
+    return (_read_warm(facts, _FILE_REFAULTS) if is_cold else facts.profile.find_value(_FILE_REFAULTS)) or 0.0
 
 
 def _list_memory_kinds(facts: Facts) -> str:

@@ -72,35 +72,37 @@ class Cell:
 
     Attributes
     ----------
-    drifts
+    n_drifts
         The number of drifts.
-    worse, better
+    largest_worse, largest_better
         The largest drift of each direction; None if there is none.
     """
 
     column: int
-    drifts: int = 0
-    worse: MapDrift | None = None
-    better: MapDrift | None = None
+    n_drifts: int = 0
+    largest_worse: MapDrift | None = None
+    largest_better: MapDrift | None = None
 
     @property
     def largest(self) -> MapDrift:
-        """The drift with the largest move."""
-        return max((drift for drift in (self.worse, self.better) if drift), key=lambda drift: drift.weight)
+        """The drift with the largest weight."""
+        return max(
+            (drift for drift in (self.largest_worse, self.largest_better) if drift), key=lambda drift: drift.weight
+        )
 
     @property
-    def bars(self) -> list[MapDrift]:
+    def bar_drifts(self) -> list[MapDrift]:
         """The drifts that are drawn as bars: at most one of each direction."""
-        return [drift for drift in (self.worse, self.better) if drift is not None]
+        return [drift for drift in (self.largest_worse, self.largest_better) if drift is not None]
 
     def add(self, drift: MapDrift) -> None:
         """Count a drift, and keep it if it is the largest of its direction."""
-        self.drifts += 1
+        self.n_drifts += 1
         if drift.worse:
-            if self.worse is None or drift.weight > self.worse.weight:
-                self.worse = drift
-        elif self.better is None or drift.weight > self.better.weight:
-            self.better = drift
+            if self.largest_worse is None or drift.weight > self.largest_worse.weight:
+                self.largest_worse = drift
+        elif self.largest_better is None or drift.weight > self.largest_better.weight:
+            self.largest_better = drift
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ class Row:
 
     Attributes
     ----------
-    cases
+    n_cases
         The number of cases that the row stands for.
     """
 
@@ -117,7 +119,7 @@ class Row:
     workload: str
     case: str
     case_key: str = ""
-    cases: int = 1
+    n_cases: int = 1
     cells: dict[int, Cell] = field(default_factory=dict)
 
     def add(self, drift: MapDrift) -> None:
@@ -128,14 +130,14 @@ class Row:
         cell.add(drift)
 
     @property
-    def drifts(self) -> int:
+    def n_drifts(self) -> int:
         """The number of drifts in the row."""
-        return sum(cell.drifts for cell in self.cells.values())
+        return sum(cell.n_drifts for cell in self.cells.values())
 
     @property
-    def bars(self) -> int:
+    def n_bars(self) -> int:
         """The number of bars in the row."""
-        return sum(len(cell.bars) for cell in self.cells.values())
+        return sum(len(cell.bar_drifts) for cell in self.cells.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +252,9 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
 def _rank_row(
     name: RowName, drifts: Iterable[MapDrift], leading_drifts: Mapping[str, MapDrift]
 ) -> tuple[float, float, RowName]:
-    """Return the sort key of a row: by the most important event, then by the largest move.
+    """Return the sort key of a row; the first row has the smallest key.
 
+    Rows are sorted by their most important event, then by their largest weight, which is reduced for suspicions.
     The importance of an event counts in full for the row of its leading drift, and half for its other rows, so that an
     event in many cases does not leave other events without a row.
     """
@@ -277,7 +280,7 @@ def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
     """Return how many of the first rows fit: at least one."""
     n_bars = 0
     for index, row in enumerate(rows[:max_rows]):
-        n_bars += row.bars
+        n_bars += row.n_bars
         if index and n_bars > max_bars:
             return index
     return min(len(rows), max_rows)
@@ -285,7 +288,7 @@ def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
 
 def _join_rows(entries: Sequence[tuple[RowName, Sequence[MapDrift]]]) -> Row:
     """Return one row with the drifts of several rows."""
-    joined_row = Row("", "", "", cases=len(entries))
+    joined_row = Row("", "", "", n_cases=len(entries))
     for _, drifts in entries:
         for drift in drifts:
             joined_row.add(drift)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.number_text import replace_no_break_spaces
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Direction, Drift
@@ -146,7 +146,7 @@ def _mark_provisional(drift: Drift, leading_drift: Drift) -> str:
 def _describe_change(drift: Drift) -> str:
     """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
     difference = format_difference(drift.change, drift.unit)
-    title = metric(drift.metric).title
+    title = get_metric(drift.metric).title
     # A title that ends with the unit replaces the unit: "4,096 minor faults" instead of "Minor faults 4,096 faults".
     title_without_unit = title.removesuffix(drift.unit)
     if title_without_unit == title:

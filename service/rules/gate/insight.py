@@ -60,7 +60,7 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     metric = "region:page-faults" if after.scope == "region" else "page-faults"
     sides = []
     for profile in (before, after):
-        values = {name: profile.value(name) for name in profile.readings}
+        values = {name: profile.find_value(name) for name in profile.readings}
         levels = {name: value for name, value in values.items() if value is not None}
         sides.append(Side(levels.get(metric, 0), levels, profile.environment.settings))
     costs = FaultCosts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runner.contract import MetricVerdict, Verdict, metric
+from runner.contract import MetricVerdict, Verdict, get_metric
 from runner.contract.metric_verdict_text import has_clearly_moved, name_metric
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.rules.gate.verdict import CaseOutcome, MetricOutcome
@@ -41,7 +41,7 @@ def describe_levels(verdict: MetricVerdict, escape_text: Callable[[str], str]) -
     escape_text
         Escapes the name of a metric outside of the catalogue, which the author of a pull request can choose.
     """
-    levels = format_move(verdict.base.level or 0, verdict.head.level or 0, metric(verdict.metric).unit)
+    levels = format_move(verdict.base.level or 0, verdict.head.level or 0, get_metric(verdict.metric).unit)
     percent_clause = "" if verdict.percent is None else f" ({format_percent(verdict.percent)})"
     return f"{name_metric(verdict.metric, escape_text)} {levels}{percent_clause}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
+from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, get_metric
 from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
@@ -119,7 +119,7 @@ class MetricOutcome:
     @property
     def is_count(self) -> bool:
         """Whether the metric is an exact count, such as minor faults."""
-        return metric(self.metric_verdict.metric).exact
+        return get_metric(self.metric_verdict.metric).exact
 
     @property
     def settled(self) -> bool:
@@ -163,7 +163,8 @@ class CaseOutcome:
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
         base_share, head_share = (
-            len(side.values(verdict.metric)) / max(1, len(side.samples)) for side in (self.case.base, self.case.head)
+            len(side.list_values(verdict.metric)) / max(1, len(side.samples))
+            for side in (self.case.base, self.case.head)
         )
         return head_share < base_share
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.job import BisectQuestion
 from service.rules.jobs.job_variables import read_variables
 from service.schemas.history import Drift
@@ -34,7 +34,7 @@ def build_bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQu
             metric=drift.metric,
             good=drift.good,
             bad=drift.bad,
-            min_difference=abs(drift.change) / _MIN_STEP_DIVISOR if metric(drift.metric).exact else 0,
+            min_difference=abs(drift.change) / _MIN_STEP_DIVISOR if get_metric(drift.metric).exact else 0,
             variables=read_variables(settings),
             drift=drift.id,
         )

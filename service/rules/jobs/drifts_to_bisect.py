@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.rules.bisect import cost
 from service.rules.jobs.bisect_exclusions import OpenEvent, may_bisect_event
 from service.rules.relative_change import compute_change_rank
@@ -80,7 +80,7 @@ def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], b
     cheapest_first = sorted(
         (drift for drift in drifts if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT),
         key=lambda drift: (
-            not metric(drift.metric).exact,
+            not get_metric(drift.metric).exact,
             not drift.candidates_known,
             len(drift.candidates),
             -compute_change_rank(drift.change, drift.before),
@@ -92,6 +92,6 @@ def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], b
 
 def estimate_drift_runs(drift: Drift) -> int | None:
     """Return how many runs the bisect of a drift is expected to take, without the proof; None if it is unknown."""
-    if not drift.candidates_known or not metric(drift.metric).exact:
+    if not drift.candidates_known or not get_metric(drift.metric).exact:
         return None
     return cost.estimate_runs(len(drift.candidates))

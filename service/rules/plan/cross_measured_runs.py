@@ -29,6 +29,10 @@ def choose_cross_measured_runs(
 
     Parameters
     ----------
+    settled_revisions
+        The revisions that need no further run in this environment.
+    requested_runs
+        The runs that the plan contains already.
     cross_measured_revisions, measured_elsewhere
         As in :class:`service.rules.plan.run_plan.Orders`.
     """
@@ -47,6 +51,15 @@ def choose_dividing_revision(
     """Return the revision to measure again so as to divide a change made by commit and configuration together.
 
     It is the one with the fewest runs; none if each was measured again often enough.
+
+    Parameters
+    ----------
+    dividing_revisions
+        The revisions whose levels would divide the change.
+    measured_revisions
+        The revisions that were measured in the environment of the request.
+    attempts
+        How often each revision was run in this environment.
     """
     revisions = [
         revision for revision in dividing_revisions & set(measured_revisions) if attempts[revision] <= MAX_RERUNS

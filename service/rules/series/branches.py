@@ -84,15 +84,18 @@ class Branches:
         best_parents = self._choose_best_parents(living_commits, measured_living_commits)
 
         def follow_best_parents(
-            tip: str, known_commits: Collection[str] = (), max_known: int | None = None
+            tip: str, commits_in_lines: Collection[str] = (), max_shared: int | None = None
         ) -> Iterator[str]:
-            """Yield the measured commits that lead to a tip, newest first; at most ``max_known`` of them are known."""
-            n_known = 0
+            """Yield the measured living commits from a tip back along the best parents, newest first.
+
+            The last one is the ``max_shared``-th that is already in another line.
+            """
+            n_shared = 0
             commit: str | None = tip
-            while commit is not None and n_known != max_known:
+            while commit is not None and n_shared != max_shared:
                 if commit in measured_living_commits:
                     yield commit
-                    n_known += commit in known_commits
+                    n_shared += commit in commits_in_lines
                 commit = best_parents.get(commit)
 
         line = frozenset(commit for tip in main_tips for commit in follow_best_parents(tip))

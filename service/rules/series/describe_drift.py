@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from runner.contract import CATALOGUE, metric
+from runner.contract import CATALOGUE, get_metric
 from runner.contract.level import compute_median
 from runner.contract.report import hash_document
 from service.rules import fault_price
@@ -171,7 +171,7 @@ def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> lis
         level_before, level_after = compute_median(before[name]), compute_median(after[name])
         assert level_before is not None
         assert level_after is not None
-        entry = metric(name)
+        entry = get_metric(name)
         companions.append(
             Companion(metric=name, title=entry.title, unit=entry.unit, before=level_before, after=level_after)
         )

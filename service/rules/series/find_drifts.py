@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
-from runner.contract import Kind, metric
+from runner.contract import Kind, get_metric
 from runner.contract.level import compute_median
 from service.rules import detect
 from service.rules.detect.level_change import format_change
@@ -92,7 +92,7 @@ def is_exact_count(head: SeriesHead) -> bool:
 
     A count that other activity on the host also affects, such as context switches, repeats only by chance.
     """
-    return head.kind is Kind.COUNT and metric(head.metric).exact
+    return head.kind is Kind.COUNT and get_metric(head.metric).exact
 
 
 def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NO_BASELINES) -> list[SeriesDrift]:
@@ -186,7 +186,10 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
-    """Return the likely change on the newest level of a stretch, unless the detector suspects one there."""
+    """Return the likely change on the newest level of a stretch.
+
+    None if no change is likely, or if the detector itself suspects one there.
+    """
     if changes and changes[-1].wants_rerun:
         return None
     begin = changes[-1].high if changes else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from runner.contract import Kind, metric
+from runner.contract import Kind, get_metric
 from service.rules.series.point_order import PathPoint
 from service.schemas.certainty import Certainty
 from service.schemas.history import Drift, Number
@@ -41,7 +41,7 @@ def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
     unmeasured_floor = 0 if has_settled_cause else 1
     return all(
         drift.kind is Kind.COUNT
-        and metric(drift.metric).exact
+        and get_metric(drift.metric).exact
         and abs(drift.change) <= (unmeasured_floor if drift.floor is None else drift.floor)
         for drift in drifts
     )

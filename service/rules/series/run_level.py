@@ -19,12 +19,12 @@ class RunLevel(NamedTuple):
 
     @property
     def low(self) -> Number | None:
-        """The smallest sample."""
+        """The smallest sample; None if there are none."""
         return min(self.samples, default=None)
 
     @property
     def high(self) -> Number | None:
-        """The largest sample."""
+        """The largest sample; None if there are none."""
         return max(self.samples, default=None)
 
 

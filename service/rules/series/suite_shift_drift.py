@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.rules.detect import PooledShift
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series.cause import find_cause, list_setting_changes
@@ -108,7 +108,7 @@ def describe_suite_shift(
         When the revision of the newer point was committed.
     """
     before, after = ends
-    metric_entry = metric(suite.metric)
+    metric_entry = get_metric(suite.metric)
     blamed_commit = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")
     is_regression = (shift.shift > 0) == (metric_entry.better == "lower")
     return Drift(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import exists, or_, select
 from sqlalchemy.orm import Session
 
-from runner.contract import Outcome, SearchRequest, metric
+from runner.contract import Outcome, SearchRequest, get_metric
 from runner.contract.level import Number, compute_median
 from runner.contract.quarantine import EXPERIMENT_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
@@ -48,9 +48,9 @@ def read_question(session: Session, request: SearchRequest) -> Question | None:
             for commit, parents_of_commit in parents.items()
             if commit in commits_in_range
         ),
-        exact=metric(request.metric).exact,
+        exact=get_metric(request.metric).exact,
         min_difference=request.min_difference,
-        unit=metric(request.metric).unit,
+        unit=get_metric(request.metric).unit,
         remedy=suggest_remedy(request.environment.settings, is_server=_has_windows(session, request)),
     )
 
@@ -160,7 +160,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
             temporary_failures[changed_settings] += 1
             if temporary_failures[changed_settings] < MAX_ATTEMPTS:
                 continue
-        mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.values(request.metric))))
+        mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.list_values(request.metric))))
     return mixtures
 
 

@@ -80,7 +80,15 @@ def update_rows(
     encoded_columns: Collection[str] = (),
     key: Sequence[str] = ("id",),
 ) -> None:
-    """Update columns of rows; each row consists of the values of its key, then a value for every column."""
+    """Update columns of rows; each row consists of the values of its key, then a value for every column.
+
+    Parameters
+    ----------
+    encoded_columns
+        Columns whose values are already encoded for the database.
+    key
+        The columns by which a row is found.
+    """
     connection = session.connection()
     names = (*key, *columns)
     converted_rows = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
@@ -104,7 +112,15 @@ def insert_missing_rows(session: Session, table: Table, rows: Sequence[dict[str,
 def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
-    """Insert rows; if a row with the same key exists, add to one of its columns instead."""
+    """Insert rows; if a row with the same key exists, add to one of its columns instead.
+
+    Parameters
+    ----------
+    column
+        The column to which the value of the new row is added.
+    key
+        The columns of a unique key.
+    """
     session.connection().execute(_build_adding_insert(_choose_insert(session), table, column, tuple(key)), list(rows))
 
 
@@ -180,19 +196,19 @@ def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 @lru_cache(maxsize=64)
-def _build_insert_sql(table: str, names: str, n_columns: int, n_rows: int) -> str:
+def _build_insert_sql(table_name: str, names: str, n_columns: int, n_rows: int) -> str:
     """Return SQLite's statement for inserting a number of rows with a number of columns."""
     row = f"({', '.join('?' * n_columns)})"
-    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * n_rows)}'  # noqa: S608 - not user input
+    return f'INSERT INTO "{table_name}" ({names}) VALUES {", ".join([row] * n_rows)}'  # noqa: S608 - not user input
 
 
 @lru_cache(maxsize=64)
-def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], n_rows: int) -> str:
+def _build_update_sql(table_name: str, key: tuple[str, ...], columns: tuple[str, ...], n_rows: int) -> str:
     """Return SQLite's statement for updating many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * n_rows)}) "  # noqa: S608 - no user input
-        f'UPDATE "{table}" SET {_join_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
+        f'UPDATE "{table_name}" SET {_join_assignments(columns)} FROM new WHERE {_build_match(table_name, key)}'
     )
 
 
@@ -211,9 +227,9 @@ def _join_assignments(columns: Iterable[str]) -> str:
     return ", ".join(f"{name} = new.{name}" for name in columns)
 
 
-def _build_match(table: str, key: Iterable[str]) -> str:
+def _build_match(table_name: str, key: Iterable[str]) -> str:
     """Return the condition that a row has the key of a new row."""
-    return " AND ".join(f'"{table}".{name} = new.{name}' for name in key)
+    return " AND ".join(f'"{table_name}".{name} = new.{name}' for name in key)
 
 
 def _convert_values(

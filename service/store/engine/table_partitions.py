@@ -189,7 +189,8 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
     new_table = f"{partition.name}_new"
     key = TABLES[table]
     with database.engine.begin() as connection:
-        before = _measure_size(connection, partition.name)
+        # Copy it.
+        old_size = _measure_size(connection, partition.name)
         connection.execute(text(f"DROP TABLE IF EXISTS {new_table}"))  # left by an interrupted rewrite
         connection.execute(text(f"CREATE TABLE {new_table} (LIKE {partition.name} INCLUDING DEFAULTS)"))
         connection.execute(text(f"INSERT INTO {new_table} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
@@ -201,16 +202,18 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
         connection.execute(
             text(f"ALTER TABLE {new_table} ADD CONSTRAINT bound CHECK ({lower_condition}run_number < {partition.end})")
         )
-        after = _measure_size(connection, new_table)
+        new_size = _measure_size(connection, new_table)
     with database.engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new_table}"))
+    # Exchange it for its copy.
     for _ in range(_MAX_ATTEMPTS):
         try:
             _exchange_partition(database, table, partition, new_table)
         except OperationalError:  # a query has used the partition for longer than the lock timeout
             time.sleep(_PAUSE_SECONDS)
         else:
-            return before - after
+            return old_size - new_size
+    # Remove the copy.
     with database.engine.begin() as connection:
         connection.execute(text(f"DROP TABLE {new_table}"))
     return None

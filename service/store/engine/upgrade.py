@@ -183,7 +183,13 @@ def _read_schema(connection: Connection, tables: Collection[str]) -> str | None:
 
 
 def _make_folder_and_file(database: Database) -> None:
-    """Create the folder and the file of a SQLite database, so that only their owner can read the file."""
+    """Create the folder and the file of a SQLite database, so that only their owner can read the file.
+
+    Raises
+    ------
+    ServiceError
+        If they cannot be created.
+    """
     name = database.url.database if database.is_sqlite else None
     # A URI (file:…?mode=ro) names an existing database.
     if not name or name.startswith("file:"):

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import inspect, select, update
 from sqlalchemy.orm import Session, aliased
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.report import hash_document
 from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
@@ -181,7 +181,7 @@ def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | 
     ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
-        unit_by_series |= {series_id: metric(name).unit for series_id, name in rows}
+        unit_by_series |= {series_id: get_metric(name).unit for series_id, name in rows}
     return unit_by_series
 
 

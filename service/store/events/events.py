@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Row, UnaryExpression, and_, func, literal,
 from sqlalchemy import case as when
 from sqlalchemy.orm import Session
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.rules.events import headline, lifecycle
 from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift_drift import NO_SERIES
@@ -388,7 +388,7 @@ def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.Withd
                 host=host,
                 case=case,
                 metric=metric_name,
-                unit=metric(metric_name).unit,
+                unit=get_metric(metric_name).unit,
                 revision=row.revision,
                 before=row.before,
                 after=row.after,

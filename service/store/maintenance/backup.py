@@ -101,7 +101,13 @@ def _find_sqlite_file(database: Database) -> Path:
 
 
 def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], None]) -> None:
-    """Copy a SQLite database while others use it, and verify the copy."""
+    """Copy a SQLite database while others use it, and verify the copy.
+
+    Raises
+    ------
+    ServiceError
+        If the database cannot be copied.
+    """
 
     def flush_and_report(_status: int, remaining: int, total: int) -> None:
         # Flush often: one large flush would delay the service's own writes.

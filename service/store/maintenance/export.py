@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from runner.contract import Report, build_suite, metric
+from runner.contract import Report, build_suite, get_metric
 from runner.contract.quarantine import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.stored_reports import unpack_report
@@ -66,7 +66,7 @@ def list_samples(
         values = decode_samples(value, n, packed_samples)
         # The fields before and after the sample's own fields: its number, its value, and the level of the run.
         fields_before = (
-            *(str(run_id), *columns, metric_name, metric(metric_name).unit),
+            *(str(run_id), *columns, metric_name, get_metric(metric_name).unit),
             *(status.value, quarantine is not None, started_at),
         )
         fields_after = quarantine == REUSED, quarantine or ""

@@ -69,6 +69,11 @@ def _replace_content(url: URL, file: Path) -> None:
 
     They are executed by psql, because `pg_restore --clean` cannot drop the partitions of a table: it drops their
     primary keys first.
+
+    Raises
+    ------
+    ServiceError
+        If a tool is missing or fails; nothing has changed then.
     """
     restore_command = [
         _find_tool("pg_restore"),

@@ -233,14 +233,14 @@ def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
 
 
-def _select_stored_reports(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1) -> Any:
+def _select_stored_reports(step: _ShrinkStep, subject_ids: Collection[int], one_in: int = 1) -> Any:
     """Return the query for the time, the number and the report of runs in order; only every ``one_in``-th run."""
     query = (
         select(Run.started_at, Run.number, StoredReport.document)
         .join(StoredReport, StoredReport.run_number == Run.number)
         .order_by(Run.started_at, Run.number)
     )
-    conditions = Run.subject_id.in_(subjects), *step.conditions
+    conditions = Run.subject_id.in_(subject_ids), *step.conditions
     if one_in == 1:
         return query.where(*conditions)
     rank = func.row_number().over(order_by=(Run.started_at, Run.number))
@@ -249,11 +249,11 @@ def _select_stored_reports(step: _ShrinkStep, subjects: Collection[int], one_in:
     return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.rank % one_in == 0)))
 
 
-def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[int]) -> int:
+def _count_reports(database: Database, step: _ShrinkStep, subject_ids: Collection[int]) -> int:
     """Return how many reports of subjects a step has to shrink."""
     query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
     with database.reading() as session:
-        return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
+        return session.scalar(query.where(Run.subject_id.in_(subject_ids), *step.conditions)) or 0
 
 
 def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id: int) -> Iterator[tuple[int, int]]:

@@ -61,7 +61,10 @@ def delete_subject(
 
 
 def _delete_rows(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
-    """Delete all rows that belong only to a subject: points, reports and runs in parts, then everything else."""
+    """Delete all rows that belong only to a subject; do nothing if the subject is unknown.
+
+    Points, reports and runs are deleted in several transactions, then everything else.
+    """
     # Find the rows of the subject.
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
+from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, get_metric
 from runner.contract.level import Number, find_majority
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
@@ -65,11 +65,11 @@ def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None
     return run_id
 
 
-def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
+def _read_exact_counts(session: Session, run_ids: set[UUID]) -> dict[UUID, dict[str, Number]]:
     """Return the exact counts that more than half of the samples of each run have, by metric."""
     counts_by_run: dict[UUID, dict[str, Number]] = defaultdict(dict)
-    for point in points.list_run_points(session, sorted(runs)):
-        majority = find_majority(point.samples) if metric(point.metric).exact else None
+    for point in points.list_run_points(session, sorted(run_ids)):
+        majority = find_majority(point.samples) if get_metric(point.metric).exact else None
         if majority is not None:
             count, _n_samples = majority
             counts_by_run[point.run_id][point.metric] = count

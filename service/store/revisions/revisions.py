@@ -102,11 +102,6 @@ def store_patches(session: Session, subject_id: int, patches: Mapping[str, str])
         session.connection().execute(update(Revision).where(is_without_patch).values(patch=bindparam("sent")), rows)
 
 
-def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
-    """Return the commits of a subject, oldest first."""
-    return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
-
-
 def count_commits(session: Session, subject_id: int) -> int:
     """Return how many commits of a subject are stored."""
     return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
@@ -253,17 +248,19 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 def _update_positions(session: Session, subject_id: int) -> None:
     """Set the position of each commit.
 
-    If a stored commit moves, mark the series to be judged again; if stored commits change their order, also recompute
-    the newest levels.
+    If a commit that already had a position moves, mark the series to be judged again; if such commits change their
+    order, also recompute the newest levels.
     """
     stored_rows = _map_stored_commits(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
     rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]
-    moves = [{"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position]
-    if moves:
-        move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
-        session.connection().execute(move, moves)
-    # If the order of stored commits changes, another commit may be the newest with a level.
+    new_positions = [
+        {"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position
+    ]
+    if new_positions:
+        statement = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
+        session.connection().execute(statement, new_positions)
+    # If the order of these commits changes, another commit may be the newest with a level.
     former_positions = [row.position for row, _ in rows_with_positions if row.position != _NO_POSITION]
     if former_positions != sorted(former_positions):
         newest_levels.recompute_newest_levels(session, subject_id)

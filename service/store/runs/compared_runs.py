@@ -27,7 +27,7 @@ from service.store.series import points, pool_environments
 Kind = Literal["revision", "run", "environment", "host"]
 
 MAX_RUNS = 1000
-"""At most this many of the newest runs of a side are read; a revision has fewer."""
+"""At most this many of the newest runs of a side are read."""
 _RUNS_PER_QUERY = 1000
 """One query reads the points of at most this many runs."""
 _MIN_HASH_CHARACTERS = 4
@@ -71,9 +71,16 @@ class SideRuns(NamedTuple):
 
 
 def list_runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> SideRuns:
-    """Return the judged runs of a side: all of a commit or run, or the newest of an environment or host."""
-    # A revision has few runs. For an environment or a host, the newest are read, in the order of an index.
-    newest_first = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
+    """Return the measured runs of a side that are not in quarantine: at most :data:`MAX_RUNS`, the newest.
+
+    Parameters
+    ----------
+    host, workload
+        If given, only the runs of this host or workload.
+    """
+    # The newest runs of an environment or a host are read in the order of an index. No index has this order for a
+    # revision, which has few runs; the sum keeps the database from reading all runs in the order of their numbers.
+    newest_first = (Run.started_at if side.kind in {"environment", "host"} else Run.number + 0).desc()
     conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
         conditions.append(Host.name == host)
@@ -93,7 +100,7 @@ def list_runs(session: Session, side: Side, host: str | None = None, workload: s
         Revision.position,
         Run.started_at,
     )
-    rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS)).all()
+    rows = session.connection().execute(query.where(*conditions).order_by(newest_first).limit(MAX_RUNS)).all()
     runs = [ComparableRun._make(columns) for _, *columns in rows]
     levels = {run.number: packed_levels for run, (packed_levels, *_) in zip(runs, rows, strict=True)}
     return SideRuns(
@@ -122,13 +129,20 @@ def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
 
 
 def read_readings(
-    session: Session, runs: Iterable[int], metrics: Collection[str] | None, levels: Mapping[int, str]
+    session: Session, run_numbers: Iterable[int], metrics: Collection[str] | None, levels: Mapping[int, str]
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all.
 
     They come from the packed levels of the runs if these hold the metrics; otherwise, from the points.
+
+    Parameters
+    ----------
+    metrics
+        The metrics; None for all.
+    levels
+        The packed levels, by the number of the run.
     """
-    numbers = set(runs)
+    numbers = set(run_numbers)
     if metrics is None or not PACKED_METRICS.issuperset(metrics):
         return _read_points(session, numbers, metrics)
     unpacked_levels = unpack_levels({number: levels[number] for number in numbers if number in levels}, metrics)
@@ -136,11 +150,11 @@ def read_readings(
 
 
 def _read_points(
-    session: Session, runs: Collection[int], metrics: Collection[str] | None
+    session: Session, run_numbers: Collection[int], metrics: Collection[str] | None
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs from their points."""
     rows: list[Any] = []
-    for chunk in table_partitions.group_neighbours(runs, _RUNS_PER_QUERY):
+    for chunk in table_partitions.group_neighbours(run_numbers, _RUNS_PER_QUERY):
         query = _select_points(session, chunk)
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
@@ -153,11 +167,11 @@ def _read_points(
     return readings_by_run
 
 
-def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
+def _select_points(session: Session, run_numbers: Sequence[int]) -> Select[Any]:
     """Return the query for the points of runs with neighbouring numbers."""
     # Levels are read as text, so that thousands of them can be parsed all at once.
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
-    is_in_runs = bulk.is_among(session, Run.number, runs)
+    is_in_runs = bulk.is_among(session, Run.number, run_numbers)
     if session.get_bind().dialect.name != "postgresql":
         return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(is_in_runs)
     # The OFFSET makes PostgreSQL look up each point by the primary key, because it does not flatten a subquery with it.
@@ -167,7 +181,7 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
         .where(
             Point.series_id == Series.id,
             Point.run_number == Run.number,
-            *table_partitions.build_partition_conditions(session, runs),
+            *table_partitions.build_partition_conditions(session, run_numbers),
         )
         .correlate(Series, Run)
         .offset(0)

@@ -44,10 +44,10 @@ def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, 
     return repr(compute_median(samples)), n, samples_as_json
 
 
-def decode_samples(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:
+def decode_samples(value: history.Number | None, n: int, samples_as_json: str | None) -> tuple[history.Number, ...]:
     """Return the samples of a point from its columns."""
-    if samples is not None:
-        return tuple(json.loads(samples))
+    if samples_as_json is not None:
+        return tuple(json.loads(samples_as_json))
     return () if value is None else (value,) * n
 
 

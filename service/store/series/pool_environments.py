@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.metric import Kind
 from runner.contract.report import POOL_SETTING
 from service.rules.series.point_order import PathPoint
@@ -53,5 +53,5 @@ def find_exact_series(session: Session, series_ids: Collection[int]) -> set[int]
 
 def is_exact(name: str) -> bool:
     """Return whether a metric is a count that only the program affects."""
-    entry = metric(name)
+    entry = get_metric(name)
     return entry.kind is Kind.COUNT and entry.exact

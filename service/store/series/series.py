@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
-from runner.contract import Outcome, metric
+from runner.contract import Outcome, get_metric
 from service.rules.series.cause import list_setting_changes
 from service.rules.series.point_order import Points
 from service.schemas import history
@@ -75,7 +75,7 @@ def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collectio
 def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
-    """Return a page of series, sorted by subject, host, case and metric; all series if there is no limit."""
+    """Return a page of series, sorted by subject, host, case and metric; without a limit, all from the offset on."""
     query = _SELECT_SERIES.where(*series_filter.list_conditions())
     # Without a filter, the series are counted without their subjects, cases and hosts.
     counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
@@ -121,7 +121,7 @@ def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Ser
 
 def read_head(row: Series) -> history.SeriesHead:
     """Return the subject, host, case and metric of a series."""
-    entry = metric(row.metric)
+    entry = get_metric(row.metric)
     return history.SeriesHead(
         id=row.id,
         subject=row.subject.name,

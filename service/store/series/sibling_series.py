@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.schemas.history import SeriesHead
 from service.store.models import Case, Host, Series, Subject
 
@@ -24,7 +24,7 @@ class Sibling(NamedTuple):
     @property
     def title(self) -> str:
         """Title of the metric."""
-        return metric(self.metric).title
+        return get_metric(self.metric).title
 
 
 def list_siblings(session: Session, entry: SeriesHead, limit: int) -> list[Sibling]:

@@ -67,11 +67,11 @@ def sign_in(json_data: Identity) -> Admission:
         headers = {"Retry-After": str(_RETRY_SECONDS)}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
     # Issue a token for what the job may report.
-    presented_token, now = tokens.generate_token(), datetime.now(UTC)
+    new_token, now = tokens.generate_token(), datetime.now(UTC)
     stored_token = Token(
-        id=presented_token.id,
+        id=new_token.id,
         name=f"actions {job.repository} {job.run_id}"[:_MAX_NAME_CHARACTERS],
-        digest=presented_token.digest,
+        digest=new_token.digest,
         scopes=[Scope.REPORT.value],
         created_at=now,
         expires_at=now + TOKEN_LIFETIME,
@@ -88,4 +88,4 @@ def sign_in(json_data: Identity) -> Admission:
         audit_log.record_action(
             session, AuditAction.JOB_SIGNED_IN, f"token {stored_token.id}", author=stored_token.name
         )
-        return Admission(token=presented_token.text, expires_at=stored_token.expires_at, scopes=(Scope.REPORT.value,))
+        return Admission(token=new_token.text, expires_at=stored_token.expires_at, scopes=(Scope.REPORT.value,))

@@ -108,14 +108,17 @@ def log(job_id: int) -> ResponseReturnValue:
 @bp.input(Claim)
 @bp.output(Lease)
 def claim(job_id: int, json_data: Claim) -> Lease:
-    """Claim a job. The runner keeps it as long as it reports progress; a host has one job at a time."""
-    lease = find_scheduler().lease
+    """Claim a job. The runner keeps it as long as it reports progress; a host has one job at a time.
+
+    410 if the job is no longer open; 409 if the host or the job is busy.
+    """
+    lease_time = find_scheduler().lease_time
     with job_orders.open_for_change(job_id, only_own_jobs=True, claiming_host=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'no reason given'}")
-        secret = lease_jobs.claim_job(session, row, json_data, lease, now, holder=find_caller().holder)
+        secret = lease_jobs.claim_job(session, row, json_data, lease_time, now, holder=find_caller().holder)
         return Lease(
-            job=jobs.build_view(row), lease=secret, heartbeat_seconds=lease.total_seconds() / HEARTBEATS_PER_LEASE
+            job=jobs.build_view(row), lease=secret, heartbeat_seconds=lease_time.total_seconds() / HEARTBEATS_PER_LEASE
         )
 
 
@@ -126,7 +129,7 @@ def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the response says whether to continue."""
     with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
         return lease_jobs.record_progress(
-            session, row, json_data, find_scheduler().lease, now, holder=find_caller().holder
+            session, row, json_data, find_scheduler().lease_time, now, holder=find_caller().holder
         )
 
 

@@ -98,7 +98,7 @@ def index(query_data: RunQuery) -> RunPage:
 @bp.get("/runs/<uuid:run_id>/pyperf")
 @bp.doc(responses={200: "A pyperf suite file"})
 def pyperf(run_id: UUID) -> Response:
-    """Download the samples of a run as a pyperf suite file."""
+    """Return the samples of a run as a pyperf suite file."""
     suite = build_suite(_find_report(run_id))
     if suite is None:
         raise make_not_found(

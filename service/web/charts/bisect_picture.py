@@ -192,7 +192,7 @@ def _draw_branches(graph: Graph, main_line: set[str]) -> str:
     return "".join(parts)
 
 
-def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
+def _label_culprit(x: float, text: str, index: int) -> CulpritLabel:
     """Return the label of a culprit, on the side of its line that has more room.
 
     Labels alternate between two heights, so that neighbours do not cover each other.
@@ -202,7 +202,7 @@ def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
         x=x,
         text=text,
         text_x=round(x + (_LABEL_DISTANCE if is_on_left_half else -_LABEL_DISTANCE), 1),
-        text_y=float(_LABEL_LINE_HEIGHT * (1 + number % 2)),
+        text_y=float(_LABEL_LINE_HEIGHT * (1 + index % 2)),
         anchor="start" if is_on_left_half else "end",
     )
 

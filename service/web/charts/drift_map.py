@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
@@ -56,14 +56,14 @@ _GRID_WIDTH_CHARACTERS = 90
 class MapSize:
     """The largest numbers of rows, bars, linked cells, and callouts about changes of settings in a map."""
 
-    rows: int
-    bars: int
-    links: int
-    config: int
+    max_rows: int
+    max_bars: int
+    max_links: int
+    max_config: int
 
 
-FULL_SIZE = MapSize(rows=40, bars=1000, links=100, config=4)
-SMALL_SIZE = MapSize(rows=8, bars=300, links=40, config=2)
+FULL_SIZE = MapSize(max_rows=40, max_bars=1000, max_links=100, max_config=4)
+SMALL_SIZE = MapSize(max_rows=8, max_bars=300, max_links=40, max_config=2)
 """The size of the map on the first page, which has the list of events below it."""
 
 
@@ -213,8 +213,8 @@ def draw_map(
         callouts=_draw_callouts(layout, named_events, changes[:max_config], rows, bottom),
         config_lines=[(column + 0.5, text) for column, text in _describe_changes_by_column(changes[max_config:])],
         dates=_list_dates(layout.columns),
-        n_cases=sum(row.cases for row in layout.rows),
-        n_drifts=sum(row.drifts for row in layout.rows),
+        n_cases=sum(row.n_cases for row in layout.rows),
+        n_drifts=sum(row.n_drifts for row in layout.rows),
     )
 
 
@@ -245,7 +245,7 @@ def _draw_rows(
             rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked_cells, events))
             top += ROW
     if layout.others:
-        name = f"{layout.others.cases:,} other case{'s' if layout.others.cases != 1 else ''}"
+        name = f"{layout.others.n_cases:,} other case{'s' if layout.others.n_cases != 1 else ''}"
         rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked_cells, events))
         top += ROW
     return headings, rows, top
@@ -268,14 +268,14 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     cells: list[DrawnCell] = []
     paths: dict[str, str] = {}
     for column, cell in sorted(row.cells.items()):
-        bars = [_draw_bar(drift, column, top + ROW / 2) for drift in cell.bars]
+        bars = [_draw_bar(drift, column, top + ROW / 2) for drift in cell.bar_drifts]
         event = events.get(cell.largest.event)
         if (index, column) in linked_cells and event is not None:
             cells.append(DrawnCell(event.id, _describe_cell(cell, event, columns), bars))
             continue
         for bar in bars:
             paths[bar.kind] = paths.get(bar.kind, "") + bar.path
-    changes = f"{row.drifts:,} change{'s' if row.drifts != 1 else ''}"
+    changes = f"{row.n_drifts:,} change{'s' if row.n_drifts != 1 else ''}"
     text = f"{_join_names(row.subject, row.case) or name}: {changes}"
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
     return DrawnRow(
@@ -309,8 +309,8 @@ def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
         lines.append(
             _shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER_CHARACTERS)
         )
-    if cell.drifts > 1:
-        lines.append(f"the largest of {cell.drifts:,} changes here")
+    if cell.n_drifts > 1:
+        lines.append(f"the largest of {cell.n_drifts:,} changes here")
     return "\n".join(lines)
 
 
@@ -418,7 +418,7 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
 
     The author is left out where there is no room for both the author and the start of the commit's subject.
     """
-    title = metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
+    title = get_metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
     percent = compute_percent_change(leading_drift.after - leading_drift.before, leading_drift.before)
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     move_text = move_text if event.confirmed else prefix_provisional(move_text)

@@ -71,8 +71,8 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     if drift.run_after not in index_of:
         return None
     index_after = index_of[drift.run_after]
-    # If the run before the drift is not on the path, use the point of the path that precedes the drift.
-    index_before = index_of.get(drift.run_before, index_after - 1)
+    # If the run before the drift is not on the path, use the point of the path that precedes the drift, if any.
+    index_before = index_of.get(drift.run_before, max(0, index_after - 1))
     start = max(0, min(index_before, index_after) - _RUNS_PER_SIDE)
     points = path[start : max(index_before, index_after) + _RUNS_PER_SIDE]
     end = start + len(points)
@@ -110,9 +110,14 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
 
 
 def _find_end_of_level(drifts: Iterable[Drift], index_of: dict[UUID, int], index: int, end: int, direction: int) -> int:
-    """Return the index at which the level of a run ends.
+    """Return the index of the first (``direction`` −1) or last (1) run on the same level as a run, within the picture.
 
-    It ends at the next drift before the run (``direction`` −1) or after it (1), or else at the end of the picture.
+    Parameters
+    ----------
+    index
+        The index of the run.
+    end
+        The index of the outermost run of the picture in this direction.
     """
     if direction < 0:
         starts = [index_of[drift.run_after] for drift in drifts if drift.run_after in index_of]

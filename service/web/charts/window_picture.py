@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.contract.metric import Metric
-from runner.contract.metrics import metric
+from runner.contract.metrics import get_metric
 from runner.contract.report import Sample
 from runner.contract.steady_state import (
     AlignedWindows,
@@ -113,7 +113,7 @@ def draw_windows(samples: Sequence[Sample], settings: Mapping[str, str]) -> Wind
         warm_up=round(step * warm_up, 1),
         highest=highest,
         unit="faults/operation" if has_operations else "faults",
-        columns=tuple(metric(name) for name in names),
+        columns=tuple(get_metric(name) for name in names),
         rows=tuple(_build_window_row(row, names, has_operations) for row in aligned_windows),
         still_faulting=describe_still_faulting_samples(samples, settings),
     )

@@ -13,7 +13,7 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.commit_search import Culprit, Found, ProofState, Prove
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, compute_median
@@ -139,7 +139,7 @@ def show(job_id: int) -> Page:
         drift = drifts.find_drift(session, question.drift) if question.drift else None
         event = events.find_event_of_drift(session, question.drift) if question.drift else None
     # The measurements and culprits.
-    unit = metric(question.metric).unit
+    unit = get_metric(question.metric).unit
     rows = list(_list_measurements(measured_run_ids, progress)) if progress else []
     culprits = _list_culprits(progress)
     profiles = _build_profile_question(job, culprits)
@@ -151,7 +151,7 @@ def show(job_id: int) -> Page:
             "question": question,
             "drift": drift,
             "event": event,
-            "metric": metric(question.metric),
+            "metric": get_metric(question.metric),
             "rows": rows,
             "stored": sum(row.number is None for row in rows),
             "proven": any(row.proof for row in rows),
@@ -368,7 +368,7 @@ def _choose_side(
 
 def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
     """Return the picture of a search: its measurements and its culprits along the history."""
-    unit = metric(progress.request.metric).unit
+    unit = get_metric(progress.request.metric).unit
     marks = [
         MeasurementMark(
             commit=row.commit,

@@ -125,7 +125,7 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
 
 
 def _draw_map(content: MapContent | None, size: MapSize) -> DrawnMap | None:
-    return draw_map(content.layout, content.linked_cells, content.named_events, size.config) if content else None
+    return draw_map(content.layout, content.linked_cells, content.named_events, size.max_config) if content else None
 
 
 def _build_page(subject: str | None) -> Page:
@@ -147,8 +147,8 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     drifts = drift_map.list_map_drifts(session, subject_id, columns)
     if not drifts:
         return None
-    arranged_map = layout.arrange_drifts(columns, drifts, max_rows=size.rows, max_bars=size.bars)
-    linked_cells = choose_linked_cells(arranged_map, size.links)
+    arranged_map = layout.arrange_drifts(columns, drifts, max_rows=size.max_rows, max_bars=size.max_bars)
+    linked_cells = choose_linked_cells(arranged_map, size.max_links)
     important_events = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
     config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
     # An event without drifts in the map gets no callout: there is no column to which it could point.
@@ -195,9 +195,9 @@ def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
         column=cell.column,
         since=columns.starts[cell.column].isoformat(timespec="seconds"),
         commit=columns.commits[cell.column].commit if columns.commits else None,
-        drifts=cell.drifts,
-        worse=layout.compute_factor(cell.worse) if cell.worse else cell.worse,
-        better=layout.compute_factor(cell.better) if cell.better else cell.better,
+        drifts=cell.n_drifts,
+        worse=layout.compute_factor(cell.largest_worse) if cell.largest_worse else None,
+        better=layout.compute_factor(cell.largest_better) if cell.largest_better else None,
         certain=cell.largest.certain,
         event_id=cell.largest.event,
     )

@@ -83,26 +83,28 @@ def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
     return build_single_view(summary)
 
 
-def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileView:
+def _read_compared_view(session: Session, before_text: str, after_id: UUID) -> ProfileView:
     """Return the view of two profiles; answer 404 if an id is not valid, or a profile is not stored."""
     try:
-        return read_pair(session, UUID(before), after)
+        return read_pair(session, UUID(before_text), after_id)
     except ValueError:
         abort(404, "The parameter “before” must be the id of a profile, which is a UUID.")
 
 
-def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
+def read_pair(session: Session, before_id: UUID, after_id: UUID) -> ProfileView:
     """Return the view of two profiles; answer 404 if one of them is not stored."""
-    before_document = profiles.find_compressed_profile(session, before)
-    after_document = profiles.find_compressed_profile(session, after)
+    before_document = profiles.find_compressed_profile(session, before_id)
+    after_document = profiles.find_compressed_profile(session, after_id)
     if before_document is None or after_document is None:
         abort(404, "At least one of the two profiles is not stored.")
     return _build_cached_view(before_document, after_document)
 
 
 @lru_cache(maxsize=16)
-def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
-    return build_compared_view(profiles.parse_compressed_profile(before), profiles.parse_compressed_profile(after))
+def _build_cached_view(before_document: bytes, after_document: bytes) -> ProfileView:
+    return build_compared_view(
+        profiles.parse_compressed_profile(before_document), profiles.parse_compressed_profile(after_document)
+    )
 
 
 def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:

@@ -9,7 +9,7 @@ from uuid import UUID
 from flask import abort, request
 from sqlalchemy.orm import Session
 
-from runner.contract import Metric, Outcome, Reading, Report, Status, metric
+from runner.contract import Metric, Outcome, Reading, Report, Status, get_metric
 from service.pipeline import unmeasured_commit
 from service.rules.access.scope import Scope
 from service.rules.imported_runs import has_imported
@@ -122,8 +122,8 @@ def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
 
 
 def _build_figure(report: Report, name: str) -> Figure:
-    readings = report.readings(name)
-    return Figure(metric(name), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
+    readings = report.list_readings(name)
+    return Figure(get_metric(name), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
 
 
 def _describe_readings(readings: Iterable[Reading]) -> Iterable[str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from flask import jsonify, request
 from flask.typing import ResponseReturnValue
 
-from runner.contract import Kind, metric
+from runner.contract import Kind, get_metric
 from runner.contract.nomination import Nomination
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.nominate_changes import list_likely_changes
@@ -90,7 +90,7 @@ def _map_doubts(series: SeriesDetail) -> dict[str, str]:
 
 def _explain_variation(series: SeriesDetail) -> str:
     """Return why the runs at the newest level of a judged count differ without a drift; empty if there is no reason."""
-    if not series.judged or metric(series.metric).kind is not Kind.COUNT:
+    if not series.judged or get_metric(series.metric).kind is not Kind.COUNT:
         return ""
     path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
     runs_after_drifts = {drift.run_after for drift in series.drifts}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runner.contract import Report, metric
+from runner.contract import Report, get_metric
 from service.schemas.history import Drift, RunSummary, SeriesDetail
 from service.web.rendering.page_formats import Table
 
@@ -49,7 +49,7 @@ def build_sample_table(report: Report) -> Table:
         ("sample", "metric", "unit", "status", "value", "running_percent", "reason", "reused"),
         (
             (
-                *(number, name, metric(name).unit, reading.status.value, reading.value),
+                *(number, name, get_metric(name).unit, reading.status.value, reading.value),
                 *(reading.running_percent, reading.reason or None, report.reused is not None),
             )
             for number, sample in enumerate(report.samples, 1)

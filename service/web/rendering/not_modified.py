@@ -59,9 +59,10 @@ def make_cacheable(response: Response, etag: str | None) -> Response:
 
 
 def make_conditional(response: Response) -> Response:
-    """Add a hash of an answer of the API as its ETag; answer 304 if the caller has the same one (RFC 9110, section 13).
+    """Add an ETag, a hash of the body, to a successful response of the API to GET or HEAD.
 
-    The answer is still computed for each request: only the transfer is saved. Caches must revalidate each time.
+    It becomes 304 if the caller has the same one (RFC 9110, section 13). The response is still computed for each
+    request: only the transfer is saved. Caches must revalidate each time.
     """
     if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
         response.headers.setdefault("Cache-Control", "private, no-cache")

@@ -10,7 +10,7 @@ from flask import Flask
 from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
-from runner.contract import metric
+from runner.contract import get_metric
 from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
@@ -35,7 +35,7 @@ def register(app: Flask) -> None:
         "percent": numbers.format_percent,
         "utc_text": _format_utc,
         "breakable": _make_breakable,
-        "metric": metric,
+        "metric": get_metric,
         "profile_scope": PROFILE_SCOPES.__getitem__,
     }
     app.jinja_env.globals |= {

@@ -14,6 +14,7 @@ from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 from runner.errors import FaultwatchError
 from runner.execution.execute import ProgramResult
+from runner.servers.listening import Listener
 from tests.runner.adoption.listings import listing
 
 
@@ -451,6 +452,25 @@ def test_a_script_whose_usage_names_a_port_is_started_with_one(monkeypatch: pyte
     tried = try_file_runs({}, monkeypatch, RunProposal("python3 serve.py"), help_text=usage)
     assert tried == ["python3 serve.py --port 29999"]
     assert try_file_runs({}, monkeypatch, RunProposal("python3 bench.py"), help_text=usage) == ["python3 bench.py"]
+
+
+@pytest.mark.parametrize(
+    ("command", "server"),
+    [("./x --size 18000", "./x --size 18000 --port {port}"), ("./x --port=8000", "./x --port={port}")],
+)
+def test_a_server_is_told_its_port_unless_its_command_names_it(
+    command: str, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def observe(_: object, __: BuildProposal, run: RunProposal, ___: Path) -> tuple[int, Listener]:
+        return 0, Listener(29_999 if "--port 29999" in run.command else 8000)
+
+    monkeypatch.setattr(FirstMeasurement, "_observe_command", observe)
+    monkeypatch.setattr(command_trials, "find_built_programs", lambda *_: [])
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    found = first._find_server(BuildProposal("Make", ""), RunProposal(command), Path())
+    assert found is not None
+    assert found.command == server
 
 
 def test_a_client_whose_usage_names_a_port_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:

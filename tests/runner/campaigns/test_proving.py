@@ -179,7 +179,7 @@ def test_a_refused_comparison_is_said_and_keeps_no_other_one_from_being_measured
         service=refusing,
         find_revision=revisions.get,
         list_commits_between=lambda _base, _head: (),
-        cases=frozenset({case.name}),
+        case_names=frozenset({case.name}),
         observer=refusing,
         deadline=time.monotonic() + 60,
     )
@@ -248,7 +248,7 @@ def test_the_halves_of_a_range_are_refuted_by_what_is_left_of_its_change(monkeyp
         service=deciding.service,  # type: ignore[attr-defined]
         find_revision=revisions.get,
         list_commits_between=lambda base, head: [name * 40 for name in "abcd" if base < name * 40 < head],
-        cases=frozenset({"pages"}),
+        case_names=frozenset({"pages"}),
         observer=deciding,
         deadline=time.monotonic() + 60,
     )
@@ -271,7 +271,7 @@ def test_only_the_commits_within_a_proven_range_are_compared(monkeypatch: pytest
         service=deciding.service,  # type: ignore[attr-defined]
         find_revision=revisions.get,
         list_commits_between=lambda base, head: [name * 40 for name in "abcd" if base < name * 40 < head],
-        cases=frozenset({"pages"}),
+        case_names=frozenset({"pages"}),
         observer=deciding,
         deadline=time.monotonic() + 60,
     )
@@ -297,7 +297,7 @@ def test_no_comparison_begins_that_does_not_fit_into_the_time(
         service=refusing,
         find_revision=revisions.get,
         list_commits_between=lambda _base, _head: (),
-        cases=frozenset({"pages"}),
+        case_names=frozenset({"pages"}),
         observer=refusing,
         deadline=time.monotonic() + left,
         at_least_one=at_least_one,

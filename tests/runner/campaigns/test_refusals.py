@@ -48,6 +48,23 @@ def test_refused_reports_end_every_command_with_the_reason(proxy: Proxy, tmp_pat
     assert proxy.ask("/runs")["total"] == 4
 
 
+def test_an_older_report_that_is_refused_fails_no_later_command(proxy: Proxy, tmp_path: Path) -> None:
+    make_history(tmp_path / "repo", [10, 10, 20])
+    home, proxy.fail = tmp_path / "home", refuse_runs
+    words = ("--repo", "repo", "repo/workload.toml")
+    assert faultwatch(home, "history", *words, "HEAD~2..HEAD~1", url=proxy.url)[0] == 1
+    for file in (home / "spool").glob("*.refused"):
+        file.rename(file.with_suffix(".json"))
+    waiting = {file.stem for file in (home / "spool").glob("*.json")}
+    proxy.fail = lambda method, path, _: TOO_LARGE if method == "PUT" and path.rpartition("/")[2] in waiting else None
+    status, output, messages = faultwatch(home, "history", *words, "HEAD~1..HEAD", url=proxy.url)
+    assert (status, "refused" in output) == (0, False), output + messages
+    for file in (home / "spool").glob("*.refused"):
+        file.rename(file.with_suffix(".json"))
+    status, _, messages = faultwatch(home, "measure", *words, "--send", url=proxy.url)
+    assert status == 0, messages
+
+
 @pytest.mark.thorough
 def test_a_report_that_the_service_stumbles_over_stops_no_later_command(proxy: Proxy, tmp_path: Path) -> None:
     commits = make_history(tmp_path / "repo", [10, 10, 20])

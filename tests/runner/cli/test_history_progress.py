@@ -145,6 +145,19 @@ def test_executions_beyond_the_plan_do_not_let_the_progress_go_back() -> None:
     assert bar._activity.total == 12, "three of the second run remain"
 
 
+def test_runs_of_commits_that_the_clone_lacks_are_not_waited_for() -> None:
+    stream, clock = io.StringIO(), Clock()
+    bar = ProgressBar(Console(file=stream, width=100), "demo", clock)
+    bar.on_plan([PlannedRun(revision=commit(number), case=CASE) for number in (1, 2, 3, 4)], 0, 12)
+    bar.on_missing_commit(commit(4), 1)
+    bar.on_missing_commit(commit(3), 1)
+    assert bar._activity.total == 6
+    clock.now = 60
+    bar.on_report(report(1, 1000), 3)
+    assert bar._activity.time_left == "about 60 s left", "one run is left"
+    assert f"{commit(4)[:10]} is not in this clone, so 1 run of it cannot be measured" in stream.getvalue()
+
+
 def test_a_program_that_prints_its_usage_or_draws_on_a_terminal_is_quoted_with_what_is_wrong() -> None:
     usage = "usage: copy [-n N] FILE\n  -n N  how often\n  --help  show this help\n"
     for log, said in (

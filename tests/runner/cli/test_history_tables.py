@@ -63,37 +63,39 @@ def test_the_bisect_that_is_suggested_is_of_the_case_and_the_metric_that_drifted
 
 
 def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=3, n_left_out=2), [], TARGET)
+    show_history(HistorySummary(n_revisions=3, n_left_out=2), [], TARGET)
     assert "2 commits from merged branches are left out" in (text := capsys.readouterr().out)
     assert "Use --all-parents to measure them as well" in text
-    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET)
+    show_history(HistorySummary(n_revisions=3, n_stored=3), [], TARGET)
     assert "left out" not in capsys.readouterr().out
 
 
 def test_a_history_whose_stored_runs_all_failed_does_not_end_with_no_drift(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=3, n_stored=3, n_stored_failures=3), [], TARGET)
+    show_history(HistorySummary(n_revisions=3, n_stored=3, n_stored_failures=3), [], TARGET)
     text = capsys.readouterr().out
     assert "3 stored before (of which 3 failed)" in text
     assert "Nothing was measured" in text
     assert "--again repeats" in text
     assert "No drift" not in text
-    show_history(HistorySummary(revisions=3, n_stored=3, n_stored_failures=2), [], TARGET)
+    show_history(HistorySummary(n_revisions=3, n_stored=3, n_stored_failures=2), [], TARGET)
     assert "No drift." in capsys.readouterr().out
 
 
 def test_the_addresses_of_the_charts_come_last(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
+    show_history(HistorySummary(n_revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
     assert capsys.readouterr().out.endswith("No drift.\nChart: http://127.0.0.1:8080/series/1\n")
 
 
 def test_where_no_service_answers_the_command_that_serves_the_chart_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False)
+    show_history(
+        HistorySummary(n_revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False
+    )
     chart, last = capsys.readouterr().out.splitlines()[-2:]
     assert chart == "Chart: http://127.0.0.1:8080/series/1"
     assert "`faultwatch-service serve`" in last
-    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, served=False)
+    show_history(HistorySummary(n_revisions=3, n_stored=3), [], TARGET, served=False)
     assert "serve" not in capsys.readouterr().out, "there is no chart"
 
 
@@ -111,7 +113,7 @@ def test_a_suspicion_is_called_one() -> None:
 
 
 def test_nothing_is_said_of_drifts_if_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=2), [], TARGET)
+    show_history(HistorySummary(n_revisions=2), [], TARGET)
     assert "Nothing was measured, so nothing is judged." in capsys.readouterr().out
 
 
@@ -152,7 +154,7 @@ def test_a_likely_change_that_was_not_proven_is_never_no_drift(capsys: pytest.Ca
         )
         for digit in "bcdef0123456"
     ]
-    summary = HistorySummary(revisions=6, n_measured=6, proofs=ProofSummary(open_nominations=nominations))
+    summary = HistorySummary(n_revisions=6, n_measured=6, proofs=ProofSummary(open_nominations=nominations))
     show_history(summary, [], TypedTarget("plant"))
     text = capsys.readouterr().out
     assert "No drift is certain." in text

@@ -259,6 +259,35 @@ def test_limits_that_cannot_be_read_are_not_said_to_be_absent(tmp_path: Path) ->
     assert found(made_up(tmp_path), "limits")[:2] == ("ok", "no control group limits memory or CPU time")
 
 
+def set_huge_pages(root: Path, setting: str, **sizes: str) -> None:
+    folder = root / "sys/kernel/mm/transparent_hugepage"
+    for name, policy in {"": setting, **{f"hugepages-{size[1:]}kB": policy for size, policy in sizes.items()}}.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "enabled").write_text("always inherit madvise never\n".replace(policy, f"[{policy}]"))
+
+
+def test_huge_pages_of_no_size_are_fine_whatever_the_common_setting_is(tmp_path: Path) -> None:
+    set_huge_pages(tmp_path, "always")
+    status, finding, _ = found(made_up(tmp_path), "huge pages")
+    assert (status, "(all sizes)" in finding) == ("warning", True)
+    set_huge_pages(tmp_path, "always", _64="never", _2048="madvise")
+    assert found(made_up(tmp_path), "huge pages")[0] == "ok"
+    set_huge_pages(tmp_path, "always", _64="never", _2048="inherit")
+    status, finding, _ = found(made_up(tmp_path), "huge pages")
+    assert (status, "(2048kB)" in finding) == ("warning", True)
+
+
+def test_the_remedy_for_huge_pages_names_every_setting_that_is_to_be_changed(tmp_path: Path) -> None:
+    set_huge_pages(tmp_path, "always", _64="always", _128="always", _256="never", _2048="inherit")
+    _, finding, remedy = found(made_up(tmp_path), "huge pages")
+    assert all(size in finding for size in ("64kB", "128kB", "2048kB"))
+    folder = "/sys/kernel/mm/transparent_hugepage"
+    files = remedy.partition("echo madvise | sudo tee ")[2].split()
+    assert set(files) == {f"{folder}/{name}enabled" for name in ("", "hugepages-128kB/", "hugepages-64kB/")}
+    set_huge_pages(tmp_path, "madvise", _64="madvise", _128="madvise")
+    assert found(made_up(tmp_path), "huge pages")[0] == "ok"
+
+
 def test_load(machine: Make) -> None:
     laptop = machine("debian-laptop")
     assert found(made_up(laptop.root), "load")[0] == "ok"

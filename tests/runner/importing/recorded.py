@@ -36,4 +36,4 @@ def reports(name: str, defaults: ImportDefaults = GIVEN) -> dict[str, Report]:
 
 def medians(report: Report) -> dict[str, float]:
     """Return the middle value of each metric."""
-    return {name: sorted(report.values(name))[len(report.values(name)) // 2] for name in report.metrics}
+    return {name: sorted(report.list_values(name))[len(report.list_values(name)) // 2] for name in report.metrics}

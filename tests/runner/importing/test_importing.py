@@ -35,9 +35,9 @@ def test_csv_becomes_runs(tmp_path: Path) -> None:
     assert first.case.name == "lu.exe[arguments=1024]"
     assert first.case == second.case
     assert third.case.name == "fib"
-    assert first.values("minor-faults") == (9008,)
-    assert isinstance(first.values("minor-faults")[0], int)
-    assert first.values("task-clock") == (4.0015,)
+    assert first.list_values("minor-faults") == (9008,)
+    assert isinstance(first.list_values("minor-faults")[0], int)
+    assert first.list_values("task-clock") == (4.0015,)
     assert third.metrics == ("minor-faults",), "an empty cell is no reading"
     assert second.environment.settings == {"import.format": "csv", "kernel.release": "5.15"}
     assert second.started_at == datetime(2025, 1, 1, 23, tzinfo=UTC)
@@ -133,7 +133,7 @@ PERF_CSV = "# started on Fri Aug  1 10:00:00 2025\n\n1234{0}{0}minor-faults{0}50
 @pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
 def test_perf_x_with_any_separator(separator: str, tmp_path: Path) -> None:
     (run,) = imported(tmp_path / "x", PERF_CSV.format(separator), SAID)
-    assert run.values("minor-faults") == (1234,)
+    assert run.list_values("minor-faults") == (1234,)
     assert run.environment.settings == {"import.format": "perf stat -x", "counting.scope": "user+kernel"}
     assert run.samples[0].perf_output.startswith("# started")
 
@@ -144,7 +144,7 @@ def test_perf_j(tmp_path: Path) -> None:
         '"pcnt-running" : 100.00, "metric-value" : 0.0, "metric-unit" : "(null)"}\n'
     )
     (run,) = imported(tmp_path / "x", line, SAID)
-    assert run.values("minor-faults") == (47,)
+    assert run.list_values("minor-faults") == (47,)
     assert run.environment.settings["counting.scope"] == "user"
 
 
@@ -155,8 +155,8 @@ def test_perf_for_people_with_digits_grouped_the_indian_way(tmp_path: Path) -> N
         "       0.032018000 seconds sys\n\n\n"
     )
     (run,) = imported(tmp_path / "x", text, SAID)
-    assert run.values("minor-faults") == (262_992,)
-    assert run.values("sys-time") == (0.032018,)
+    assert run.list_values("minor-faults") == (262_992,)
+    assert run.list_values("sys-time") == (0.032018,)
     assert (run.finished_at - run.started_at).total_seconds() == pytest.approx(4.002296, abs=1e-5)
 
 
@@ -200,7 +200,7 @@ def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
     suite.dump(str(tmp_path / "suite.json"))
     (back,) = make_reports(read_file(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
     assert (back.run_id, back.case, back.host, back.subject) == (made.run_id, made.case, made.host, made.subject)
-    assert back.values("minor-faults") == (1234,)
+    assert back.list_values("minor-faults") == (1234,)
     assert back.environment.settings["import.environment"] == made.environment.hash
 
 
@@ -226,9 +226,9 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
     pyperf.BenchmarkSuite([pyperf.Benchmark(runs)]).dump(str(tmp_path / "suite.json"))
     (run,) = make_reports(read_file(tmp_path / "suite.json", SAID), SAID)
     assert run.case.name == "touch"
-    assert run.values("throughput") == (2.0, 2.0)
-    assert run.values("faults-per-operation") == (100.0,)
-    assert run.values("sys-percent") == (25.0,)
+    assert run.list_values("throughput") == (2.0, 2.0)
+    assert run.list_values("faults-per-operation") == (100.0,)
+    assert run.list_values("sys-percent") == (25.0,)
     assert run.environment.settings["pyperf.python_version"] == "3.11"
 
 

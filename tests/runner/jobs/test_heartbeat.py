@@ -126,6 +126,17 @@ def test_what_could_not_be_told_is_told_later(service: Service) -> None:
     assert service.told[-1].measured == ()
 
 
+def test_a_job_ends_although_more_runs_are_untold_than_fit_into_one_report(service: Service) -> None:
+    beat = heartbeat(service)
+    runs = [sample_reports.report(number) for number in range(2001)]
+    service.answers = [ServiceUnavailable("the service does not answer") for _ in runs]
+    for run in runs:
+        beat.count_run(run)
+    beat.finish(Outcome.DONE, "found")
+    told = [one for report in (*service.told, *service.ended) for one in report.measured]
+    assert told == [run.run_id for run in runs]
+
+
 def test_a_job_that_was_given_up_for_lost_is_claimed_again(service: Service) -> None:
     beat = heartbeat(service)
     service.answers = [RequestRefused("job 7 is queued, and not this runner's any more")]

@@ -78,13 +78,13 @@ def test_every_file_that_the_program_maps_is_reported(source: Path) -> None:
 
 def test_faults_are_counted_by_what_they_hit(source: Path) -> None:
     # If the host disturbs the watched execution, no sample has the count that was watched.
-    report = next(report for report in (measure_build(source) for _ in range(3)) if report.values("file-faults"))
-    files, rest, kernel = (report.values(name) for name in ("file-faults", "anonymous-faults", "kernel-faults"))
-    assert files[0] + rest[0] == report.values("page-faults")[0]
+    report = next(report for report in (measure_build(source) for _ in range(3)) if report.list_values("file-faults"))
+    files, rest, kernel = (report.list_values(name) for name in ("file-faults", "anonymous-faults", "kernel-faults"))
+    assert files[0] + rest[0] == report.list_values("page-faults")[0]
     assert files[0] > 30  # Sixty places in two megabytes, sixteen pages at a time.
     assert not kernel or kernel[0] < rest[0]
     together = measure_build(source, processes=2)
-    assert {reading.status for reading in together.readings("file-faults")} == {Status.NOT_SUPPORTED}
+    assert {reading.status for reading in together.list_readings("file-faults")} == {Status.NOT_SUPPORTED}
 
 
 @needs_root
@@ -147,7 +147,7 @@ def test_a_cold_file_stays_cold(source: Path, tmp_path: Path) -> None:
     report = measure_build(tree, page_cache="cold", files=["libwork.so"])
     if report.failure:
         pytest.skip(report.failure.message)
-    assert all(value > 0 for value in report.values("major-faults"))
+    assert all(value > 0 for value in report.list_values("major-faults"))
     assert report.files
     assert "libwork.so" not in {file.path for file in report.files.mapped}
     assert "program" in {file.path for file in report.files.mapped}

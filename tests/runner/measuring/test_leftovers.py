@@ -77,7 +77,7 @@ def measure_script(tree: Path) -> Measure:
 
 def spread(report: Report) -> float:
     assert report.outcome is Outcome.MEASURED, report.failure
-    faults = report.values("page-faults")
+    faults = report.list_values("page-faults")
     return (max(faults) - min(faults)) / min(faults)
 
 
@@ -101,7 +101,7 @@ def test_a_cache_that_the_next_execution_reads_is_named(measure_script: Measure)
     )
     kept = measure_script(CACHE, keep=["cache"])
     assert not any("leaves" in remark for remark in kept.remarks)
-    assert min(report.values("page-faults")) > max(kept.values("page-faults")) + 500
+    assert min(report.list_values("page-faults")) > max(kept.list_values("page-faults")) + 500
 
 
 def test_a_program_may_remove_its_input(measure_script: Measure, tree: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_program_that_leaves_nothing_has_no_remark(measure_script: Measure) ->
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="there is no redis-server")
 def test_the_dump_of_redis_does_not_move_the_next_start(measure_script: Measure) -> None:
     report = measure_script(REDIS, samples=10)
-    faults = report.values("page-faults")
+    faults = report.list_values("page-faults")
     assert len(faults) == 10
     # A dump that is loaded adds thousands of faults.
     assert spread(report) < 0.05, faults
@@ -133,5 +133,5 @@ def test_the_dump_of_redis_does_not_move_the_next_start(measure_script: Measure)
 def test_the_execution_that_writes_pythons_bytecode_is_not_the_one_that_is_watched(measure_script: Measure) -> None:
     measure_script("exec python3 -c pass", samples=1)  # It prepares the interpreter, so that one watch would suffice.
     report = measure_script("exec python3 -c 'import long'", samples=2)
-    assert len(set(report.values("minor-faults"))) == 1
-    assert report.values("file-faults"), "the watched execution had the same count, so its parts are known"
+    assert len(set(report.list_values("minor-faults"))) == 1
+    assert report.list_values("file-faults"), "the watched execution had the same count, so its parts are known"

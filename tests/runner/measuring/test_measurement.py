@@ -42,9 +42,9 @@ def report_of(
 def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
     report = report_of("""echo noise; echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
     assert report.outcome is Outcome.MEASURED
-    assert set(report.values("throughput")) == {100}
-    faults = report.values("page-faults")
-    assert report.values("faults-per-operation") == tuple(value / 50 for value in faults)
+    assert set(report.list_values("throughput")) == {100}
+    faults = report.list_values("page-faults")
+    assert report.list_values("faults-per-operation") == tuple(value / 50 for value in faults)
 
 
 def test_the_first_execution_is_not_a_sample(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
     suite = build_suite(report)
     assert suite
     benchmark = suite.get_benchmark("minor-faults")
-    assert benchmark.get_values() == report.values("minor-faults")
+    assert benchmark.get_values() == report.list_values("minor-faults")
     assert "major-faults" not in suite.get_benchmark_names(), "zero is not a value for pyperf"
 
 
@@ -164,8 +164,8 @@ def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> No
     report = report_of(script, tmp_path, output_file="result")
     assert report.failure is None
     # A third execution follows if the count has varied.
-    assert len(report.values("throughput")) >= 2
-    assert set(report.values("throughput")) == {100}
+    assert len(report.list_values("throughput")) >= 2
+    assert set(report.list_values("throughput")) == {100}
 
 
 @pytest.mark.parametrize("name", ["../precious", "link/precious"])
@@ -243,11 +243,11 @@ def test_an_interruption_that_became_another_error_is_no_failure_of_a_revision(
 
 def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:
     report = report_of("""echo '{"operations": 1, "seconds": 1, "bytes": 4096, "pages": 8, "faults": 9}'""", tmp_path)
-    faults = report.values("page-faults")
-    assert set(report.values("expected-faults")) == {9}
-    assert report.values("unexplained-faults") == tuple(value - 9 for value in faults)
-    assert report.values("refault-ratio") == tuple(value / 8 for value in faults)
-    assert report.values("bytes-per-fault") == tuple(4096 / value for value in faults)
+    faults = report.list_values("page-faults")
+    assert set(report.list_values("expected-faults")) == {9}
+    assert report.list_values("unexplained-faults") == tuple(value - 9 for value in faults)
+    assert report.list_values("refault-ratio") == tuple(value / 8 for value in faults)
+    assert report.list_values("bytes-per-fault") == tuple(4096 / value for value in faults)
 
 
 def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets_it(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def reports(*elapsed: float) -> list[Report]:
 def test_it_is_the_time_of_one_alone_over_that_of_all_at_the_same_other_parameters() -> None:
     one_small, one_large, four_small, four_large = reports(1.0, 2.0, 4.0, 2.5)
     others = [one_small, one_large]
-    assert add_scaling_efficiency(four_small, others, WORKLOAD).values(SCALING_EFFICIENCY) == (0.25,)
-    assert add_scaling_efficiency(four_large, others, WORKLOAD).values(SCALING_EFFICIENCY) == (0.8,)
+    assert add_scaling_efficiency(four_small, others, WORKLOAD).list_values(SCALING_EFFICIENCY) == (0.25,)
+    assert add_scaling_efficiency(four_large, others, WORKLOAD).list_values(SCALING_EFFICIENCY) == (0.8,)
 
 
 def test_there_is_none_without_the_other_case() -> None:

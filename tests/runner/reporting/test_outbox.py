@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Report
-from runner.errors import FaultwatchError
+from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.outbox import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, Outbox
 from runner.reporting.spool import Spool
 from tests.runner.sample_reports import report
@@ -62,6 +62,21 @@ def test_pauses_grow_up_to_a_bound(tmp_path: Path) -> None:
     pauses = [after - before for before, after in pairwise(asked_at)]
     assert pauses[:3] == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS, 4 * FIRST_PAUSE_SECONDS]
     assert max(pauses) == MAX_PAUSE_SECONDS
+
+
+def test_an_older_report_that_is_refused_is_none_of_the_refused_reports_of_a_command(tmp_path: Path) -> None:
+    spool, (older, own) = Spool(tmp_path), (report(), report())
+    spool.add(older)
+    reasons = {older.run_id: "its subject was deleted", own.run_id: "it is too large"}
+
+    def refuse(one: Report) -> None:
+        raise RequestRefused(reasons[one.run_id])
+
+    outbox = Outbox(spool, refuse)
+    outbox.deliver()
+    assert (outbox.refusals, len(outbox.refused)) == ([], 1)
+    outbox.post(own)
+    assert outbox.refusals == ["it is too large"]
 
 
 def test_without_room_on_disk_a_report_is_sent_straight_away(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def test_both_servers_are_loaded_in_turns_window_by_window(built: Path, tmp_path
     result, log = compare_modes(built, tmp_path, "quiet", "touch")
     # Each pair has three windows of a side; the sides take turns within a pair and from pair to pair.
     assert log.endswith("qttqqt" + "tqqttq")
-    assert result.base.values("minor-faults") == (0, 0)
-    assert result.head.values("minor-faults") == (200, 200)
+    assert result.base.list_values("minor-faults") == (0, 0)
+    assert result.head.list_values("minor-faults") == (200, 200)
     assert result.base.session == result.head.session
 
 

@@ -29,6 +29,20 @@ def test_several_servers_reach_the_driver(address: str) -> None:
     assert given == {"user": "me", "password": "s@fe", "dbname": "faults", **SEVERAL}
 
 
+@pytest.mark.parametrize(
+    ("servers", "hosts", "ports"),
+    [
+        ("[::1]:5432,[::2]:5433", "::1,::2", "5432,5433"),
+        ("one,other:5433", "one,other", ",5433"),
+        ("one,other", "one,other", ","),
+    ],
+)
+def test_servers_with_numeric_addresses_or_usual_ports_reach_the_driver(servers: str, hosts: str, ports: str) -> None:
+    url = parse_address(f"postgresql://{servers}/faults")
+    _, given = create_engine(url).dialect.create_connect_args(url)
+    assert (given["host"], given["port"]) == (hosts, ports)
+
+
 def test_an_address_that_is_written_and_read_is_the_same() -> None:
     url = parse_address("postgresql://me:s%40fe@one:5432,other:5433/faults?sslmode=verify-full")
     assert parse_address(url.render_as_string(hide_password=False)) == url
@@ -42,6 +56,8 @@ def test_an_address_that_is_written_and_read_is_the_same() -> None:
         "postgresql://one:s3cret/faults",
         "postgresql://me:s3cret%@one:1,other:2/faults",
         "postgresql://one:1,other:2/f?s3cret=1",
+        "postgresql://me:s3,cret@one:54x/faults",
+        "postgresql://me:s3cret@one/faults?port=54x",
         "mysql://me:s3cret@one/faults",
         "postgresql+asyncpg://me:s3cret@one/faults",
         "sqlite+s3cret:///x",

@@ -95,7 +95,7 @@ def claim(scheduler: JobScheduler, job_id: int, host: str = "box") -> str:
     with scheduler.database.writing() as session:
         row = jobs.find_job(session, job_id)
         assert row is not None
-        return lease_jobs.claim_job(session, row, Claim(host=host), scheduler.lease, scheduler.now())
+        return lease_jobs.claim_job(session, row, Claim(host=host), scheduler.lease_time, scheduler.now())
 
 
 def finish(scheduler: JobScheduler, job_id: int, lease: str) -> None:

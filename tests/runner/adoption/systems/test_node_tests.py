@@ -19,6 +19,18 @@ from tests.runner.adoption.listings import listing
         ("istanbul cover _mocha -- -t 5000", "node --single-threaded node_modules/.bin/_mocha -t 5000"),
         ("jest --coverage", "node --single-threaded node_modules/.bin/jest --runInBand --coverage"),
         ("node test/test.js --fast", "node --single-threaded test/test.js --fast"),
+        ("node build.js && mocha", "node --single-threaded node_modules/.bin/mocha"),
+        ("node scripts/clean.js; node test.js", "node --single-threaded test.js"),
+        ("node run.js && node report.js", "node --single-threaded run.js"),
+        ("CI=1 node -r esm test.js --fast", "node --single-threaded -r esm test.js --fast"),
+        (
+            "node --experimental-vm-modules node_modules/jest/bin/jest.js unit",
+            "node --single-threaded --experimental-vm-modules node_modules/jest/bin/jest.js --runInBand unit",
+        ),
+        (
+            "npm install mocha && echo jest && yarn add tape && tape a.js",
+            "node --single-threaded node_modules/.bin/tape a.js",
+        ),
         ("npm run lint && npm run unit", "node --single-threaded node_modules/.bin/uvu tests"),
     ],
 )
@@ -30,7 +42,13 @@ def test_the_tests_of_a_package_run_without_npm(test: str, command: str) -> None
     assert run.may_do_nothing
 
 
-@pytest.mark.parametrize("test", ["", "vitest run", "mocha $FILES", "mocha 'a", "npm test", "echo no test"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        *("", "vitest run", "mocha $FILES", "mocha 'a", "npm test", "echo no test", "echo jest", "npm install mocha"),
+        *("eslint test/mocha", "node", "node --test", "node --test tests/a.js", "node -e 1", "node -r esm"),
+    ],
+)
 def test_tests_in_unknown_forms_are_not_proposed(test: str) -> None:
     assert find_test_run({"test": test}) is None
 

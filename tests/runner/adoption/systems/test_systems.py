@@ -283,6 +283,12 @@ def test_the_programs_of_a_python_package_may_do_nothing_without_a_file() -> Non
     ]
 
 
+def test_a_python_package_is_found_below_a_top_folder_that_looks_like_one() -> None:
+    files = {"setup.py": "setup()", "__init__.py": "", "p/__init__.py": "", "p/__main__.py": "", "p/q/__init__.py": ""}
+    commands = [run.command for run in python.propose(listing(files, "p"))[0].runs]
+    assert commands == ["venv/bin/python -m p", "venv/bin/python -m p --help", 'venv/bin/python -c "import p"']
+
+
 def test_the_tests_of_the_main_package_of_a_workspace_run_in_its_folder() -> None:
     manifest = '[package]\nname = "{0}"\n'
     files = {

@@ -66,8 +66,8 @@ def test_go_text_holds_a_history_and_directions(tmp_path: Path) -> None:
     assert first.case.name == "A-json[gomaxprocs=8]"
     assert first.revision.title.startswith("2c8be77")
     assert first.started_at == datetime(2025, 3, 1, 10, tzinfo=UTC)
-    assert first.values("import:higher:score:score") == (7, 8), "its Unit line says so"
-    assert second.values("import:higher:score:score") == (4,)
+    assert first.list_values("import:higher:score:score") == (7, 8), "its Unit line says so"
+    assert second.list_values("import:higher:score:score") == (4,)
     assert "import:lower:widgets:widgets" not in first.judging.judge
 
 
@@ -79,7 +79,7 @@ def test_a_direction_can_be_given(tmp_path: Path) -> None:
 def test_old_reports_of_lnt(tmp_path: Path) -> None:
     (run,) = imported(tmp_path, _OLD_LNT)
     assert run.case.name == "nts.suite-a"
-    assert run.values("import:lower:s:execution_time") == (1.5, 1.4)
+    assert run.list_values("import:lower:s:execution_time") == (1.5, 1.4)
     assert run.judging.judge == ("import:lower:s:execution_time", "import:higher::score")
     assert run.revision.title.startswith("154331")
 
@@ -87,7 +87,7 @@ def test_old_reports_of_lnt(tmp_path: Path) -> None:
 def test_the_sampling_mode_of_jmh(tmp_path: Path) -> None:
     (run,) = imported(tmp_path, _JMH_SAMPLING)
     assert run.case.name == "B.fill[size=16,threads=4]"
-    assert {name: run.values(name) for name in run.metrics} == {
+    assert {name: run.list_values(name) for name in run.metrics} == {
         "import:lower:ns/op:sample": (2500,),
         "import:lower:ns/op:sample fill:p0.50": (2000,),
     }, "the slowest of all calls hardly repeats"
@@ -96,7 +96,7 @@ def test_the_sampling_mode_of_jmh(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("tool", "better"), [("customSmallerIsBetter", "lower"), ("customBiggerIsBetter", "higher")])
 def test_custom_results_have_the_direction_of_their_format(tool: str, better: str, tmp_path: Path) -> None:
     queue, delay = imported(tmp_path, _CUSTOM, replace(GIVEN, format=tool))
-    assert queue.values(f"import:{better}:jobs:value") == (12,)
+    assert queue.list_values(f"import:{better}:jobs:value") == (12,)
     assert queue.judging.judge == (f"import:{better}:jobs:value",)
     assert delay.case.name == "p99"
 
@@ -117,7 +117,7 @@ def test_many_values_are_reduced_and_keep_the_median(tmp_path: Path) -> None:
     document = json.loads((DATA / "hyperfine.json").read_text())
     document["results"][0]["times"] = [float(number) for number in range(100_001)]
     run, _ = imported(tmp_path, document)
-    values = run.values("elapsed")
+    values = run.list_values("elapsed")
     assert len(values) == 201
     assert sorted(values)[100] == 50_000
 
@@ -204,5 +204,5 @@ def test_a_load_generator_that_was_named_and_did_not_write_this_is_refused(tmp_p
 def test_a_benchmark_that_occurs_twice_in_a_file_keeps_the_values_of_both(tmp_path: Path) -> None:
     twice = [{"command": "sort x", "mean": seconds, "times": [seconds, seconds], "user": 0.5} for seconds in (1.0, 3.0)]
     (found,) = imported(tmp_path, {"results": twice})
-    assert found.values("elapsed") == (1, 1, 3, 3)
-    assert found.values("user-time") == (0.5, 0.5)
+    assert found.list_values("elapsed") == (1, 1, 3, 3)
+    assert found.list_values("user-time") == (0.5, 0.5)

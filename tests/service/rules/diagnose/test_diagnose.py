@@ -1144,7 +1144,7 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
                 assert made.anatomy.areas[0].threads > 1
                 assert made.scope == "region"
             case "cold-start":
-                left, major = made.references["warm"]["major-faults"].value, made.value("major-faults")
+                left, major = made.references["warm"]["major-faults"].value, made.find_value("major-faults")
                 assert left is not None
                 assert major is not None
                 assert major >= 2 * left
@@ -1152,7 +1152,7 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
             case "memory-short":
                 names = ("cgroup:workingset_refault_file", "cgroup:workingset_refault_anon")
                 warm = made.references.get("warm", {})
-                refaults = [made.value(name) or (name in warm and warm[name].value) for name in names]
+                refaults = [made.find_value(name) or (name in warm and warm[name].value) for name in names]
                 assert any(refaults) or (made.anatomy and made.anatomy.major_by_memory)
             case "huge-pages" | "loader":
                 assert before is not None

@@ -19,7 +19,7 @@ def test_every_drift_is_counted_in_one_cell_of_its_row_and_column(
     arranged = arrange(drifts, max_rows=max_rows, max_bars=max_bars)
     own = {(row.subject, row.workload, row.case): row for group in arranged.groups for row in group.rows}
     counted = {
-        (key, column): cell.drifts
+        (key, column): cell.n_drifts
         for key, row in (*own.items(), *([(None, arranged.others)] if arranged.others else []))
         for column, cell in row.cells.items()
     }
@@ -28,7 +28,7 @@ def test_every_drift_is_counted_in_one_cell_of_its_row_and_column(
         place = entry.row if entry.row in own else None, entry.column
         expected[place] = expected.get(place, 0) + 1
     assert counted == expected
-    assert sum(row.cases for row in arranged.rows) == len({entry.row for entry in drifts})
+    assert sum(row.n_cases for row in arranged.rows) == len({entry.row for entry in drifts})
 
 
 @given(DRIFTS, st.integers(1, 12), st.integers(1, 200))
@@ -36,7 +36,7 @@ def test_the_map_has_a_bounded_size(drifts: list[MapDrift], max_rows: int, max_b
     arranged = arrange(drifts, max_rows=max_rows, max_bars=max_bars)
     own = [row for group in arranged.groups for row in group.rows]
     assert len(own) <= max_rows + 1
-    bars = [row.bars for row in own]
+    bars = [row.n_bars for row in own]
     assert len(own) <= 2 or sum(bars) - max(bars) <= max_bars
 
 
@@ -45,7 +45,7 @@ def test_a_cell_shows_the_largest_drift_of_each_direction(drifts: list[MapDrift]
     for row in arrange(drifts).rows:
         for column, cell in row.cells.items():
             here = [entry for entry in drifts if entry.row == (row.subject, row.workload, row.case)]
-            for shown, worse in ((cell.worse, True), (cell.better, False)):
+            for shown, worse in ((cell.largest_worse, True), (cell.largest_better, False)):
                 weights = [entry.weight for entry in here if entry.column == column and entry.worse is worse]
                 if row.case:
                     assert (shown.weight if shown else None) == max(weights, default=None)
@@ -67,7 +67,7 @@ def test_a_wide_event_leaves_rows_for_others() -> None:
     arranged = arrange([*wide, drift("narrow", event="narrow", importance=60)], max_rows=3)
     assert {row.case for row in arranged.rows if row.case} == {"wide[n=0]", "narrow", "wide[n=1]"}
     assert arranged.others is not None
-    assert arranged.others.cases == 6
+    assert arranged.others.n_cases == 6
 
 
 def test_another_metric_of_the_leading_case_leads_too() -> None:
@@ -97,8 +97,8 @@ def test_an_event_is_led_by_what_its_headline_speaks_of() -> None:
 
 def test_a_suspected_drift_yields_to_a_certain_one_of_half_its_size() -> None:
     (row,) = arrange([drift("case", percent=100, certain=False), drift("case", percent=50)]).rows
-    assert row.cells[0].worse is not None
-    assert row.cells[0].worse.certain
+    assert row.cells[0].largest_worse is not None
+    assert row.cells[0].largest_worse.certain
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract import metric
+from runner.contract import get_metric
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.describe_drift import make_drift_ids
 from service.rules.series.find_drifts import SeriesDrift, find_drifts, get_direction, is_exact_count
@@ -156,7 +156,7 @@ def test_a_configuration_change_alone_is_never_blamed_on_a_commit(length: int, a
     ("name", "is_exact"), [("minor-faults", True), ("context-switches", False), ("user-time", False)]
 )
 def test_a_count_that_repeats_by_chance_only_is_not_exact(name: str, is_exact: bool) -> None:
-    entry = metric(name)
+    entry = get_metric(name)
     head = SeriesHead(
         id=1,
         subject="demo",

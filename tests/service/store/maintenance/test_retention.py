@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract import Environment, Kind, Reading, Report, Sample, Status, metric
+from runner.contract import Environment, Kind, Reading, Report, Sample, Status, get_metric
 from runner.contract.judging import Judging
 from service.pipeline.ingest_reports import prepare_reports
 from service.rules.retention import reduce_report, thin_report
@@ -36,7 +36,7 @@ def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) 
     assert (api.series(), api.drifts()) == before[:2]
     thinned, *_, whole = [Report.model_validate(api.get(f"/runs/{one.run_id}")) for one in sent]
     assert thinned.samples[0].perf_output == ""
-    assert thinned.values("minor-faults") == (100, 100)
+    assert thinned.list_values("minor-faults") == (100, 100)
     assert whole == sent[3]
     assert api.send_each(sent[0]) == [200]
     assert api.send_each(sent[0].model_copy(update={"environment": Environment(settings={})})) == [409]
@@ -78,9 +78,9 @@ def test_of_a_noisy_metric_of_an_old_run_level_and_extremes_remain(api: Api, dat
         for end in ("low", "high") if name != "user-time" else ():
             assert [point[end] for point in after[name]] == [point[end] for point in before[name]]
     reduced = Report.model_validate(api.get(f"/runs/{sent[0].run_id}"))
-    assert reduced.values("elapsed") == (2.0, 2.02, 2.04)
-    assert reduced.values("user-time") == (2.02,)
-    assert reduced.values("major-faults") == (0, 1, 0, 1, 0)
+    assert reduced.list_values("elapsed") == (2.0, 2.02, 2.04)
+    assert reduced.list_values("user-time") == (2.02,)
+    assert reduced.list_values("major-faults") == (0, 1, 0, 1, 0)
     assert api.send_each(*sent) == [200] * 4, "sent again, they are the same runs"
     assert api.send_each(sent[0].model_copy(update={"environment": Environment(settings={})})) == [409]
     assert api.client.get(f"/runs/{sent[0].run_id}").status_code == 200
@@ -128,7 +128,7 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         judging = whole.judging
         if judging.is_judged_in_history(name) or judging.decides_comparison(name):
             assert (min(values), max(values)) == (min(whole_values), max(whole_values))
-            decides = metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name)
+            decides = get_metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name)
             keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
             assert len(values) == (len(whole_values) if keeps else 3)
         else:

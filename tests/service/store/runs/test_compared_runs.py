@@ -8,6 +8,7 @@ import pytest
 
 from runner.contract import RevisionList
 from runner.contract.report import Ref
+from service.store.runs import compared_runs
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import OTHER_CASE
@@ -37,6 +38,14 @@ def test_it_has_the_runs_and_drifts_that_came_since(api: Api) -> None:
     (moved,) = compared(api, 3, 4)
     assert (moved["verdict"]["verdict"], moved["verdict"]["rule"]) == ("changed", "trend")
     assert moved["run_base"] == next(row["run_head"] for row in compared(api, 2, 3) if row["case"] == moved["case"])
+
+
+def test_of_a_commit_with_very_many_runs_the_newest_are_compared(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compared_runs, "MAX_RUNS", 3)
+    cases = (OTHER_CASE, reports.CASE)
+    for case, faults in zip(cases, (150, 100), strict=True):
+        api.send(*(run for number in (1, 2) for run in reports.repeated(number, faults, faults, case=case, times=3)))
+    assert {row["verdict"]["head"]["level"] for row in compared(api, 1, 2)} == {100}
 
 
 def test_its_order_and_its_selection_are_those_that_were_asked_for(api: Api) -> None:

@@ -17,7 +17,7 @@ def measured(number: int, faults: int, own: Digest, **changes: object) -> Report
 
 def reused(number: int, source: Report, **changes: object) -> Report:
     origin = ReusedCounts(run_id=source.run_id, commit=source.revision.commit)
-    faults = int(source.values("minor-faults")[0])
+    faults = int(source.list_values("minor-faults")[0])
     assert source.files
     return measured(number, faults, source.files.own_bytes, reused=origin, **changes)
 

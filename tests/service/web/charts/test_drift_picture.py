@@ -24,3 +24,13 @@ def test_a_drift_whose_run_is_not_on_the_path_has_no_picture() -> None:
     detail = series()
     elsewhere = detail.drifts[0].model_copy(update={"run_after": made_series.run_id(999)})
     assert draw_drift(detail, elsewhere) is None
+
+
+def test_a_drift_at_the_beginning_of_the_path_is_drawn_inside_of_the_picture() -> None:
+    detail = series()
+    drift = detail.drifts[0].model_copy(update={"run_before": made_series.run_id(999)})
+    first = next(index for index, point in enumerate(detail.points) if point.run_id == drift.run_after)
+    drawn = draw_drift(detail.model_copy(update={"points": detail.points[first:]}), drift)
+    assert drawn is not None
+    assert all(0 <= start <= end <= WIDTH for start, end, _ in drawn.levels)
+    assert 0 <= drawn.band[0] <= drawn.band[1] <= WIDTH
