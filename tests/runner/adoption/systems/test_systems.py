@@ -502,6 +502,18 @@ def test_tests_find_the_installed_package_rather_than_sources_without_its_extens
     assert "--no-index . pytest || " in tests.command
 
 
+def test_tests_whose_names_end_in_test_are_run_too() -> None:
+    files = {
+        "setup.py": "",
+        "p/__init__.py": "",
+        "tests/map_test.py": "pass\n",
+        "tests/set_test.py": "",
+        "tests/t.py": "",
+    }
+    tests = python.propose(listing(files))[-1]
+    assert [run.command.rpartition(" ")[2] for run in tests.runs] == ["tests", "tests/map_test.py", "tests/set_test.py"]
+
+
 def test_benchmarks_among_the_tests_are_tried_and_what_pytest_reads_is_not() -> None:
     files = {"setup.py": "", "p/__init__.py": "", "tests/benchmark.py": "run()", "vendor/bench.py": ""}
     files |= {"benchmarks/test_speed.py": "", "benchmarks/speed.py": "run()", "tests/test_benchmark.py": ""}
