@@ -76,7 +76,7 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
     if not program_by_name:
         return {}
     finder = _FileFinder(sources)
-    for document in _list_documents(sources):
+    for document in list_documents(sources):
         folder = PurePosixPath(document).parent
         for name, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
@@ -131,7 +131,7 @@ class _FileFinder:
         return file if is_plain_path(file) and is_steady else ""
 
 
-def _list_documents(sources: Sources) -> list[str]:
+def list_documents(sources: Sources) -> list[str]:
     """Return the files that show commands: documents first, those near the top before others."""
 
     def may_show_commands(file: str) -> bool:
