@@ -1,7 +1,7 @@
 """What build-system detection proposes: how to build a project, and what to run."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -173,6 +173,15 @@ def make_build_serial(build: BuildProposal) -> BuildProposal | None:
 def add_build_step(build: BuildProposal, step: str) -> BuildProposal:
     """Append a step to a build."""
     return replace(build, command=build_shell_command(*filter(None, (_get_steps(build.command), step))))
+
+
+def propose_all_or_each(system: str, steps: Sequence[str]) -> list[BuildProposal]:
+    """Return a build with all steps, then builds with one of them each, in case that one step fails.
+
+    The first word of the first step is the tool of a build.
+    """
+    choices = [steps, *([step] for step in steps)] if len(steps) > 1 else [steps] * len(steps)
+    return [BuildProposal(system, build_shell_command(*choice), (choice[0].partition(" ")[0],)) for choice in choices]
 
 
 def _get_steps(command: str) -> str:

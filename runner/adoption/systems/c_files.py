@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.documented_commands import list_documents
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.proposal import BuildProposal, RunProposal, propose_all_or_each
 from runner.adoption.sources import Sources, is_auxiliary, is_plain_path, is_third_party
 
 _CXX_SUFFIXES = (".cc", ".cpp", ".cxx")
@@ -36,8 +36,8 @@ _INCLUDE_FOLDERS = ("include", "src")
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose the compilations that the documents and the comments of sources show, then those of programs.
 
-    A program is a file with a main function. It is compiled together with the files at the top, or in ``src``, that
-    have none.
+    A program is a file with a main function. It is compiled together with the files at the top, or in a folder there,
+    that have none.
     """
     documented_builds = _propose_documented_compilations(sources)
     return documented_builds or _propose_programs(sources)
@@ -158,10 +158,7 @@ def _propose_programs(sources: Sources) -> list[BuildProposal]:
             program += ".out"
         macro_options = [f"-D{macro}" for macro in macros_by_program[file]]
         steps.append(" ".join((compiler, *options, *macro_options, "-o", program, *files, "-lm", "-lpthread")))
-    choices = [steps, *([step] for step in steps)] if len(steps) > 1 else [steps][: len(steps)]
-    return [
-        BuildProposal("Compiler", build_shell_command(*choice), (choice[0].partition(" ")[0],)) for choice in choices
-    ]
+    return propose_all_or_each("Compiler", steps)
 
 
 def _find_main_macros(text: str) -> list[str] | None:

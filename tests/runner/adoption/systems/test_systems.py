@@ -582,6 +582,29 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
     assert sorted(fortran.sort_by_dependency(circle)) == ["a.f90", "b.f90"]
 
 
+def test_the_programs_of_a_fortran_library_are_compiled_with_what_they_use() -> None:
+    files = {
+        "fpm.toml": 'name = "quad"\n',
+        "src/quad.F90": "module quad\n  use kinds\n  use, intrinsic :: iso_fortran_env\nend module\n",
+        "src/kinds.f90": "module kinds\nend module\n",
+        "src/plot.f90": "module plot\n  use hdf5\nend module\n",
+        "src/old.f": "      subroutine old(x)\n      end\n",
+        "test/helpers.f90": "module helpers\n  use quad\nend module\n",
+        "test/check.f90": "program check\n  use helpers\nend program\n",
+        "example/show.f90": "program show\n  use quad\nend program\n",
+        "example/draw.f90": "program draw\n  use plot\nend program\n",
+    }
+    _, *proposals = fortran.propose(listing(files))
+    steps = [
+        "gfortran -O2 -g -o example-show src/kinds.f90 src/quad.F90 example/show.f90 src/old.f",
+        "gfortran -O2 -g -o test-check src/kinds.f90 src/old.f src/quad.F90 test/helpers.f90 test/check.f90",
+    ]
+    commands = [proposal.command for proposal in proposals]
+    assert len(commands) == 3
+    assert [sorted(command.split()) for command in commands[1:]] == [sorted(step.split()) for step in steps]
+    assert commands[0].split()[-3:] == ["src/quad.F90", "test/helpers.f90", "test/check.f90'"]
+
+
 def test_scripts_that_a_setup_file_installs_are_tried() -> None:
     files = {"setup.py": 'setup(name="p", scripts=["bin/run", "bin/walk"])', "p/__init__.py": ""}
     commands = [run.command for run in python.propose(listing(files))[0].runs]
