@@ -407,7 +407,7 @@ def _may_run_more_work(
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
-    if any(result.did_work for result in tried_commands):
+    if any(result.did_work and not result.takes_only_start for result in tried_commands):
         return False
     # Another variant of the same programs would be a waste of time. Another build system may build other programs.
     return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests

@@ -661,3 +661,12 @@ def test_a_build_command_of_the_users_that_makes_no_program_is_refused(monkeypat
             cast("FirstMeasurement", Host({})), Questions(silent=True), build="make lib", run=None
         )
     assert refusal.value.remedy.startswith("correct --build 'make lib'")
+
+
+def test_another_build_is_made_if_the_tests_of_the_first_one_take_no_more_than_a_start() -> None:
+    test = RunProposal("test/unit", may_do_nothing=True, is_test=True)
+    first, other = BuildProposal("Make", "make"), BuildProposal("Make", "make dump", builds_tests=True)
+    for seconds, is_built in ((0.002, True), (0.5, False)):
+        result = TriedCommand(test, (57, 57, 57), cpu_seconds=seconds)
+        assert init_choice._may_run_more_work(other, first, [result]) is is_built
+    assert not init_choice._may_run_more_work(replace(other, builds_tests=False), first, [result])

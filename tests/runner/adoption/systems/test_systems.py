@@ -201,6 +201,17 @@ def test_the_programs_of_a_default_target_are_made_one_by_one_if_one_of_them_doe
     assert targets == [("view", False), ("", True), ("all", True), ("bench", True), ("unit", False)]
 
 
+def test_the_programs_that_only_a_named_target_makes_are_made_last() -> None:
+    text = (
+        "CC = cc\nall: lib.a test/unit\ntest/unit: u.o\n\t$(CC) -o $@ $^\nu.o: u.c\n\t$(CC) -c -o u.o u.c\n"
+        "dump: dump.c\n\t$(CC) $(LDFLAGS) $< -o $@\nshow: show.c\n\tcc -o bin/show show.c\nhelp:\n\techo -o\n"
+        "part.o: part.c\n\tcc -o part.o part.c\nlint:\n\tcheck -o lint\ntest: test/unit\n\t./test/unit -o x\n"
+    )
+    *_, part, last = make.propose(listing({"Makefile": text}))
+    assert part.command.endswith(" test/unit'")
+    assert (last.command, last.builds_tests) == ("sh -c 'make -j$(nproc) dump show'", True)
+
+
 def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     manifest = (
         '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
