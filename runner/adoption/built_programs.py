@@ -250,10 +250,13 @@ def list_commands(
         if rank > _Rank.TEST:
             continue
         is_for_users = rank in ranks_for_users
-        runs += [
+        documented_runs = [
             _propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
         ]
+        runs += [run for run in documented_runs if not run.reads_text]
         runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
+        # A text is short, so it is less work than a file.
+        runs += [run for run in documented_runs if run.reads_text]
         if is_for_users:
             runs += [
                 RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
@@ -270,6 +273,11 @@ def _list_wrapper_scripts(sources: Sources) -> list[str]:
 def _propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
     """Return a command of a document, in which the program is started from the top of the built tree."""
     line = " ".join((start_command, *command.arguments))
+    if command.writer:
+        line = build_shell_command(f"{command.writer} | {line}")
+        return RunProposal(
+            line, may_do_nothing=True, is_test=True, program=start_command, needs_failures=True, reads_text=True
+        )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
     return RunProposal(line, input_file=command.file)

@@ -73,7 +73,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     noise; both are required because a few executions show the noise poorly. Commands that only print a version or the
     usage come last.
     """
-    working_commands = sorted(results, key=lambda candidate: not candidate.did_work)
+    working_commands = sorted(results, key=lambda candidate: (not candidate.did_work, not candidate.run.reads_text))
     # The command without a file, with which the others are compared.
     first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
     # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.

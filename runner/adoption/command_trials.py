@@ -802,7 +802,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     # One command without a file that works is enough.
     arguments = run.command.split()[1:]
-    is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
+    is_bare = not run.file and not run.reads_text and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
     # A benchmark or a test that works without a file has its own work, unless it takes no more than a start.

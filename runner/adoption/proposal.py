@@ -72,6 +72,8 @@ class RunProposal(Struct, frozen=True):
         Whether its input is a folder, which is tried only if the program works on the folder in which it starts.
     takes_files
         Whether the program is also tried with files of the project. These commands are added after the build.
+    reads_text
+        Whether another command writes a short text for the program, as a document of the project shows.
     """
 
     command: str
@@ -91,6 +93,7 @@ class RunProposal(Struct, frozen=True):
     http_error: int = 0
     is_folder: bool = False
     takes_files: bool = False
+    reads_text: bool = False
 
     @property
     def is_server(self) -> bool:
