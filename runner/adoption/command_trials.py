@@ -39,6 +39,7 @@ from runner.adoption.larger_folder import (
     starts_in_folder,
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
+from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
@@ -515,6 +516,34 @@ class FirstMeasurement:
         )
         prints_more = len(result_with_files.output.splitlines()) > len(result_without_files.output.splitlines())
         return chosen_folder if prints_more and result_with_files.status == 0 else None
+
+    def propose_made_input(
+        self, proposal: BuildProposal, tried_commands: Iterable[TriedCommand], tree: Path
+    ) -> tuple[BuildProposal, list[RunProposal]] | None:
+        """Return a build that also makes an input which a program asks for, and the commands that read it.
+
+        None unless the usage of a tried program names a format that ``init`` can make, and the project keeps no file in
+        this format.
+        """
+        # Only programs for users get stand-ins and print their usage.
+        runs_for_users = [
+            result.run for result in tried_commands if result.run.stand_in_file or result.run.only_describes_itself
+        ]
+        start_commands = dict.fromkeys(
+            run.command.rpartition(" ")[0]
+            for run in runs_for_users
+            if not (run.needs_failures or run.command.startswith(_ANY_SHELL_START))
+        )
+        for start_command in start_commands:
+            for command in (start_command, f"{start_command} --help"):
+                usage = self._execute_command(
+                    self._make_workload(proposal, RunProposal(command), TRIAL_SECONDS), tree
+                ).output
+                input_format = find_missing_format(self.sources, usage) if is_usage(usage) else None
+                if input_format:
+                    runs = list_made_input_runs(start_command, usage, input_format)
+                    return add_making_step(proposal, input_format), runs
+        return None
 
     def get_input_size(self, run: RunProposal, tree: Path) -> int:
         """Return the size of a command's file in bytes; 0 if it has none, or if there is no such file in the tree."""

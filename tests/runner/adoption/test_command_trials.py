@@ -186,6 +186,28 @@ def test_a_program_that_asks_for_sizes_gets_some(
     assert (tried.run.command, tried.faults) == (command, faults)
 
 
+def test_an_input_is_made_in_the_format_that_a_usage_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"./x --help": "Usage: x <in.fq>\n"}
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_execute_command",
+        lambda _, command, __: ProgramResult(1, texts.get(command, "no .fq"), "", 0.1, 1.0),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    build = BuildProposal("Make", "make")
+    refused = [TriedCommand(RunProposal("./x LICENSE", stand_in_file="LICENSE"), ())]
+    proposal = first.propose_made_input(build, refused, Path())
+    assert proposal
+    assert proposal[0].command.startswith("sh -c 'make && for ")
+    assert [run.command for run in proposal[1]] == ["./x faultwatch-input.fq"]
+    texts.clear()
+    assert first.propose_made_input(build, refused, Path()) is None, "only a usage says what a program reads"
+    texts["./x --help"] = "Usage: x <in.fq>\n"
+    assert first.propose_made_input(build, [TriedCommand(RunProposal("./x"), ())], Path()) is None, "it may be a test"
+
+
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(
