@@ -42,7 +42,7 @@ from runner.adoption.larger_input import name_larger_file, name_missing_file, re
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
-from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
+from runner.adoption.printed_text import find_missing_module, find_only_error, is_usage, reports_error
 from runner.adoption.program_text import find_program_text
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (
@@ -683,7 +683,7 @@ class FirstMeasurement:
         """Execute a proposed command a few times; return its counts, or why it cannot be measured.
 
         A server is started only once, to see whether its load works. A program that succeeds but prints that a Python
-        module is missing counts as failed.
+        module is missing, or prints only an error about its file, counts as failed.
         """
         started_at = time.monotonic()
         n_executions = 1 if run.load else _RUNS_PER_TRIAL
@@ -704,8 +704,10 @@ class FirstMeasurement:
             reports_work = run.output != "none" or run.load is not None
             printed_text = "" if reports_work else self._execute_command(workload, tree).output
             _, error_line = find_missing_module(printed_text)
+            if run.file and not error_line:
+                error_line = find_only_error(printed_text)
             if error_line:
-                # The program has started another one, and ignores the failure of that.
+                # The program has started another one and ignores the failure of that, or it has refused its file.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             cpu_seconds = min(report.values("task-clock"), default=0.0)
