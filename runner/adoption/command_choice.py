@@ -294,7 +294,12 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 
 
 def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
-    """Return how many programs have to work before no other is tried: more if they are similar tests or examples."""
+    """Return how many programs have to work before no other is tried.
+
+    More are tried if all of them take no more than a start, or if the best are similar tests or examples.
+    """
+    if all(best.takes_only_start for best in best_of_programs):
+        return _MAX_PROGRAMS
     best_rank = min(map(_rank, best_of_programs), default=0)
     leading_commands = [best for best in best_of_programs if _rank(best) == best_rank]
     if leading_commands and all(map(_is_test_program, leading_commands)):
