@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+from runner.adoption.benchmark_rounds import increase_rounds
 from runner.adoption.built_programs import (
     BuiltProgram,
     add_file_runs,
@@ -22,6 +23,7 @@ from runner.adoption.built_programs import (
 )
 from runner.adoption.command_choice import (
     MAX_SECONDS,
+    SLOW_SECONDS,
     has_tried_enough,
     is_given_work,
     is_redirected,
@@ -88,6 +90,8 @@ TRIAL_SECONDS = 20
 """The time limit of a trial execution, in seconds."""
 _SERVER_TRIAL_SECONDS = 90
 """The same for a server, whose trial is its start, its fill, and all windows of its load."""
+_MIN_BENCHMARK_SECONDS = 0.1
+"""A benchmark that takes less CPU time, in seconds, gets more rounds if it has a fixed number of them."""
 _MIN_SAMPLES = 3
 """Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
@@ -344,7 +348,8 @@ class FirstMeasurement:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
 
         A command that is no server is tried once more if this may give a better result: with its failure status
-        accepted as a result, with the sizes that its usage asks for, or with an option that makes it take less time.
+        accepted as a result, with the sizes that its usage asks for, with an option that makes it take less time, or
+        with more rounds.
         """
         if run.obstacle:
             return TriedCommand(run, (), run.obstacle)
@@ -371,10 +376,16 @@ class FirstMeasurement:
             return self._try_server(proposal, server, tree)
         if _lacks_arguments(tried_command) and " " not in run.command:
             tried_command = self._try_with_arguments(proposal, tried_command, tree)
-        is_shell_command = run.command.startswith(_ANY_SHELL_START)
+        return self._try_other_length(proposal, tried_command, tree)
+
+    def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
+        run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
-        may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
-        return self._try_shorter_run(proposal, tried_command, tree) if may_be_shorter else tried_command
+        is_shell_command = run.command.startswith(_ANY_SHELL_START)
+        if takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command):
+            return self._try_shorter_run(proposal, tried_command, tree)
+        return self._try_more_rounds(proposal, tried_command, tree)
 
     def _try_with_arguments(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that did no work with the sizes, or the program text and a file, that its usage asks for.
@@ -400,6 +411,23 @@ class FirstMeasurement:
             return tried_command
         further_result = self._try_run(proposal, further_run, tree)
         return further_result if further_result.faults and not further_result.prints_usage else tried_command
+
+    def _try_more_rounds(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a benchmark that hardly computes with ever more of its fixed rounds, as long as it is quick.
+
+        Benchmarks of microseconds take less than the start of their program otherwise. Return the given result if the
+        command has no number of rounds, or computes for long enough.
+        """
+        best_result = tried_command
+        while best_result.faults and 0 < best_result.cpu_seconds < _MIN_BENCHMARK_SECONDS:
+            command = increase_rounds(best_result.run.command)
+            if not command:
+                break
+            result = self._try_run(proposal, replace(best_result.run, command=command), tree)
+            if not result.faults or result.seconds > SLOW_SECONDS:
+                break
+            best_result = result
+        return best_result
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.

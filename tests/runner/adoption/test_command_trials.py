@@ -550,6 +550,23 @@ def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatc
     assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"], "it is slow"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "rounds"),
+    [((0.2, 9.0, 9.0), 10), ((0.01, 0.3, 9.0), 1000), ((0.01, 0.02, 0.9), 100_000), ((0.01, 0.02, 9.0), 1000)],
+)
+def test_a_benchmark_that_hardly_computes_is_tried_with_more_rounds(
+    seconds: tuple[float, ...], rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "bin/b -test.bench=. -test.benchtime={}x"
+    outcomes: dict[str, TriedCommand | None] = {
+        command.format(number): TriedCommand(
+            RunProposal(command.format(number)), (600, 610), cpu_seconds=duration, seconds=duration
+        )
+        for number, duration in zip((10, 1000, 100_000), seconds, strict=True)
+    }
+    assert try_file_runs(outcomes, monkeypatch, RunProposal(command.format(10))) == [command.format(rounds)]
+
+
 @pytest.mark.parametrize("target", ["missing", "/dev/zero"])
 def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
     target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
