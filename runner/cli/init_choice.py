@@ -708,7 +708,11 @@ def _explain_failure(
         )
     failure = failures[0]
     network_error = next(filter(find_network_error, build_errors), "")
-    tip = f"pass a program with --run, as in --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    # A command with a quote cannot be quoted below.
+    example = "./program" if "'" in failure.run.command else failure.run.command
+    tip = (
+        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {_DRIVER_HINT.format('')}"
+    )
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive_result:
         failure = interactive_result

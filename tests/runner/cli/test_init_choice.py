@@ -698,3 +698,18 @@ def test_a_made_input_replaces_a_stand_in(
     host.built.clear()
     assert choose(host, monkeypatch, replace(build, runs=(BENCHMARK,))) == f"make: {BENCHMARK.command}"
     assert host.built == ["make"], "a benchmark needs no input"
+
+
+@pytest.mark.parametrize(("command", "start"), [("bin/x", "bin/x"), ("sh -c 'cd t && exec ../x'", "./program")])
+def test_a_refusal_shows_where_the_arguments_of_the_program_go(
+    command: str, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host({})
+    monkeypatch.setattr(
+        host,
+        "try_runs",
+        lambda _, runs, *__: [TriedCommand(run, (), "it ended with exit code 1: Usage") for run in runs],
+    )
+    with pytest.raises(FaultwatchError) as refused:
+        choose(host, monkeypatch, BuildProposal("Make", "make", runs=(RunProposal(command),)))
+    assert f"--run '{start} ARGUMENTS'" in str(refused.value.remedy)
