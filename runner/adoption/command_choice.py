@@ -76,12 +76,13 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     working_commands = sorted(results, key=lambda candidate: (not candidate.did_work, not candidate.run.reads_text))
     # The command without a file, with which the others are compared.
     first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
-    # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.
+    # Prefer an input that the program reads. A program that does no work without a file is assumed to read it; its
+    # subcommands may read the same one.
     inputs = [candidate for candidate in working_commands if candidate.run.input_file and candidate.did_work]
     reading_commands = [
         candidate
         for candidate in inputs
-        if candidate is first_command
+        if first_command.run.input_file
         or not first_command.did_work
         or _reads_more(candidate, first_command)
         or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))

@@ -128,6 +128,16 @@ def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> Non
     assert has_tried_enough({**programs, "bin/print": [reading]}, "bin/test_copy")
 
 
+def test_of_the_subcommands_that_read_one_input_the_one_with_the_most_faults_is_measured() -> None:
+    results = [
+        TriedCommand(RunProposal(f"./x {name} a.fq", input_file="a.fq"), (faults,) * 3, own_bytes="a")
+        for name, faults in (("seq", 87), ("check", 115), ("trim", 92))
+    ]
+    chosen = choose_best_command(results)
+    assert chosen
+    assert chosen.run.command == "./x check a.fq"
+
+
 def test_programs_that_take_no_more_than_a_start_are_not_enough() -> None:
     starts = {
         f"bin/{name}": [TriedCommand(RunProposal(f"bin/{name}", may_do_nothing=True), (57,) * 3, cpu_seconds=0.001)]
