@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
 from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
-from runner.adoption.proposal import RunProposal, build_shell_command
+from runner.adoption.proposal import RunProposal, build_command_in_folder, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.adoption.systems.make import list_made_folders
@@ -240,6 +240,11 @@ def list_commands(
         if run.is_test and folder:
             # A test may expect to start in its own folder, as build systems start it, and look for its data there.
             command = build_shell_command(f"cd {folder}", f"exec ./{name}")
+            runs.append(replace(run, command=command, program=start_command))
+        source_folder = folder.partition("/")[2]  # without the folder of the build
+        if run.is_test and source_folder and sources.has_folder(source_folder):
+            # If the build has a folder of its own, the data may lie in the folder of the test's source.
+            command = build_command_in_folder(source_folder, program.name)
             runs.append(replace(run, command=command, program=start_command))
         made_folders = list_made_folders(sources, folder) if run.is_test else []
         if made_folders:
