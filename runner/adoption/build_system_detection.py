@@ -8,12 +8,25 @@ from msgspec.structs import replace
 from runner.adoption.own_code import has_no_code
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
-from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
+from runner.adoption.systems import (
+    autotools,
+    c_files,
+    cargo,
+    cmake,
+    fortran,
+    go,
+    java,
+    make,
+    meson,
+    node,
+    python,
+    scripts,
+)
 from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
 from runner.contract.word_list import join_words
 
 KNOWN_BUILD_SYSTEMS = (
-    "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python, Fortran and build.sh"
+    "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python, Fortran, build.sh and plain C files"
 )
 
 
@@ -65,6 +78,8 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     # Node comes late: in most projects in other languages, package.json only serves the documentation.
     systems = [*systems, java, node, scripts]
     unsorted_proposals = [proposal for system in systems for proposal in system.propose(sources)]
+    if not unsorted_proposals:
+        unsorted_proposals = c_files.propose(sources)
     # A build file at the top is the project's usual build; those in folders often serve only to package it.
     proposals = sorted(unsorted_proposals, key=lambda proposal: proposal.depth)
     return [

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
 from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
-from runner.adoption.proposal import RunProposal, build_shell_command
+from runner.adoption.proposal import RunProposal, build_command_in_folder, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.adoption.systems.make import list_made_folders
@@ -241,6 +241,11 @@ def list_commands(
             # A test may expect to start in its own folder, as build systems start it, and look for its data there.
             command = build_shell_command(f"cd {folder}", f"exec ./{name}")
             runs.append(replace(run, command=command, program=start_command))
+        source_folder = folder.partition("/")[2]  # without the folder of the build
+        if run.is_test and source_folder and sources.has_folder(source_folder):
+            # If the build has a folder of its own, the data may lie in the folder of the test's source.
+            command = build_command_in_folder(source_folder, program.name)
+            runs.append(replace(run, command=command, program=start_command))
         made_folders = list_made_folders(sources, folder) if run.is_test else []
         if made_folders:
             # It may also expect folders that only the makefile's target of the tests makes.
@@ -250,10 +255,13 @@ def list_commands(
         if rank > _Rank.TEST:
             continue
         is_for_users = rank in ranks_for_users
-        runs += [
+        documented_runs = [
             _propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
         ]
+        runs += [run for run in documented_runs if not run.reads_text]
         runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
+        # A text is short, so it is less work than a file.
+        runs += [run for run in documented_runs if run.reads_text]
         if is_for_users:
             runs += [
                 RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
@@ -270,6 +278,11 @@ def _list_wrapper_scripts(sources: Sources) -> list[str]:
 def _propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
     """Return a command of a document, in which the program is started from the top of the built tree."""
     line = " ".join((start_command, *command.arguments))
+    if command.writer:
+        line = build_shell_command(f"{command.writer} | {line}")
+        return RunProposal(
+            line, may_do_nothing=True, is_test=True, program=start_command, needs_failures=True, reads_text=True
+        )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
     return RunProposal(line, input_file=command.file)

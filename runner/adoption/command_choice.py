@@ -73,15 +73,16 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     noise; both are required because a few executions show the noise poorly. Commands that only print a version or the
     usage come last.
     """
-    working_commands = sorted(results, key=lambda candidate: not candidate.did_work)
+    working_commands = sorted(results, key=lambda candidate: (not candidate.did_work, not candidate.run.reads_text))
     # The command without a file, with which the others are compared.
     first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
-    # Prefer an input that the program reads. A program that does no work without a file is assumed to read it.
+    # Prefer an input that the program reads. A program that does no work without a file is assumed to read it; its
+    # subcommands may read the same one.
     inputs = [candidate for candidate in working_commands if candidate.run.input_file and candidate.did_work]
     reading_commands = [
         candidate
         for candidate in inputs
-        if candidate is first_command
+        if first_command.run.input_file
         or not first_command.did_work
         or _reads_more(candidate, first_command)
         or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))
@@ -294,7 +295,12 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 
 
 def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
-    """Return how many programs have to work before no other is tried: more if they are similar tests or examples."""
+    """Return how many programs have to work before no other is tried.
+
+    More are tried if all of them take no more than a start, or if the best are similar tests or examples.
+    """
+    if all(best.takes_only_start for best in best_of_programs):
+        return _MAX_PROGRAMS
     best_rank = min(map(_rank, best_of_programs), default=0)
     leading_commands = [best for best in best_of_programs if _rank(best) == best_rank]
     if leading_commands and all(map(_is_test_program, leading_commands)):

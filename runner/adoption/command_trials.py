@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+from runner.adoption.benchmark_rounds import increase_rounds
 from runner.adoption.built_programs import (
     BuiltProgram,
     add_file_runs,
@@ -22,6 +23,7 @@ from runner.adoption.built_programs import (
 )
 from runner.adoption.command_choice import (
     MAX_SECONDS,
+    SLOW_SECONDS,
     has_tried_enough,
     is_given_work,
     is_redirected,
@@ -39,9 +41,10 @@ from runner.adoption.larger_folder import (
     starts_in_folder,
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
+from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
-from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
+from runner.adoption.printed_text import find_missing_module, find_only_error, is_usage, reports_error
 from runner.adoption.program_text import find_program_text
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (
@@ -88,6 +91,8 @@ TRIAL_SECONDS = 20
 """The time limit of a trial execution, in seconds."""
 _SERVER_TRIAL_SECONDS = 90
 """The same for a server, whose trial is its start, its fill, and all windows of its load."""
+_MIN_BENCHMARK_SECONDS = 0.1
+"""A benchmark that takes less CPU time, in seconds, gets more rounds if it has a fixed number of them."""
 _MIN_SAMPLES = 3
 """Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
@@ -344,7 +349,8 @@ class FirstMeasurement:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
 
         A command that is no server is tried once more if this may give a better result: with its failure status
-        accepted as a result, with the sizes that its usage asks for, or with an option that makes it take less time.
+        accepted as a result, with the sizes that its usage asks for, with an option that makes it take less time, or
+        with more rounds.
         """
         if run.obstacle:
             return TriedCommand(run, (), run.obstacle)
@@ -371,10 +377,16 @@ class FirstMeasurement:
             return self._try_server(proposal, server, tree)
         if _lacks_arguments(tried_command) and " " not in run.command:
             tried_command = self._try_with_arguments(proposal, tried_command, tree)
-        is_shell_command = run.command.startswith(_ANY_SHELL_START)
+        return self._try_other_length(proposal, tried_command, tree)
+
+    def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
+        run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
-        may_be_shorter = takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command)
-        return self._try_shorter_run(proposal, tried_command, tree) if may_be_shorter else tried_command
+        is_shell_command = run.command.startswith(_ANY_SHELL_START)
+        if takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command):
+            return self._try_shorter_run(proposal, tried_command, tree)
+        return self._try_more_rounds(proposal, tried_command, tree)
 
     def _try_with_arguments(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that did no work with the sizes, or the program text and a file, that its usage asks for.
@@ -400,6 +412,23 @@ class FirstMeasurement:
             return tried_command
         further_result = self._try_run(proposal, further_run, tree)
         return further_result if further_result.faults and not further_result.prints_usage else tried_command
+
+    def _try_more_rounds(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a benchmark that hardly computes with ever more of its fixed rounds, as long as it is quick.
+
+        Benchmarks of microseconds take less than the start of their program otherwise. Return the given result if the
+        command has no number of rounds, or computes for long enough.
+        """
+        best_result = tried_command
+        while best_result.faults and 0 < best_result.cpu_seconds < _MIN_BENCHMARK_SECONDS:
+            command = increase_rounds(best_result.run.command)
+            if not command:
+                break
+            result = self._try_run(proposal, replace(best_result.run, command=command), tree)
+            if not result.faults or result.seconds > SLOW_SECONDS:
+                break
+            best_result = result
+        return best_result
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help by which it computes less.
@@ -517,6 +546,34 @@ class FirstMeasurement:
         )
         prints_more = len(result_with_files.output.splitlines()) > len(result_without_files.output.splitlines())
         return chosen_folder if prints_more and result_with_files.status == 0 else None
+
+    def propose_made_input(
+        self, proposal: BuildProposal, tried_commands: Iterable[TriedCommand], tree: Path
+    ) -> tuple[BuildProposal, list[RunProposal]] | None:
+        """Return a build that also makes an input which a program asks for, and the commands that read it.
+
+        None unless the usage of a tried program names a format that ``init`` can make, and the project keeps no file in
+        this format.
+        """
+        # Only programs for users get stand-ins and print their usage.
+        runs_for_users = [
+            result.run for result in tried_commands if result.run.stand_in_file or result.run.only_describes_itself
+        ]
+        start_commands = dict.fromkeys(
+            run.command.rpartition(" ")[0]
+            for run in runs_for_users
+            if not (run.needs_failures or run.command.startswith(_ANY_SHELL_START))
+        )
+        for start_command in start_commands:
+            for command in (start_command, f"{start_command} --help"):
+                usage = self._execute_command(
+                    self._make_workload(proposal, RunProposal(command), TRIAL_SECONDS), tree
+                ).output
+                input_format = find_missing_format(self.sources, usage) if is_usage(usage) else None
+                if input_format:
+                    runs = list_made_input_runs(start_command, usage, input_format)
+                    return add_making_step(proposal, input_format), runs
+        return None
 
     def get_input_size(self, run: RunProposal, tree: Path) -> int:
         """Return the size of a command's file in bytes; 0 if it has none, or if there is no such file in the tree."""
@@ -656,7 +713,7 @@ class FirstMeasurement:
         """Execute a proposed command a few times; return its counts, or why it cannot be measured.
 
         A server is started only once, to see whether its load works. A program that succeeds but prints that a Python
-        module is missing counts as failed.
+        module is missing, or prints only an error about its file, counts as failed.
         """
         started_at = time.monotonic()
         n_executions = 1 if run.load else _RUNS_PER_TRIAL
@@ -677,8 +734,10 @@ class FirstMeasurement:
             reports_work = run.output != "none" or run.load is not None
             printed_text = "" if reports_work else self._execute_command(workload, tree).output
             _, error_line = find_missing_module(printed_text)
+            if run.file and not error_line:
+                error_line = find_only_error(printed_text)
             if error_line:
-                # The program has started another one, and ignores the failure of that.
+                # The program has started another one and ignores the failure of that, or it has refused its file.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
@@ -807,7 +866,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     # One command without a file that works is enough.
     arguments = run.command.split()[1:]
-    is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
+    is_bare = not run.file and not run.reads_text and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
     # A benchmark or a test that works without a file has its own work, unless it takes no more than a start.

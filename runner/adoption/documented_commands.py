@@ -39,6 +39,8 @@ _STRANGE_WORD = re.compile(
     re.IGNORECASE,
 )
 """Words of commands that change something outside their folder, do not end, or need the network."""
+_WRITER = re.compile(r"\s*(?:echo|printf)\s")
+"""The beginning of a command that writes a text for the next one, which reads it."""
 
 
 class DocumentedCommand(Struct, frozen=True):
@@ -49,20 +51,24 @@ class DocumentedCommand(Struct, frozen=True):
     arguments
         Its arguments, in which the files have their paths from the top. None of them needs quotes.
     file
-        The first file of the project that it reads.
+        The first file of the project that it reads; empty if it reads a text.
     standard_input
         The file that it gets as its standard input; empty if there is none.
+    writer
+        The command that writes the text which it reads, such as ``echo word``; empty if there is none.
     """
 
     arguments: tuple[str, ...]
     file: str
     standard_input: str = ""
+    writer: str = ""
 
 
 def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[str, list[DocumentedCommand]]:
     """Return the commands that documents of the project show for its programs, by program, in their order.
 
-    Only commands with a file of the project are returned, and none with a placeholder or with another file to read.
+    Only commands with a file of the project, or with a text that ``echo`` writes, are returned, and none with a
+    placeholder or with another file to read.
 
     Parameters
     ----------
@@ -76,14 +82,14 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
     if not program_by_name:
         return {}
     finder = _FileFinder(sources)
-    for document in _list_documents(sources):
+    for document in list_documents(sources):
         folder = PurePosixPath(document).parent
-        for name, text in _list_command_texts(sources.read_text(document), program_by_name):
+        for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
             words = _split_words(text)
             if not words or len(found[program]) >= _MAX_COMMANDS:
                 continue
-            command = _parse_arguments(words[1:], folder, finder)
+            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer))
             if command and command.file not in programs:
                 found[program][command] = None
     return {program: list(commands) for program, commands in found.items() if commands}
@@ -131,7 +137,7 @@ class _FileFinder:
         return file if is_plain_path(file) and is_steady else ""
 
 
-def _list_documents(sources: Sources) -> list[str]:
+def list_documents(sources: Sources) -> list[str]:
     """Return the files that show commands: documents first, those near the top before others."""
 
     def may_show_commands(file: str) -> bool:
@@ -151,10 +157,11 @@ def _list_documents(sources: Sources) -> list[str]:
     return sorted(filter(may_show_commands, sources.files), key=rank)[:_MAX_DOCUMENTS]
 
 
-def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a text that may be commands of the named programs, each with the program's name.
+def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the parts of a text that may be commands of the named programs, each after the program's name.
 
-    The parts are whole lines, and quoted parts of them.
+    The parts are whole lines, and quoted parts of them. The second element of each triple is the command that writes
+    what the program reads; it is empty if there is none.
     """
     for line in _CONTINUATION.sub(" ", text).splitlines():
         if len(line) > _MAX_LINE_CHARACTERS:
@@ -164,9 +171,11 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
         for part in parts:
             # A chain of commands is several commands.
             for command in re.split(r"&&|;|\|\|", part):
-                name = "".join(command.split(maxsplit=1)[:1]).rpartition("/")[2]
+                before_pipe, _, after_pipe = command.partition("|")
+                writer, reader = (before_pipe, after_pipe) if _WRITER.match(command) else ("", command)
+                name = "".join(reader.split(maxsplit=1)[:1]).rpartition("/")[2]
                 if name in names:
-                    yield name, command
+                    yield name, writer, reader
 
 
 def _split_words(text: str) -> list[str]:
@@ -178,8 +187,22 @@ def _split_words(text: str) -> list[str]:
     return words[: words.index("|")] if "|" in words else words
 
 
-def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileFinder) -> DocumentedCommand | None:
-    """Return the arguments of a command with the paths of its files; None if it cannot be executed as it stands."""
+def _quote_writer(text: str) -> str:
+    """Return a command that writes a text, with quotes where it needs them; empty if it needs more than quotes."""
+    words = _split_words(text)
+    return shlex.join(words) if words and all(map(str.isprintable, words)) and not set(text) & set("$`\\<>") else ""
+
+
+def _parse_arguments(
+    words: Sequence[str], folder: PurePosixPath, finder: _FileFinder, writer: str
+) -> DocumentedCommand | None:
+    """Return the arguments of a command with the paths of its files; None if it cannot be executed as it stands.
+
+    Parameters
+    ----------
+    writer
+        The command that writes what the program reads; empty if there is none.
+    """
     if len(words) > _MAX_WORDS:
         return None
     arguments: list[str] = []
@@ -210,7 +233,7 @@ def _parse_arguments(words: Sequence[str], folder: PurePosixPath, finder: _FileF
             arguments.append(word)
         previous = word
     file = next(iter(files), standard_input)
-    return DocumentedCommand(tuple(arguments), file, standard_input) if file else None
+    return DocumentedCommand(tuple(arguments), file, standard_input, writer) if file or writer else None
 
 
 def _needs_something_else(word: str) -> bool:

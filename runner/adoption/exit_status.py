@@ -23,6 +23,9 @@ _MIN_WORDS = 20
 """A file with fewer different words shows poorly whether a program prints it."""
 _MIN_PRINTED_SHARE = 0.8
 """The smallest share of a file's words that a program prints if it prints the file, in another format."""
+_MIN_LINE_SHARE = 0.5
+"""The smallest number of lines of such an output, as a share of the file's. A program that only quotes a file, because
+it refuses it, often does so in a single line."""
 
 
 def accept_result_status(run: RunProposal, problem: str, prints_file: Callable[[], bool]) -> RunProposal | None:
@@ -50,6 +53,8 @@ def accept_result_status(run: RunProposal, problem: str, prints_file: Callable[[
 
 
 def contains_most_words(output: str, content: str) -> bool:
-    """Return whether the output of a program contains most of the words of a file, and the file has enough of them."""
+    """Return whether a program has printed a file: most of its words, which are enough, in about as many lines."""
     words = set(_WORD.findall(content))
+    if len(output.splitlines()) < _MIN_LINE_SHARE * len(list(filter(str.strip, content.splitlines()))):
+        return False
     return len(words) >= _MIN_WORDS and len(words & set(_WORD.findall(output))) >= _MIN_PRINTED_SHARE * len(words)

@@ -31,6 +31,10 @@ _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
 _MAX_SOURCE_BYTES = 256 << 10
 """A larger source file is probably generated."""
+_LANGUAGE_PART = re.compile(
+    r"(?:^(?:cpp|cxx|rust|go|py|python|java)[-_.])|(?:[-_.](?:c|cpp|cxx|rs|rust|go|py|python|java|fortran)$)"
+)
+"""A part of a project's name that says in which language it is written, as in ``yaml-cpp``, and not what it reads."""
 _LONG_NAMES = {"md": "markdown", "yml": "yaml", "js": "javascript", "rst": "restructuredtext"}
 """Kinds of files with a long name that also occurs in the names of programs."""
 _DOCUMENT_READER = re.compile(r"md(?:$|[\d_-]|to)|.*(?:(?<![a-z])md$|markdown|commonmark|cmark)|rst(?:$|[\d_-]|to)")
@@ -281,7 +285,7 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     kind = _get_kind(file)
     if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
         return True
-    names = (program, project)
+    names = tuple(_LANGUAGE_PART.sub("", name) for name in (program, project))
     if kind == "toml" and _is_in_input_folder(file):
         return any(kind in name for name in names) and not _PROJECT_SETTINGS.match(PurePosixPath(file).name)
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:

@@ -10,6 +10,11 @@ _MAX_LINES = 40
 """How many lines are searched for a usage text, which may follow a banner. A longer output that merely mentions
 ``--help`` is not a usage text: a benchmark may have printed it."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+_ERROR_LINE = re.compile(
+    r"\W{0,3}(?:[\w./+-]{1,60}:\s*){0,3}(?:(?:fatal|parse|syntax) )?error\b(?!\s*[:=]?\s*[-+.\d])", re.IGNORECASE
+)
+"""A line that begins with an error message, perhaps after names, but with no number: that may be a result."""
+_MAX_ERROR_LINES = 2
 _NO_TERMINAL = re.compile(
     r"inappropriate ioctl|not a (?:tty|terminal)|\bTERM\b.*\b(?:not set|unset|variable)|opening terminal", re.IGNORECASE
 )
@@ -27,6 +32,12 @@ def is_usage(text: str) -> bool:
 def reports_error(text: str) -> bool:
     """Return whether a program has printed an error message, for example about unsuitable input."""
     return bool(_ERROR.search(text))
+
+
+def find_only_error(text: str) -> str:
+    """Return the error message of a program that has printed hardly anything else; empty if it printed more."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next(filter(_ERROR_LINE.match, lines), "") if len(lines) <= _MAX_ERROR_LINES else ""
 
 
 def needs_terminal(text: str) -> bool:

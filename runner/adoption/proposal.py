@@ -1,7 +1,7 @@
 """What build-system detection proposes: how to build a project, and what to run."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -72,6 +72,8 @@ class RunProposal(Struct, frozen=True):
         Whether its input is a folder, which is tried only if the program works on the folder in which it starts.
     takes_files
         Whether the program is also tried with files of the project. These commands are added after the build.
+    reads_text
+        Whether another command writes a short text for the program, as a document of the project shows.
     """
 
     command: str
@@ -91,6 +93,7 @@ class RunProposal(Struct, frozen=True):
     http_error: int = 0
     is_folder: bool = False
     takes_files: bool = False
+    reads_text: bool = False
 
     @property
     def is_server(self) -> bool:
@@ -173,6 +176,15 @@ def make_build_serial(build: BuildProposal) -> BuildProposal | None:
 def add_build_step(build: BuildProposal, step: str) -> BuildProposal:
     """Append a step to a build."""
     return replace(build, command=build_shell_command(*filter(None, (_get_steps(build.command), step))))
+
+
+def propose_all_or_each(system: str, steps: Sequence[str]) -> list[BuildProposal]:
+    """Return a build with all steps, then builds with one of them each, in case that one step fails.
+
+    The first word of the first step is the tool of a build.
+    """
+    choices = [steps, *([step] for step in steps)] if len(steps) > 1 else [steps] * len(steps)
+    return [BuildProposal(system, build_shell_command(*choice), (choice[0].partition(" ")[0],)) for choice in choices]
 
 
 def _get_steps(command: str) -> str:

@@ -9,8 +9,12 @@ VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
     # memory.
     "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
     "cargo": ({"RAYON_NUM_THREADS": "1"},),
-    # A single-threaded garbage collector, and compilation in the foreground: execution waits for it.
-    "java": ({"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"},),
+    # A single-threaded garbage collector, and compilation in the foreground: execution waits for it. The optimizing
+    # compiler takes much memory, at times that depend on its profile, so the next set leaves it out.
+    "java": (
+        {"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"},
+        {"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch -XX:TieredStopAtLevel=1"},
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """Finds the subcommands of a program that probably read a file, in the help that it prints."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -20,24 +20,60 @@ _BENCHMARKS = ("benchmark", "bench")
 _MAX_SUBCOMMANDS = 6
 """The largest number of a program's subcommands that are tried."""
 _HEADING = re.compile(r".{0,60}\b(?:sub)?commands?\b.{0,20}:\s*", re.IGNORECASE)
-_ENTRY = re.compile(r"(?:\t| {1,8})([a-z][\w-]*)(?:,\s*[\w-]+)*(?:\s.*)?")
+_ENTRY = re.compile(r"(?:\t| {1,8})([a-z][\w-]*)(?:,\s*[\w-]+)*(?:\s(.*))?")
 """An entry of a list of subcommands. The continuation line of a description is indented further."""
+_HEADING_WITH_ENTRY = re.compile(r"(\s*(?:sub)?commands?:\s+)([a-z][\w-]*\s.*)", re.IGNORECASE)
+"""A heading with the first entry of its list: ``Command: index   index sequences``."""
+_CHANGING_SUBCOMMAND = re.compile(
+    r"install|update|upgrade|publish|upload|push|download|fetch|get|pull|login|serve|remove|delete|clean", re.IGNORECASE
+)
+"""Names of subcommands that may change this host or another one, or need the network."""
 _CHOICES = re.compile(r"^\s+\{([\w,-]+)\}", re.MULTILINE)
 """The list of subcommands in the help of argparse: ``{add,remove}``."""
 
 
 def list_subcommands(help_text: str) -> list[str]:
     """Return the subcommands in a help text that probably read a file, the most promising first."""
-    named_choices = {name for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
+    names = _describe_subcommands(help_text)
+    return [name for name in _READING_SUBCOMMANDS if name in names][:_MAX_SUBCOMMANDS]
+
+
+def list_subcommands_about(help_text: str, words: re.Pattern[str]) -> list[str] | None:
+    """Return the first few subcommands whose descriptions contain certain words; None if there are no subcommands."""
+    descriptions = _describe_subcommands(help_text)
+    names = [
+        name for name, text in descriptions.items() if words.search(text) and not _CHANGING_SUBCOMMAND.search(name)
+    ]
+    return names[:_MAX_SUBCOMMANDS] if descriptions else None
+
+
+def _describe_subcommands(help_text: str) -> dict[str, str]:
+    """Return the subcommands that a help text lists, with the description of each."""
+    descriptions = {name: "" for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
     is_in_list = False
-    for line in help_text.splitlines():
+    for line in _put_entries_below_heading(help_text):
         entry = _ENTRY.fullmatch(line)
         if is_in_list and entry:
-            named_choices.add(entry[1])
+            descriptions[entry[1]] = entry[2] or ""
         elif line.strip():
             # A list of subcommands ends at the next line that is not indented. Other lines may separate its entries.
             is_in_list = _HEADING.fullmatch(line) is not None or (is_in_list and line.startswith((" ", "\t")))
-    return [name for name in _READING_SUBCOMMANDS if name in named_choices][:_MAX_SUBCOMMANDS]
+    return descriptions
+
+
+def _put_entries_below_heading(help_text: str) -> Iterator[str]:
+    """Yield the lines of a help text; where a list of subcommands begins in the line of its heading, it is moved."""
+    indentation = ""  # of the entries of such a list
+    for line in help_text.splitlines():
+        heading = _HEADING_WITH_ENTRY.fullmatch(line)
+        if heading:
+            indentation = " " * len(heading[1])
+            yield "Commands:"
+            yield f"  {heading[2]}"
+        elif indentation and line.startswith(indentation):
+            yield f"  {line.removeprefix(indentation)}"
+        else:
+            yield line
 
 
 def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable[RunProposal]) -> list[RunProposal]:

@@ -139,8 +139,8 @@ def command(
 
     If the repository has a workload.toml, such as one that you wrote for a driver, or if you pass one as WORKLOAD, init
     keeps and measures it, and writes only the CI file. Otherwise the build system is detected: CMake, Meson, Autotools,
-    Make, Cargo, Go, Maven, Gradle, javac, npm, Python, Fortran or build.sh. Every question has a default. No existing
-    file is replaced without your consent. Exit code 1 if the program was not measured.
+    Make, Cargo, Go, Maven, Gradle, javac, npm, Python, Fortran, build.sh or plain C files. Every question has a
+    default. No existing file is replaced without your consent. Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import detect_ci, render_ci_file
     from runner.adoption.command_trials import FirstMeasurement

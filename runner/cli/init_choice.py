@@ -110,6 +110,8 @@ def choose_build_and_run(
                 break  # propose the command of an earlier build, or explain why its commands failed
             raise
         tried_commands = _try_commands(first_measurement, proposal, tree, run)
+        made_choice = None if run else _try_made_input(first_measurement, proposal, tree, tried_commands)
+        proposal, tree, tried_commands = made_choice or (proposal, tree, tried_commands)
         failures += [result for result in tried_commands if not result.faults]
         finished_builds.append((proposal, tried_commands))
         programs_start = any(result.faults for result in tried_commands)
@@ -407,7 +409,7 @@ def _may_run_more_work(
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
-    if any(result.did_work for result in tried_commands):
+    if any(result.did_work and not result.takes_only_start for result in tried_commands):
         return False
     # Another variant of the same programs would be a waste of time. Another build system may build other programs.
     return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
@@ -622,6 +624,40 @@ def _try_commands(
     from runner.adoption.proposal import RunProposal
 
     runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
+    return mark_imports(_try_and_print(first_measurement, proposal, runs, tree))
+
+
+def _try_made_input(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, tried_commands: "list[TriedCommand]"
+) -> tuple["BuildProposal", Path, "list[TriedCommand]"] | None:
+    """Return a build that makes an input, its tree, and the tried commands with those that read the input.
+
+    None if a command was given work without it, if no program asks for an input that can be made, or if none works with
+    it.
+    """
+    from runner.adoption.command_choice import is_given_work
+    from runner.subject.build import BuildFailure
+
+    if any(result.faults and is_given_work(result) for result in tried_commands):
+        return None
+    made_input = first_measurement.propose_made_input(proposal, tried_commands, tree)
+    if made_input is None:
+        return None
+    build, runs = made_input
+    try:
+        with show_activity("building with an input"):
+            new_tree, _ = first_measurement.build(build)
+    except (BuildFailure, FaultwatchError):
+        return None
+    print_message(f"the project keeps no file in the format that its programs read: the build makes {runs[0].file}")
+    results = _try_and_print(first_measurement, build, runs, new_tree)
+    return (build, new_tree, [*tried_commands, *results]) if any(result.did_work for result in results) else None
+
+
+def _try_and_print(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", runs: "list[RunProposal]", tree: Path
+) -> "list[TriedCommand]":
+    """Try commands; print and return the results."""
     tried_commands: list[TriedCommand] = []
     previous_problem = ""
     with show_activity("trying what was built") as show_progress:
@@ -637,7 +673,7 @@ def _try_commands(
                 outcome += _ONLY_PRINTS_USAGE if result.prints_usage else ""
             print_message(f"  {result.run.command}: {outcome}")
             tried_commands.append(result)
-    return mark_imports(tried_commands)
+    return tried_commands
 
 
 def _explain_failure(
@@ -678,7 +714,11 @@ def _explain_failure(
         )
     failure = failures[0]
     network_error = next(filter(find_network_error, error_texts), "")
-    tip = f"pass a program with --run, as in --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    # A command with a quote cannot be quoted below.
+    example = "./program" if "'" in failure.run.command else failure.run.command
+    tip = (
+        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {_DRIVER_HINT.format('')}"
+    )
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive_result:
         failure = interactive_result

@@ -1,19 +1,29 @@
 """Fortran without another build system: fpm, its package manager, or the plain source files of one program."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import Sources, is_auxiliary
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command, propose_all_or_each
+from runner.adoption.sources import Sources, is_auxiliary, is_plain_path, is_third_party
 
 _SUFFIXES = (".f90", ".F90", ".f95", ".f03", ".f08", ".f", ".F")
 _MODULE = re.compile(r"^\s*module\s+(?!procedure\b|subroutine\b|function\b)(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
 _USE = re.compile(r"^\s*use\s*(?:,\s*non_intrinsic\s*)?(?:::)?\s*(\w+)", re.IGNORECASE | re.MULTILINE)
 _PROGRAM = re.compile(r"^\s*program\s+(\w+)", re.IGNORECASE | re.MULTILINE)
+_PROCEDURE = re.compile(r"^\s*(?:[\w*]+\s+)*(?:subroutine|function)\s+\w+", re.IGNORECASE | re.MULTILINE)
+_FOREIGN_MODULE = re.compile(r"iso_(?:c_binding|fortran_env)|ieee_\w+|omp_lib\w*", re.IGNORECASE)
+"""Modules that the compiler provides."""
+_PROGRAM_FOLDERS = frozenset({"app", "bench", "benchmark", "benchmarks", "example", "examples", "test", "tests"})
+"""Folders of the programs of a library."""
+_MAX_PROGRAMS = 4
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build with fpm, or to compile all files in the order of their dependencies."""
+    """Propose to build with fpm, or to compile all files of a program in the order of their dependencies.
+
+    For a library, or for several programs, each of them is compiled with the files whose modules it uses.
+    """
     proposals = []
     if sources.has("fpm.toml"):
         install = build_shell_command("fpm install --profile release --prefix $PWD/installed")
@@ -24,12 +34,55 @@ def propose(sources: Sources) -> list[BuildProposal]:
         if not is_auxiliary(file) and " " not in file
     }
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]
-    if len(programs) == 1:
+    if len(programs) != 1:
+        proposals += propose_all_or_each("Fortran", _list_program_steps(sources))
+    else:
         sorted_files = sort_by_dependency(files)
         run = RunProposal("./program", may_do_nothing=True)
         command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(sorted_files)}")
         proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(run,)))
     return proposals
+
+
+def _list_program_steps(sources: Sources) -> list[str]:
+    """Return the compilations of a few programs, each with the files that it uses; those nearest to the top first.
+
+    Programs that use a module which the project lacks are left out.
+    """
+    texts = {
+        file: sources.read_text(file)
+        for file in sources.find_files_by_suffix(*_SUFFIXES)
+        if is_plain_path(file)
+        and not is_third_party(file)
+        and (not is_auxiliary(file) or not _PROGRAM_FOLDERS.isdisjoint(PurePosixPath(file).parts))
+    }
+    file_by_module = {name.lower(): file for file, text in texts.items() for name in _MODULE.findall(text)}
+    programs = [file for file, text in texts.items() if _PROGRAM.search(text)]
+    # Any program may call procedures that are in no module.
+    loose_files = [
+        file
+        for file, text in texts.items()
+        if _PROCEDURE.search(text) and not (_MODULE.search(text) or file in programs or is_auxiliary(file))
+    ]
+    steps = []
+    for program in sorted(programs, key=lambda file: (file.count("/"), file)):
+        needed_files = {file: texts[file] for file in [*loose_files, program]}
+        modules = set(_list_used_modules(needed_files.values()))
+        while new_files := {file_by_module[name] for name in modules & file_by_module.keys()} - needed_files.keys():
+            needed_files |= {file: texts[file] for file in new_files}
+            modules |= set(_list_used_modules(needed_files.values()))
+        if all(name in file_by_module or _FOREIGN_MODULE.fullmatch(name) for name in modules):
+            name = program.rpartition(".")[0].replace("/", "-")
+            name += ".out" if sources.has(name) or sources.has_folder(name) else ""
+            files = sort_by_dependency({file: needed_files[file] for file in sorted(needed_files)})
+            steps.append(f"gfortran -O2 -g -o {name} {' '.join(files)}")
+    return steps[:_MAX_PROGRAMS]
+
+
+def _list_used_modules(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the names of the modules that sources use, in lower case."""
+    for text in texts:
+        yield from (name.lower() for name in _USE.findall(text))
 
 
 def sort_by_dependency(files: dict[str, str]) -> list[str]:

@@ -37,6 +37,8 @@ _USUAL_VARIANT = re.compile(r"(?:^|/)(?:ref|reference|serial|src|cpu|openmp|omp)
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
+_LINKING = re.compile(r"\s-o\s*(?:\S*/)?(?:\$@|\$\(@\)|[\w-]+)(?:\s|$)")
+"""A recipe that names a program without a suffix as the output of a compiler."""
 _USUAL_TARGETS = ("all", "benchmark", "benchmarks", "bench", "examples", "test", "tests")
 _MAKE_FOLDER = re.compile(r"\bmkdir((?:[ \t]+[^\s;&|<>]+)+)")
 _OWN_FOLDER = re.compile(r"(?!\.)\w[\w.-]*(?:/\w[\w.-]*)*/?")
@@ -50,6 +52,7 @@ _OUTSIDE_COMMAND = re.compile(
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to make the target with the project's name, then the default target, then other usual targets.
 
+    Targets that link a program, but which the default target does not need, come after them, all at once.
     Targets that work outside of the tree are left out. Without a makefile at the top, the makefiles of several folders
     are proposed, because one may be for another operating system.
     """
@@ -86,6 +89,16 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     if default not in outside_targets:
         targets.append("")  # without a target, make builds its default
     targets += [name for name in _USUAL_TARGETS if name in rules and name not in outside_targets]
+    # Examples and tools are often made only if they are named.
+    default_names = _collect_prerequisites(rules, default)
+    other_targets = [
+        name
+        for name, rule in rules.items()
+        if _LINKING.search(rule.recipe)
+        and not _NO_PROGRAM.search(name)
+        and name not in {*targets, *default_names, *outside_targets}
+    ]
+    last_targets = [" ".join(other_targets[:_MAX_PARTS])] if other_targets else []
     # If one program of the default target cannot be built, the others may be.
     part_targets = [
         name
@@ -103,10 +116,11 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
             ("make",),
             # The target with the project's name builds only the program of that name.
             builds_tests=target.startswith("bench")
+            or target in last_targets
             or (bool(project_targets) and target not in {project_targets[0], *part_targets}),
             depth=file.count("/"),
         )
-        for target in [*targets, *part_targets]
+        for target in [*targets, *part_targets, *last_targets]
     ]
 
 
@@ -142,6 +156,18 @@ def find_outside_targets(text: str) -> set[str]:
         # The targets with one of the previous targets as a prerequisite.
         new_targets = {name for target in new_targets for name in dependent_targets[target]} - outside_targets
     return outside_targets
+
+
+def _collect_prerequisites(rules: dict[str, "_Rule"], target: str) -> set[str]:
+    """Return a target with all targets that it needs, directly or indirectly."""
+    collected: set[str] = set()
+    new_names = {target}
+    while new_names:
+        collected |= new_names
+        new_names = {
+            name for target in new_names if target in rules for name in rules[target].prerequisites
+        } - collected
+    return collected
 
 
 class _Rule(Struct, dict=True):

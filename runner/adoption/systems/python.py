@@ -29,7 +29,8 @@ _PYTHON = "venv/bin/python"
 _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
 _MAX_TEST_FILES, _MAX_READ_TESTS = 3, 100
 """How many files of tests are tried, and how many are read to find the largest."""
-_TEST = re.compile(r"(?:^|/)tests?/test_[\w-]+\.py$")
+_TEST = re.compile(r"(?:^|/)tests?/(?:test_[\w-]+|[\w-]+_test)\.py$")
+"""The files that pytest reads, in a folder of tests."""
 _TEST_REQUIREMENTS = (
     *("requirements-test.txt", "requirements-tests.txt", "requirements_test.txt", "test-requirements.txt"),
     *("test_requirements.txt", "requirements/test.txt", "requirements/tests.txt", "tests/requirements.txt"),

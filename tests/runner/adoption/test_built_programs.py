@@ -187,3 +187,16 @@ def test_a_test_also_starts_with_the_folders_that_the_makefile_makes() -> None:
     ]
     runs = list_commands([BuiltProgram("mtest")], listing({"Makefile": makefile}))
     assert [run.command for run in runs] == ["./mtest", "sh -c 'mkdir -p testdb && exec ./mtest'"]
+
+
+def test_a_test_may_find_its_data_in_the_folder_of_its_source() -> None:
+    files = {"lib/test/unit.c": "", "lib/test/unit.ini": ""}
+    runs = list_commands([BuiltProgram("build/lib/test/unit")], listing(files))
+    assert [run.command for run in runs][:3] == [
+        "build/lib/test/unit",
+        "sh -c 'cd build/lib/test && exec ./unit'",
+        "sh -c 'cd lib/test && exec ../../build/lib/test/unit'",
+    ]
+    assert {get_program(run) for run in runs} == {"build/lib/test/unit"}
+    for name in ("lib/test/unit", "build/test/unit"):
+        assert len(list_commands([BuiltProgram(name)], listing(files))) == 2, "no source lies in test"

@@ -128,6 +128,28 @@ def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> Non
     assert has_tried_enough({**programs, "bin/print": [reading]}, "bin/test_copy")
 
 
+def test_of_the_subcommands_that_read_one_input_the_one_with_the_most_faults_is_measured() -> None:
+    results = [
+        TriedCommand(RunProposal(f"./x {name} a.fq", input_file="a.fq"), (faults,) * 3, own_bytes="a")
+        for name, faults in (("seq", 87), ("check", 115), ("trim", 92))
+    ]
+    chosen = choose_best_command(results)
+    assert chosen
+    assert chosen.run.command == "./x check a.fq"
+
+
+def test_programs_that_take_no_more_than_a_start_are_not_enough() -> None:
+    starts = {
+        f"bin/{name}": [TriedCommand(RunProposal(f"bin/{name}", may_do_nothing=True), (57,) * 3, cpu_seconds=0.001)]
+        for name in "abcd"
+    }
+    assert not has_tried_enough(starts, "bin/e")
+    works = {"bin/d": [replace(starts["bin/d"][0], faults=(300,) * 3)]}
+    assert has_tried_enough({**starts, **works}, "bin/e")
+    starts |= {f"bin/{number}": starts["bin/a"] for number in range(9)}
+    assert has_tried_enough(starts, "bin/e"), "they are too many"
+
+
 def test_an_example_that_computes_for_long_comes_before_one_that_may_only_start() -> None:
     quick = TriedCommand(RunProposal("bin/example2", may_do_nothing=True), (142,) * 3, seconds=0.02)
     slow = TriedCommand(

@@ -90,8 +90,8 @@ def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
     first = FirstMeasurement.__new__(FirstMeasurement)
     first.sources = listing({"run.sh": "#!/bin/sh\nexec java -cp . Main\n", "other.sh": "./javac-like\n"})
     make = BuildProposal("Make", "make", ("make",))
-    (variables,) = first.list_variables(make, RunProposal("sh run.sh"))
-    assert variables == {"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"}
+    options = [variables["JAVA_TOOL_OPTIONS"] for variables in first.list_variables(make, RunProposal("sh run.sh"))]
+    assert options == ["-XX:+UseSerialGC -Xbatch", "-XX:+UseSerialGC -Xbatch -XX:TieredStopAtLevel=1"]
     assert first.list_variables(make, RunProposal("sh other.sh")) == ({"OMP_NUM_THREADS": "1"},)
 
 
@@ -185,6 +185,28 @@ def test_a_program_that_asks_for_sizes_gets_some(
     run = RunProposal("./solve", may_do_nothing=True)
     (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
     assert (tried.run.command, tried.faults) == (command, faults)
+
+
+def test_an_input_is_made_in_the_format_that_a_usage_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"./x --help": "Usage: x <in.fq>\n"}
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_execute_command",
+        lambda _, command, __: ProgramResult(1, texts.get(command, "no .fq"), "", 0.1, 1.0),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    build = BuildProposal("Make", "make")
+    refused = [TriedCommand(RunProposal("./x LICENSE", stand_in_file="LICENSE"), ())]
+    proposal = first.propose_made_input(build, refused, Path())
+    assert proposal
+    assert proposal[0].command.startswith("sh -c 'make && for ")
+    assert [run.command for run in proposal[1]] == ["./x faultwatch-input.fq"]
+    texts.clear()
+    assert first.propose_made_input(build, refused, Path()) is None, "only a usage says what a program reads"
+    texts["./x --help"] = "Usage: x <in.fq>\n"
+    assert first.propose_made_input(build, [TriedCommand(RunProposal("./x"), ())], Path()) is None, "it may be a test"
 
 
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
@@ -546,6 +568,23 @@ def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatc
     assert try_file_runs(outcomes, monkeypatch, test, help_text=help_text) == ["./lulesh"], "tests are numerous"
     outcomes["./lulesh"] = TriedCommand(bare, (900, 900, 900), seconds=17.0, cpu_seconds=30.0)
     assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"], "it is slow"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds"),
+    [((0.2, 9.0, 9.0), 10), ((0.01, 0.3, 9.0), 1000), ((0.01, 0.02, 0.9), 100_000), ((0.01, 0.02, 9.0), 1000)],
+)
+def test_a_benchmark_that_hardly_computes_is_tried_with_more_rounds(
+    seconds: tuple[float, ...], rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "bin/b -test.bench=. -test.benchtime={}x"
+    outcomes: dict[str, TriedCommand | None] = {
+        command.format(number): TriedCommand(
+            RunProposal(command.format(number)), (600, 610), cpu_seconds=duration, seconds=duration
+        )
+        for number, duration in zip((10, 1000, 100_000), seconds, strict=True)
+    }
+    assert try_file_runs(outcomes, monkeypatch, RunProposal(command.format(10))) == [command.format(rounds)]
 
 
 @pytest.mark.parametrize("target", ["missing", "/dev/zero"])

@@ -63,6 +63,42 @@ def test_a_recipe_and_a_ci_file_show_commands_too() -> None:
     assert not find("sorter test/a.fq", "src/sorter.c")
 
 
+@pytest.mark.parametrize(
+    ("line", "writer"),
+    [
+        ('$ echo -n "pass word" | ./sorter salt -t 2', "echo -n 'pass word'"),
+        ("printf 'x%s' 3 | sorter salt -t 2", "printf x%s 3"),
+    ],
+)
+def test_a_command_that_reads_a_written_text_is_found(line: str, writer: str) -> None:
+    (command,) = find(line)
+    assert command == DocumentedCommand(("salt", "-t", "2"), "", writer=writer)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo $PASSWORD | sorter salt",
+        "echo a > b | sorter",
+        "cat ref | sorter salt",
+        "echo x | sort",
+        "echo `x` | sorter",
+    ],
+)
+def test_a_text_that_needs_more_than_quotes_is_left_out(line: str) -> None:
+    assert not find(line)
+
+
+def test_a_written_text_is_tried_only_if_the_program_refuses_all_files() -> None:
+    readme = "echo word | sorter salt\n./sorter -n test/b.fq\n"
+    runs = list_commands([BuiltProgram("sorter")], listing({**FILES, "README.md": readme, "LICENSE": ""}, "sorter"))
+    (run,) = [run for run in runs if run.reads_text]
+    assert (run.command, run.program) == ("sh -c 'echo word | ./sorter salt'", "./sorter")
+    assert run.needs_failures
+    assert run.is_test
+    assert runs.index(run) == len(runs) - 3, "it precedes --version and --help"
+
+
 def test_a_document_in_a_folder_names_files_in_it() -> None:
     (command,) = find("sorter a.fq", "test/README", **{"old/a.fq": ""})
     assert command.file == "test/a.fq"

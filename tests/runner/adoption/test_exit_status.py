@@ -48,3 +48,6 @@ def test_the_output_of_a_formatter_has_the_words_of_the_file() -> None:
     assert not contains_most_words("\n".join(words[6:]), content)
     assert not contains_most_words(f"a.html:3: error near {words[0]}", content)
     assert not contains_most_words("one line", "one line")
+    lines = "\n\n".join(words)
+    assert contains_most_words("\n".join(words), lines)
+    assert not contains_most_words(f"{words} is not valid under any of the given schemas\n", lines), "it is quoted"

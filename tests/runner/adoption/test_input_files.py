@@ -1,3 +1,5 @@
+import pytest
+
 from runner.adoption.built_programs import list_file_runs
 from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from tests.runner.adoption.listings import listing
@@ -39,6 +41,14 @@ def test_data_of_a_second_kind_is_an_input_too_and_pages_come_last() -> None:
     assert list_inputs(listing(files), "./demo") == ["demo/pirate.obj", "demo/a.html"]
     files = dict.fromkeys((*(f"data/{letter}.json" for letter in "abc"), "data/a.csv", "data/a.xml"), "")
     assert list_inputs(listing(files), "./x") == ["data/a.json", "data/b.json", "data/a.csv"]
+
+
+@pytest.mark.parametrize("project", ["yaml-cpp", "yaml.cpp", "cpp-yaml", "yaml-python"])
+def test_the_language_of_a_project_is_not_what_its_programs_read(project: str) -> None:
+    files = dict.fromkeys(("test/a.cpp", "test/a.py", "test/b.yaml", "test/x.json", "test/y.json"), "")
+    assert list_inputs(listing(files, project), "build/util/parse")[0] == "test/b.yaml"
+    assert "test/a.cpp" not in list_inputs(listing(files, project), "build/util/parse")
+    assert list_inputs(listing(files, "simplecpp"), "./simplecpp")[0] == "test/a.cpp"
 
 
 def test_settings_are_inputs_only_of_a_program_that_is_named_after_their_format() -> None:

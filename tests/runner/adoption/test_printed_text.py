@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.adoption.printed_text import find_missing_module, is_usage, needs_terminal
+from runner.adoption.printed_text import find_missing_module, find_only_error, is_usage, needs_terminal
 
 XSV = """xsv is a suite of CSV command line utilities.
 
@@ -51,3 +51,24 @@ def test_a_program_that_cannot_work_without_a_terminal_says_so_in_many_ways() ->
     ):
         assert needs_terminal(said)
     assert not needs_terminal("the terminal velocity is 53 m/s")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "yaml-cpp: error at line 60, column 56: illegal map value\n",
+            "yaml-cpp: error at line 60, column 56: illegal map value",
+        ),
+        ("a.txt: 3: Parse error near x\n\n", "a.txt: 3: Parse error near x"),
+        ("reading a.txt\n[Error] not a graph\n", "[Error] not a graph"),
+        ("a.txt:3: syntax error near x\n", "a.txt:3: syntax error near x"),
+        ("error: 1.5e-9\n", ""),
+        ("0 errors\n", ""),
+        ("Terror\n", ""),
+        ("one\ntwo\nerror: three\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_program_that_prints_only_an_error_has_refused_its_file(text: str, error: str) -> None:
+    assert find_only_error(text) == error

@@ -1,9 +1,11 @@
 """The subcommands that a help names are tried with the files that the program alone has refused."""
 
+import re
+
 import pytest
 
 from runner.adoption.proposal import RunProposal
-from runner.adoption.subcommands import list_subcommand_runs, list_subcommands
+from runner.adoption.subcommands import list_subcommand_runs, list_subcommands, list_subcommands_about
 
 CLAP = """A tool
 
@@ -49,6 +51,28 @@ ARGPARSE = "usage: x [-h] {parse,install} ...\n\npositional arguments:\n  {parse
 )
 def test_only_subcommands_that_read_a_file_are_taken_from_a_help(help_text: str, names: list[str]) -> None:
     assert list_subcommands(help_text) == names
+
+
+ALIGNED = """
+Usage:   x <command> [options]
+
+Command: index     index sequences in the FASTA format
+         mem       align
+                   many reads of FASTA
+
+         fa2pac    convert fasta to PAC
+         get       get a FASTA file
+
+Note: index FASTA files first
+"""
+
+
+def test_subcommands_are_found_by_their_descriptions() -> None:
+    fasta = re.compile("fasta", re.IGNORECASE)
+    assert list_subcommands_about(ALIGNED, fasta) == ["index", "fa2pac"]
+    assert list_subcommands_about(CLAP, fasta) == []
+    assert list_subcommands_about("usage: x in.fasta\n", fasta) is None
+    assert list_subcommands(ALIGNED.replace("mem ", "sort")) == ["sort"]
 
 
 def test_a_subcommand_gets_the_files_that_the_program_alone_has_refused() -> None:

@@ -47,6 +47,7 @@ class Host:
         self.built: list[str] = []
         self.sources = listing({})
         self.folder: tuple[str, int] | None = None
+        self.made_input: tuple[BuildProposal, list[RunProposal]] | None = None
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
         self.built.append(proposal.command)
@@ -61,6 +62,11 @@ class Host:
     def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], tree: Path, say: object) -> list[TriedCommand]:
         counted = [(run, self.counts.get((proposal.command, run.command), ())) for run in runs]
         return [TriedCommand(run, faults, "" if faults else MISSING) for run, faults in counted]
+
+    def propose_made_input(
+        self, proposal: BuildProposal, tried: list[TriedCommand], tree: Path
+    ) -> tuple[BuildProposal, list[RunProposal]] | None:
+        return self.made_input
 
     def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
         return tried
@@ -661,3 +667,49 @@ def test_a_build_command_of_the_users_that_makes_no_program_is_refused(monkeypat
             cast("FirstMeasurement", Host({})), Questions(silent=True), build="make lib", run=None
         )
     assert refusal.value.remedy.startswith("correct --build 'make lib'")
+
+
+def test_another_build_is_made_if_the_tests_of_the_first_one_take_no_more_than_a_start() -> None:
+    test = RunProposal("test/unit", may_do_nothing=True, is_test=True)
+    first, other = BuildProposal("Make", "make"), BuildProposal("Make", "make dump", builds_tests=True)
+    for seconds, is_built in ((0.002, True), (0.5, False)):
+        result = TriedCommand(test, (57, 57, 57), cpu_seconds=seconds)
+        assert init_choice._may_run_more_work(other, first, [result]) is is_built
+    assert not init_choice._may_run_more_work(replace(other, builds_tests=False), first, [result])
+
+
+@pytest.mark.parametrize(
+    ("faults", "chosen"), [((900, 900), "make && cut: bin/x made.fq"), ((), "make: bin/x LICENSE")]
+)
+def test_a_made_input_replaces_a_stand_in(
+    faults: tuple[int, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in, made = (
+        RunProposal("bin/x LICENSE", stand_in_file="LICENSE"),
+        RunProposal("bin/x made.fq", input_file="made.fq"),
+    )
+    build, making = BuildProposal("Make", "make", runs=(stand_in,)), BuildProposal("Make", "make && cut")
+    host = Host({("make", stand_in.command): (5000, 5000), (making.command, made.command): faults})
+    host.made_input = (making, [made])
+    monkeypatch.setattr(host, "get_input_size", lambda run, tree: 1 << 20)
+    assert choose(host, monkeypatch, build) == chosen
+    assert host.built == ["make", "make && cut"]
+    host.counts[build.command, BENCHMARK.command] = (9, 9)
+    host.built.clear()
+    assert choose(host, monkeypatch, replace(build, runs=(BENCHMARK,))) == f"make: {BENCHMARK.command}"
+    assert host.built == ["make"], "a benchmark needs no input"
+
+
+@pytest.mark.parametrize(("command", "start"), [("bin/x", "bin/x"), ("sh -c 'cd t && exec ../x'", "./program")])
+def test_a_refusal_shows_where_the_arguments_of_the_program_go(
+    command: str, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host({})
+    monkeypatch.setattr(
+        host,
+        "try_runs",
+        lambda _, runs, *__: [TriedCommand(run, (), "it ended with exit code 1: Usage") for run in runs],
+    )
+    with pytest.raises(FaultwatchError) as refused:
+        choose(host, monkeypatch, BuildProposal("Make", "make", runs=(RunProposal(command),)))
+    assert f"--run '{start} ARGUMENTS'" in str(refused.value.remedy)

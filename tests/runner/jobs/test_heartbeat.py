@@ -126,7 +126,7 @@ def test_what_could_not_be_told_is_told_later(service: Service) -> None:
     assert service.told[-1].measured == ()
 
 
-def test_a_job_ends_although_more_runs_are_untold_than_fit_into_one_report(service: Service) -> None:
+def test_a_job_ends_although_more_runs_are_unreported_than_fit_into_one_report(service: Service) -> None:
     beat = heartbeat(service)
     runs = [sample_reports.report(number) for number in range(2001)]
     service.answers = [ServiceUnavailable("the service does not answer") for _ in runs]

@@ -201,6 +201,17 @@ def test_the_programs_of_a_default_target_are_made_one_by_one_if_one_of_them_doe
     assert targets == [("view", False), ("", True), ("all", True), ("bench", True), ("unit", False)]
 
 
+def test_the_programs_that_only_a_named_target_makes_are_made_last() -> None:
+    text = (
+        "CC = cc\nall: lib.a test/unit\ntest/unit: u.o\n\t$(CC) -o $@ $^\nu.o: u.c\n\t$(CC) -c -o u.o u.c\n"
+        "dump: dump.c\n\t$(CC) $(LDFLAGS) $< -o $@\nshow: show.c\n\tcc -o bin/show show.c\nhelp:\n\techo -o\n"
+        "part.o: part.c\n\tcc -o part.o part.c\nlint:\n\tcheck -o lint\ntest: test/unit\n\t./test/unit -o x\n"
+    )
+    *_, part, last = make.propose(listing({"Makefile": text}))
+    assert part.command.endswith(" test/unit'")
+    assert (last.command, last.builds_tests) == ("sh -c 'make -j$(nproc) dump show'", True)
+
+
 def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     manifest = (
         '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
@@ -508,6 +519,18 @@ def test_tests_find_the_installed_package_rather_than_sources_without_its_extens
     assert "--no-index . pytest || " in tests.command
 
 
+def test_tests_whose_names_end_in_test_are_run_too() -> None:
+    files = {
+        "setup.py": "",
+        "p/__init__.py": "",
+        "tests/map_test.py": "pass\n",
+        "tests/set_test.py": "",
+        "tests/t.py": "",
+    }
+    tests = python.propose(listing(files))[-1]
+    assert [run.command.rpartition(" ")[2] for run in tests.runs] == ["tests", "tests/map_test.py", "tests/set_test.py"]
+
+
 def test_benchmarks_among_the_tests_are_tried_and_what_pytest_reads_is_not() -> None:
     files = {"setup.py": "", "p/__init__.py": "", "tests/benchmark.py": "run()", "vendor/bench.py": ""}
     files |= {"benchmarks/test_speed.py": "", "benchmarks/speed.py": "run()", "tests/test_benchmark.py": ""}
@@ -574,6 +597,29 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
     )
     circle = {"a.f90": "module a\nuse b\nend", "b.f90": "module b\nuse a\nend"}
     assert sorted(fortran.sort_by_dependency(circle)) == ["a.f90", "b.f90"]
+
+
+def test_the_programs_of_a_fortran_library_are_compiled_with_what_they_use() -> None:
+    files = {
+        "fpm.toml": 'name = "quad"\n',
+        "src/quad.F90": "module quad\n  use kinds\n  use, intrinsic :: iso_fortran_env\nend module\n",
+        "src/kinds.f90": "module kinds\nend module\n",
+        "src/plot.f90": "module plot\n  use hdf5\nend module\n",
+        "src/old.f": "      subroutine old(x)\n      end\n",
+        "test/helpers.f90": "module helpers\n  use quad\nend module\n",
+        "test/check.f90": "program check\n  use helpers\nend program\n",
+        "example/show.f90": "program show\n  use quad\nend program\n",
+        "example/draw.f90": "program draw\n  use plot\nend program\n",
+    }
+    _, *proposals = fortran.propose(listing(files))
+    steps = [
+        "gfortran -O2 -g -o example-show src/kinds.f90 src/quad.F90 example/show.f90 src/old.f",
+        "gfortran -O2 -g -o test-check src/kinds.f90 src/old.f src/quad.F90 test/helpers.f90 test/check.f90",
+    ]
+    commands = [proposal.command for proposal in proposals]
+    assert len(commands) == 3
+    assert [sorted(command.split()) for command in commands[1:]] == [sorted(step.split()) for step in steps]
+    assert commands[0].split()[-3:] == ["src/quad.F90", "test/helpers.f90", "test/check.f90'"]
 
 
 def test_scripts_that_a_setup_file_installs_are_tried() -> None:
