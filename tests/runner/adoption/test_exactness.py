@@ -97,7 +97,7 @@ def test_a_build_that_only_looks_for_go_is_not_advised_as_a_program_of_go() -> N
 
 def test_a_count_that_varies_says_what_a_comparison_can_find() -> None:
     some = assess_exactness([5000, 5040, 4980, 5010], seconds=0.5).sentence
-    assert re.search(r"A rise of 2\s% would be proven in about \d+ interleaved pairs \(\d+ s\)\.", some)
+    assert re.search(r"A rise of 2\s% would be proven in about \d+ interleaved pairs \(\d+\ss\)\.", some)
     wild = assess_exactness([5000, 9000, 12000, 7000], seconds=0.5).sentence
     assert "A rise of 2\N{NARROW NO-BREAK SPACE}% would not be proven within 400 interleaved pairs." in wild
     assert "pairs" not in assess_exactness([5000, 5000, 5000]).sentence
