@@ -107,7 +107,7 @@ def test_an_upgrade_waits_for_a_running_job_and_loses_nothing(estate: Estate) ->
     assert upgrading.result().returncode == 0
     assert in_use(estate.runner, "runner") == in_use(estate.service, "service") == estate.revision
     assert api.get("runs")["total"] == before + 1
-    assert "0 reports wait" in estate.runner.run(f"{AS_RUNNER} faultwatch spool").stdout
+    assert ": 0 waiting, 0 refused" in estate.runner.run(f"{AS_RUNNER} faultwatch spool").stdout
 
 
 def test_a_version_that_does_not_work_is_taken_back(estate: Estate) -> None:
