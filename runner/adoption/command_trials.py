@@ -138,6 +138,8 @@ _SHELL_START = "sh -c 'exec "
 _MIN_RANGE_RATIO = 10
 """Variables that do not make a count exact are worth setting if they make its range this many times narrower."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
+_TEST_RUNNER = re.compile(r"\bpytest\b|\bjunit\b|\bmocha\b|\bjest\b|\s-test\.parallel=|--test-threads=", re.IGNORECASE)
+"""A command that runs a suite of tests, of Python, Java, JavaScript, Go or Rust."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """A variable that no program reads. It enlarges the environment like ``OMP_NUM_THREADS=1``, without its effect."""
 
@@ -365,10 +367,13 @@ class FirstMeasurement:
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
         server = None
-        # A benchmark that takes too long is not a server, even if it listens for the processes that it starts. Neither
-        # is a program of MPI, which listens for the other processes of its computation.
+        # A benchmark or a suite of tests that takes too long is not a server, even if it listens for what it starts.
+        # Neither is a program of MPI, which listens for the other processes of its computation.
         if tried_command.timed_out and not (
-            run.is_server or _BENCHMARK.search(run.command) or _uses_mpi(tree / get_program(run))
+            run.is_server
+            or _BENCHMARK.search(run.command)
+            or _TEST_RUNNER.search(run.command)
+            or _uses_mpi(tree / get_program(run))
         ):
             server = self._find_server(proposal, run, tree)
         elif _may_need_port(tried_command):

@@ -281,11 +281,14 @@ def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monk
     [
         ("java -cp x p.DecodeBenchmark", (), False),
         ("java -cp x p.App", (), True),
+        ("java -cp x org.junit.platform.console.ConsoleLauncher execute", (), False),
+        ("venv/bin/python -m pytest -q tests", (), False),
+        ("bin/tests -test.parallel=1", (), False),
         ("./clover", ("libc.so.6",), True),
         ("./clover", ("libmpi_mpifh.so.40", "libc.so.6"), False),
     ],
 )
-def test_a_benchmark_or_a_program_of_mpi_that_takes_too_long_is_no_server(
+def test_a_benchmark_a_suite_of_tests_or_a_program_of_mpi_that_takes_too_long_is_no_server(
     command: str, libraries: tuple[str, ...], is_server: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.adoption.command_trials.list_needed_libraries", lambda _: libraries)
