@@ -437,7 +437,7 @@ def _list_proposals(
         package_managers = find_managers([build])
         # The user's command probably also runs the tool that derives the version from the history.
         git_version = detect_version_from_git(first_measurement.sources, *(proposal.system for proposal in proposals))
-        variables = {manager.variable: manager.folder for manager in package_managers}
+        variables = {manager.variable: manager.setting for manager in package_managers}
         if GO in package_managers:
             variables |= GO_CACHE_VARIABLES
         proposals = [

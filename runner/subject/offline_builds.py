@@ -20,7 +20,7 @@ _NETWORK_ERROR = re.compile(
     r"network is unreachable|failed to connect to|failed to lookup address|could not resolve hostname|no such host\b|"
     r"dial (?:tcp|udp)\b|disabled by GOPROXY=off|could not fetch url|TLS CA certificate bundle|newconnectionerror|"
     r"no matching distribution found|--offline was specified|offline was set|spurious network error|"
-    r"unable to access 'https?://|cache mode is 'only-if-cached'|"
+    r"unable to access 'https?://|cache mode is 'only-if-cached'|could not transfer artifact|"
     r"getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|download failed|error: downloading",
     re.IGNORECASE,
 )

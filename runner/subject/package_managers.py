@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ class PackageManager(Struct, frozen=True):
         The commands that start the package manager.
     variable
         The environment variable for the folder of downloaded packages.
+    option
+        The option before the folder in the variable, if it contains options; empty if it contains only the folder.
     folder
         The path of this folder, as it is written in a workload file.
     package_folders
@@ -34,6 +36,19 @@ class PackageManager(Struct, frozen=True):
     folder: str
     package_folders: tuple[str, ...] = ()
     download_command: str = ""
+    option: str = ""
+
+    @property
+    def setting(self) -> str:
+        """The text of the variable, as it is written in a workload file."""
+        return f"{self.option}{self.folder}"
+
+    def find_folder(self, environment: Mapping[str, str]) -> str:
+        """Return the folder of downloaded packages that an environment sets; empty if it sets none."""
+        text = environment.get(self.variable, "")
+        if not self.option:
+            return text
+        return next((word.removeprefix(self.option) for word in text.split() if word.startswith(self.option)), "")
 
     def list_package_folders(self, folder: Path) -> list[Path]:
         """Return the existing parts of ``folder`` that contain packages, or the folder if all of it does.
@@ -62,7 +77,8 @@ PIP = PackageManager(
     "pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download_command="pip download"
 )
 NPM = PackageManager("npm", ("npm",), "npm_config_cache", "{home}/.npm", ("_cacache",))
-MANAGERS = (CARGO, GO, PIP, NPM)
+MAVEN = PackageManager("Maven", ("mvn",), "MAVEN_OPTS", "{home}/.m2/repository", option="-Dmaven.repo.local=")
+MANAGERS = (CARGO, GO, PIP, NPM, MAVEN)
 GO_CACHE_VARIABLES = {"GOCACHE": "{home}/.cache/go-build"}
 """Go's build cache. Without it, Go would compile its standard library once for each revision."""
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")

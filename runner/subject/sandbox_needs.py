@@ -63,12 +63,13 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
         file = shutil.which(tool, path=environment["PATH"])
         if file:
             needs.append(Need(_find_installation(Path(file).parent), tool))
-    for name, text in environment.items():
+    for name in environment:
+        manager = _MANAGER_BY_VARIABLE.get(name)
+        text = manager.find_folder(environment) if manager else environment[name]
         # Only variables that name a single folder count. HOME is the build's own folder, the tools of PATH are listed
         # above, and Go can do without its build cache.
         if not text.startswith("/") or ":" in text or name in {*GO_CACHE_VARIABLES, "HOME", "PATH"}:
             continue
-        manager = _MANAGER_BY_VARIABLE.get(name)
         folders = manager.list_package_folders(Path(text)) if manager else [Path(text)]
         needs += [Need(folder, name) for folder in folders]
     return [need for need in needs if tree is None or not need.folder.is_relative_to(tree)]
@@ -85,7 +86,8 @@ def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) 
     These are folders in the user's home directory that variables of package managers name, but that the sandbox does
     not show.
     """
-    paths = [environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES)]
+    paths = [manager.find_folder(environment) for manager in MANAGERS]
+    paths += [environment.get(name, "") for name in GO_CACHE_VARIABLES]
     home_prefix = f"{Path.home()}{os.sep}"
     # A path with ".." could lead out of the home directory. Path() removes doubled and trailing slashes, but no "..".
     folders_in_home = list(
@@ -167,18 +169,19 @@ def _explain_missing_packages(
     The text continues the sentence :data:`NO_NETWORK`.
     """
     # First case: the build uses a package manager, but no variable says where it keeps its packages.
-    used_managers = [manager for manager in MANAGERS if manager.variable in environment]
+    folder_by_manager = {manager: manager.find_folder(environment) for manager in MANAGERS}
+    used_managers = [manager for manager in MANAGERS if folder_by_manager[manager]]
     manager = next((manager for manager in find_managers(command) if manager not in used_managers), None)
     if manager:
         folder = Path(manager.folder.replace("{home}", str(Path.home())))
         setting = _suggest_setting(sandbox, [*hidden_needs, *_list_package_needs(manager, folder)])
         return (
-            f': write {manager.variable} = "{manager.folder}" under [build.environment], '
+            f': write {manager.variable} = "{manager.setting}" under [build.environment], '
             f"{manager.describe_filling(command)}, and {setting}"
         )
     # Second case: the folders of packages are hidden, or empty.
     needs_by_manager = {
-        manager: _list_unfilled_needs(manager, Path(environment[manager.variable])) for manager in used_managers
+        manager: _list_unfilled_needs(manager, Path(folder_by_manager[manager])) for manager in used_managers
     }
     unfilled_needs = [need for needs in needs_by_manager.values() for need in needs]
     if hidden_needs or unfilled_needs:
@@ -196,7 +199,7 @@ def _explain_missing_packages(
         return text
     # Other cases: a folder lacks a package, or nothing is known about packages.
     if used_managers:
-        places = [f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers]
+        places = [f"{folder_by_manager[manager]} ({manager.variable})" for manager in used_managers]
         subject = places[0] if len(places) == 1 else f"one of {join_words(places)}"
         return f", and {subject} lacks a package: {used_managers[0].describe_filling(command)}"
     return (

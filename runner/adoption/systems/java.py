@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary
+from runner.subject.package_managers import MAVEN
 
 _MAIN = re.compile(r"\bstatic\s+(?:public\s+)?void\s+main\s*\(|\bvoid\s+main\s*\(\s*(?:final\s+)?String\b")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
@@ -123,6 +124,7 @@ def _list_maven_builds(
             "Maven",
             f"mvn --quiet --batch-mode{mode}{arguments}",
             ("mvn", "java"),
+            {MAVEN.variable: MAVEN.setting},
             runs=runs,
             offline=bool(mode),
             builds_tests=builds_tests,

@@ -23,6 +23,7 @@ LOGS = {
     "Cargo": "error: failed to download from `https://i.example`: Could not resolve host: i.example",
     "Cargo offline": "error: attempting to make an HTTP request, but --offline was specified",
     "npm offline": "npm error request to https://r.example/x failed: cache mode is 'only-if-cached' but no cached",
+    "Maven": "[ERROR] Could not transfer artifact a:b:pom:1 from/to central (https://r.example): Unknown host",
     "FetchContent": "fatal: unable to access 'https://g.example/z/': Could not resolve host: g.example",
     "submodules": "ssh: Could not resolve hostname g.example: Temporary failure in name resolution",
 }
@@ -73,6 +74,20 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
     shown = Sandbox(readable_folders=(f"{home}/go/pkg/mod",))
     said = describe_sandbox_failure(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
     assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
+
+
+def test_packages_of_maven_are_in_the_folder_that_an_option_in_a_variable_names(home: Path) -> None:
+    repository = home / ".m2/repository"
+    (repository / "org").mkdir(parents=True)
+    (home / ".m2/settings.xml").write_text("secret")
+    command = ("mvn", "package")
+    said = describe_sandbox_failure(command, "mvn", {"PATH": SYSTEM}, Sandbox(), home / "tree", LOGS["Maven"])
+    assert 'write MAVEN_OPTS = "-Dmaven.repo.local={home}/.m2/repository" under [build.environment]' in said
+    assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={repository} on this host")
+    variables = {"PATH": SYSTEM, "MAVEN_OPTS": f"-Xmx1g -Dmaven.repo.local={repository}"}
+    assert [need.folder for need in list_needs((), variables)] == [repository]
+    assert list_masked_cache_folders(variables, Sandbox()) == (str(repository),)
+    assert not list_needs((), {"PATH": SYSTEM, "MAVEN_OPTS": "-Xmx1g"})
 
 
 def test_packages_that_only_their_owner_may_read_are_named_with_the_command_that_opens_them(home: Path) -> None:

@@ -16,6 +16,7 @@ def test_a_library_is_run_by_its_tests_the_largest_files_also_alone() -> None:
     assert offline.command.startswith("mvn --quiet --batch-mode --offline test-compile dependency:copy-dependencies")
     assert (online.command, online.offline) == (offline.command.replace(" --offline", ""), False)
     assert online.builds_tests
+    assert online.environment == {"MAVEN_OPTS": "-Dmaven.repo.local={home}/.m2/repository"}
     assert [run.command.rsplit(" ", 1)[1] for run in online.runs] == [
         "--scan-classpath=target/test-classes",
         "--select-class=a.WriterTest",
