@@ -80,7 +80,7 @@ def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[Build
     for module, classes in list(classes_by_module.items())[:_MAX_MODULES]:
         selection, target = _select_module(module)
         runs = _list_run_proposals(f"{target}/classes:{target}/dependency/*", classes)
-        builds += _list_maven_builds(f"{selection} {_GOALS}", runs)
+        builds.append(_make_maven_build(f"{selection} {_GOALS}", runs))
     return builds
 
 
@@ -112,25 +112,22 @@ def _propose_tests(sources: Sources) -> list[BuildProposal]:
     if module != ".":
         commands = [build_shell_command(f"cd {module}", f"exec {command}") for command in commands]
     runs = tuple(RunProposal(command, may_do_nothing=True, is_test=True, program=command) for command in commands)
-    return _list_maven_builds(f"{selection} {_TEST_GOALS}", runs, builds_tests=True)
+    return [_make_maven_build(f"{selection} {_TEST_GOALS}", runs, builds_tests=True)]
 
 
-def _list_maven_builds(
-    arguments: str, runs: tuple[RunProposal, ...], *, builds_tests: bool = False
-) -> list[BuildProposal]:
-    """Return the builds with the packages of this host, then with downloads."""
-    return [
-        BuildProposal(
-            "Maven",
-            f"mvn --quiet --batch-mode{mode}{arguments}",
-            ("mvn", "java"),
-            {MAVEN.variable: MAVEN.setting},
-            runs=runs,
-            offline=bool(mode),
-            builds_tests=builds_tests,
-        )
-        for mode in _MODES
-    ]
+def _make_maven_build(arguments: str, runs: tuple[RunProposal, ...], *, builds_tests: bool = False) -> BuildProposal:
+    """Return a build that downloads only the packages that this host lacks.
+
+    With ``--offline``, it would fail on a host that has none yet. Without, it works in a sandbox without a network too.
+    """
+    return BuildProposal(
+        "Maven",
+        f"mvn --quiet --batch-mode{arguments}",
+        ("mvn", "java"),
+        {MAVEN.variable: MAVEN.setting},
+        runs=runs,
+        builds_tests=builds_tests,
+    )
 
 
 def _list_modules(sources: Sources) -> set[str]:

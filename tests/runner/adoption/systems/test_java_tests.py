@@ -12,17 +12,16 @@ def test_a_library_is_run_by_its_tests_the_largest_files_also_alone() -> None:
         "src/test/java/a/WriterTest.java": _TESTS.format("WriterTest", "  // longer\n"),
         "src/test/java/a/Helper.java": "package a; class Helper {}",
     }
-    offline, online = java.propose(listing(files))
-    assert offline.command.startswith("mvn --quiet --batch-mode --offline test-compile dependency:copy-dependencies")
-    assert (online.command, online.offline) == (offline.command.replace(" --offline", ""), False)
-    assert online.builds_tests
-    assert online.environment == {"MAVEN_OPTS": "-Dmaven.repo.local={home}/.m2/repository"}
-    assert [run.command.rsplit(" ", 1)[1] for run in online.runs] == [
+    (build,) = java.propose(listing(files))
+    assert build.command.startswith("mvn --quiet --batch-mode test-compile dependency:copy-dependencies")
+    assert build.builds_tests
+    assert build.environment == {"MAVEN_OPTS": "-Dmaven.repo.local={home}/.m2/repository"}
+    assert [run.command.rsplit(" ", 1)[1] for run in build.runs] == [
         "--scan-classpath=target/test-classes",
         "--select-class=a.WriterTest",
         "--select-class=a.ReaderTest",
     ]
-    assert all(run.is_test for run in online.runs)
+    assert all(run.is_test for run in build.runs)
 
 
 def test_a_main_class_that_maven_does_not_compile_is_not_run() -> None:
@@ -30,8 +29,8 @@ def test_a_main_class_that_maven_does_not_compile_is_not_run() -> None:
     files = {"pom.xml": "<project/>", "Example.java": main, "src/main/java/a/Reader.java": "package a; class Reader {}"}
     assert java.propose(listing(files)) == []
     compiled = {**files, "src/main/java/a/App.java": f"package a;\n{main}"}
-    offline, _ = java.propose(listing(compiled))
-    assert {run.program for run in offline.runs} == {"java -cp target/classes:target/dependency/* a.App"}
+    (build,) = java.propose(listing(compiled))
+    assert {run.program for run in build.runs} == {"java -cp target/classes:target/dependency/* a.App"}
 
 
 def test_tests_of_a_module_run_in_its_folder() -> None:
@@ -41,9 +40,9 @@ def test_tests_of_a_module_run_in_its_folder() -> None:
         "core/src/test/java/a/WriterTest.java": _TESTS.format("WriterTest", ""),
         "extras/src/test/java/a/ExtraTest.java": _TESTS.format("ExtraTest", ""),
     }
-    offline, _ = java.propose(listing(files))
-    assert " -pl core -am test-compile " in offline.command
-    assert all(run.command.startswith("sh -c 'cd core && exec java -cp target/") for run in offline.runs)
+    (build,) = java.propose(listing(files))
+    assert " -pl core -am test-compile " in build.command
+    assert all(run.command.startswith("sh -c 'cd core && exec java -cp target/") for run in build.runs)
 
 
 def test_a_project_without_tests_and_main_classes_proposes_nothing() -> None:
