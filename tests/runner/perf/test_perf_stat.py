@@ -218,7 +218,7 @@ def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_gro
     def refuse(number: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    for number, said in ((errno.EMFILE, "need more open files"), (errno.EBUSY, "control group: Device or resource")):
+    for number, said in ((errno.EMFILE, "needs more open files"), (errno.EBUSY, "control group: Device or resource")):
         monkeypatch.setattr(MemoryGroup, "add_process", lambda *_, number=number: refuse(number))
         with pytest.raises(FaultwatchError, match=said):
             run(programs, "true")

@@ -65,7 +65,7 @@ def claim(worker: Any, job: Job) -> str:
     with worker.database.writing() as session:
         row = jobs.find_job(session, job.id)
         assert row is not None
-        lease: str = lease_jobs.claim_job(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
+        lease: str = lease_jobs.claim_job(session, row, Claim(host="box", log_url=RUN), worker.lease_time, worker.now())
         return lease
 
 
