@@ -71,6 +71,7 @@ def test_a_program_that_listens_instead_of_ending_is_a_server(folder: Path) -> N
     assert workload.server.command == ("env", "PORT={port}", "./srv")
 
 
+@pytest.mark.thorough
 @needs_ab
 def test_a_server_whose_usage_names_its_port_is_started_with_it(folder: Path) -> None:
     source = WEB_SERVER.replace("    int yes", '    if (count < 2) { puts("usage: srv PORT"); return 1; }\n    int yes')

@@ -154,6 +154,7 @@ def test_an_interrupt_ends_the_observation_with_its_results(program: Path, tmp_p
     assert "Stored as live-" in output
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("tracepoints")
 def test_two_observations_are_compared(program: Path, tmp_path: Path) -> None:
     with run_program([program, "healthy"]) as process:

@@ -48,6 +48,7 @@ def test_refused_reports_end_every_command_with_the_reason(proxy: Proxy, tmp_pat
     assert proxy.ask("/runs")["total"] == 4
 
 
+@pytest.mark.thorough
 def test_an_older_report_that_is_refused_fails_no_later_command(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 10, 20])
     home, proxy.fail = tmp_path / "home", refuse_runs

@@ -79,7 +79,8 @@ def test_no_difference_is_refused_if_each_program_is_known_to_be_counted(perf: i
 def test_a_lost_program_is_refused_whatever_the_counts_say(perf: int, accounts: int) -> None:
     refused = explain_miscount(perf, accounts, LostPrograms(("ping",), complete=True))
     assert refused.startswith("executes 'ping', which the kernel hides from perf")
-    assert f"perf counted {perf:,} faults; the kernel itself counted {accounts:,}" in refused
+    faults = "1 fault" if perf == 1 else f"{perf:,} faults"
+    assert f"perf counted {faults}; the kernel itself counted {accounts:,}" in refused
 
 
 @given(counts, counts)
