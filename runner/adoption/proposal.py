@@ -183,7 +183,9 @@ def propose_all_or_each(system: str, steps: Sequence[str]) -> list[BuildProposal
 
     The first word of the first step is the tool of a build.
     """
-    choices = [steps, *([step] for step in steps)] if len(steps) > 1 else [steps] * len(steps)
+    choices = [steps] if steps else []
+    if len(steps) > 1:
+        choices += [[step] for step in steps]
     return [BuildProposal(system, build_shell_command(*choice), (choice[0].partition(" ")[0],)) for choice in choices]
 
 

@@ -124,6 +124,12 @@ def is_plain_path(path: str) -> bool:
     return _PLAIN_PATH.fullmatch(path) is not None
 
 
+def choose_program_name(sources: "Sources", file: str) -> str:
+    """Return the name of the program that is compiled from a source: its path with dashes, and no existing name."""
+    name = file.rpartition(".")[0].replace("/", "-")
+    return f"{name}.out" if sources.has(name) or sources.has_folder(name) else name
+
+
 def _is_mostly_numbers(text: str) -> bool:
     """Return whether nearly all characters at the beginning of a text belong to numbers."""
     beginning = text[:_TESTED_CHARACTERS]

@@ -6,11 +6,10 @@ from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from runner.adoption.documented_commands import list_documents
 from runner.adoption.proposal import BuildProposal, RunProposal, propose_all_or_each
-from runner.adoption.sources import Sources, is_auxiliary, is_plain_path, is_third_party
+from runner.adoption.sources import Sources, choose_program_name, is_auxiliary, is_plain_path, is_third_party
 
 _CXX_SUFFIXES = (".cc", ".cpp", ".cxx")
 _SUFFIXES = (".c", *_CXX_SUFFIXES)
@@ -85,9 +84,13 @@ def _list_run_proposals(compilation: _Compilation) -> tuple[RunProposal, ...]:
     """Return the command that starts a program with variables; empty without any: it is found in the built tree."""
     if not compilation.variables:
         return ()
-    is_benchmark = _names_benchmark(compilation)
-    run = RunProposal(f"./{compilation.program}", environment=dict(compilation.variables))
-    return (replace(run, may_do_nothing=not is_benchmark),)
+    return (
+        RunProposal(
+            f"./{compilation.program}",
+            may_do_nothing=not _names_benchmark(compilation),
+            environment=dict(compilation.variables),
+        ),
+    )
 
 
 def _names_benchmark(compilation: _Compilation) -> bool:
@@ -153,9 +156,7 @@ def _propose_programs(sources: Sources) -> list[BuildProposal]:
         included_names = {PurePosixPath(path).name for path in _INCLUDE.findall(texts[file])}
         files = [file, *(part for part in parts if part != file and PurePosixPath(part).name not in included_names)]
         compiler = "c++" if any(PurePosixPath(part).suffix in _CXX_SUFFIXES for part in files) else "cc"
-        program = file.rpartition(".")[0].replace("/", "-")
-        if sources.has(program) or sources.has_folder(program):
-            program += ".out"
+        program = choose_program_name(sources, file)
         macro_options = [f"-D{macro}" for macro in macros_by_program[file]]
         steps.append(" ".join((compiler, *options, *macro_options, "-o", program, *files, "-lm", "-lpthread")))
     return propose_all_or_each("Compiler", steps)

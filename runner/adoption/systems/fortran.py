@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command, propose_all_or_each
-from runner.adoption.sources import Sources, is_auxiliary, is_plain_path, is_third_party
+from runner.adoption.sources import Sources, choose_program_name, is_auxiliary, is_plain_path, is_third_party
 
 _SUFFIXES = (".f90", ".F90", ".f95", ".f03", ".f08", ".f", ".F")
 _MODULE = re.compile(r"^\s*module\s+(?!procedure\b|subroutine\b|function\b)(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -72,8 +72,7 @@ def _list_program_steps(sources: Sources) -> list[str]:
             needed_files |= {file: texts[file] for file in new_files}
             modules |= set(_list_used_modules(needed_files.values()))
         if all(name in file_by_module or _FOREIGN_MODULE.fullmatch(name) for name in modules):
-            name = program.rpartition(".")[0].replace("/", "-")
-            name += ".out" if sources.has(name) or sources.has_folder(name) else ""
+            name = choose_program_name(sources, program)
             files = sort_by_dependency({file: needed_files[file] for file in sorted(needed_files)})
             steps.append(f"gfortran -O2 -g -o {name} {' '.join(files)}")
     return steps[:_MAX_PROGRAMS]
