@@ -15,8 +15,6 @@ _TIMEOUT_SECONDS = 600.0
 """Seconds that a compiler may take. It needs half a second, but a hundred times as long at a low priority on a busy
 host. The limit is generous, because without the program nothing can be measured."""
 _DIGEST_DIGITS = 16
-
-
 _INSTALL_HINT = "Debian and Ubuntu: apt install gcc libc6-dev"
 
 

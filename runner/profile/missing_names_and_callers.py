@@ -98,7 +98,8 @@ def describe_functions_without_lines(
     tree
         The working tree.
     """
-    modules_with_lines = {frame.module for frame in frames if frame.line}
+    own_modules = _group_own_frames(frames)
+    modules_with_lines = {module for module, own_frames in own_modules.items() if any(own.line for own in own_frames)}
     functions_with_lines = {(frame.module, frame.function) for frame in frames if frame.line}
     functions_by_module: dict[str, set[str]] = defaultdict(set)
     for stack_profile in stack_profiles:
@@ -117,10 +118,10 @@ def describe_functions_without_lines(
 
 
 def _iterate_functions(frames: Iterable[Frame], modules: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield module and name of the functions in files of the tree, except those of the compiler and its libraries."""
+    """Yield module and name of the functions in given modules, except those of the compiler and its libraries."""
     for frame in frames:
-        is_own = frame.module in modules and not frame.module.startswith(("/", "["))
-        if is_own and frame.function != UNKNOWN_FUNCTION and not _TOOLCHAIN_FUNCTION.search(frame.function):
+        is_named = frame.function != UNKNOWN_FUNCTION and not _TOOLCHAIN_FUNCTION.search(frame.function)
+        if is_named and frame.module in modules:
             yield frame.module, frame.function
 
 
