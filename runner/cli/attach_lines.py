@@ -8,8 +8,8 @@ from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
 from runner.attach.process_choice import ProcessChoice
 from runner.cli.activity import format_time_spent
-from runner.cli.formatting import format_count
 from runner.contract import number_text
+from runner.contract.number_text import format_count
 
 _MAX_TITLE_CHARACTERS = 100
 _MIN_GROWTH_BYTES = 1 << 20

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, parse_range
-from runner.cli.formatting import format_count
 from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
@@ -32,6 +31,7 @@ from runner.cli.terminal import print_message
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import LineRange
 from runner.contract.explanation import MIN_SECONDS
+from runner.contract.number_text import format_count
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import (

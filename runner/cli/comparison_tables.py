@@ -9,13 +9,14 @@ from rich.table import Table
 
 from runner.cli.console import make_console
 from runner.cli.formatting import escape_text as escape
-from runner.cli.formatting import format_count, format_percent, format_value, format_value_range, has_own_unit
+from runner.cli.formatting import format_percent, format_value, format_value_range, has_own_unit
 from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.level import Number
 from runner.contract.metric_verdict_text import describe_clear_moves, describe_verdict, is_prominent, lacks_side
 from runner.contract.metrics import get_metric
+from runner.contract.number_text import format_count
 from runner.contract.word_list import join_words
 from runner.measuring.comparison import ComparisonResult
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.contract.number_text import format_count
+
 _NO_MARK, _SETTING_MARK = ".", "|"
 _MAX_CASES = 20
 """The largest number of cases with a line, so that a parameter matrix does not fill the screen."""
@@ -58,7 +60,7 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     )
     n_hidden_cases = len(drifts_by_case) - len(shown_cases)
     if n_hidden_cases:
-        lines.append(f"{n_hidden_cases:,} more case{'s' if n_hidden_cases != 1 else ''} moved less.")
+        lines.append(f"{format_count(n_hidden_cases, 'more case')} moved less.")
     return lines
 
 

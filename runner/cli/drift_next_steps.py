@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from runner.cli.formatting import format_count
 from runner.cli.next_command import TypedTarget
+from runner.contract.number_text import format_count
 
 _DEFAULT_METRIC = "minor-faults"
 """The metric for which a bisect searches by default."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
-from runner.cli.formatting import format_count
 from runner.contract.function_names import shorten_name
+from runner.contract.number_text import format_count
 from runner.contract.profile import Frame, Profile, StackProfile
 
 _MIN_SHARE = 0.03

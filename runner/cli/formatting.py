@@ -7,11 +7,6 @@ from runner.contract import number_text
 from runner.contract.metrics import get_metric
 
 
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def escape_text(text: str) -> str:
     """Escape untrusted text, such as titles and program output: no markup, and no control characters for terminals.
 

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
 from runner.cli.activity import INTERVAL_SECONDS, Activity, format_time_left, write_lines
-from runner.cli.formatting import escape_text, format_count, format_value
+from runner.cli.formatting import escape_text, format_value
 from runner.cli.time_estimate import Pace
 from runner.contract.level import compute_median
+from runner.contract.number_text import format_count
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 

@@ -11,9 +11,10 @@ from runner.cli.activity import format_time_spent
 from runner.cli.console import make_console
 from runner.cli.drift_map_lines import draw_drift_map
 from runner.cli.drift_next_steps import describe_cause, describe_standing, is_suspected
-from runner.cli.formatting import escape_text, format_count, format_percent, format_value
+from runner.cli.formatting import escape_text, format_percent, format_value
 from runner.cli.next_command import TypedTarget
 from runner.contract.nomination import Nomination
+from runner.contract.number_text import format_count
 
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 

@@ -135,7 +135,7 @@ def command(
     if as_json:
         print_json({**document, "left_out": omission_reasons, "not_judged": unjudged_metrics})
         return
-    from runner.cli.formatting import format_count
+    from runner.contract.number_text import format_count
 
     n_runs, n_records = len(reports), len(imported_runs)
     click.echo(

@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.console import make_console
-from runner.cli.formatting import escape_text, format_count
+from runner.cli.formatting import escape_text
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.function_names import shorten_name
+from runner.contract.number_text import format_count
 from runner.contract.own_frame import find_own_line
 from runner.contract.profile import (
     PROFILE_SCOPES,

@@ -1,9 +1,9 @@
 """Prints the progress of proofs and their verdicts."""
 
 from runner.cli.activity import Activity, format_time_spent
-from runner.cli.formatting import format_count
 from runner.cli.terminal import print_message
 from runner.contract.comparison import Verdict
+from runner.contract.number_text import format_count
 from runner.contract.report import Case
 
 _VERDICT_TEXTS = {

@@ -6,8 +6,9 @@ from statistics import median
 from rich.table import Table
 
 from runner.cli.console import make_console
-from runner.cli.formatting import escape_text, format_count, format_percent, format_value
+from runner.cli.formatting import escape_text, format_percent, format_value
 from runner.contract.metrics import MetricView, get_metric, list_shown_metrics
+from runner.contract.number_text import format_count
 from runner.measuring.comparison import ComparisonResult
 
 

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.console import make_console
-from runner.cli.formatting import escape_text, format_count, format_value, format_value_range, has_own_unit
+from runner.cli.formatting import escape_text, format_value, format_value_range, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, get_metric
+from runner.contract.number_text import format_count
 from runner.contract.report import Outcome, Report, Status, Window
 from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_range
 

@@ -91,6 +91,11 @@ def choose_unit(value: Number, unit: str) -> str:
     return _SINGULARS.get(unit, unit) if abs(value) == 1 else unit
 
 
+def format_count(number: int, noun: str) -> str:
+    """Write a number with its noun in the singular or the plural: 1 run, 2 runs, 2 series."""
+    return f"{number:,} {noun if number == 1 or noun == 'series' else f'{noun}s'}"
+
+
 def format_quantity(value: Number, unit: str, compared_value: Number | None = None) -> str:
     """Write a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from runner.contract.number_text import format_count
 from runner.contract.word_list import join_words
 from service.cli.opened_database import connect_database, open_database
 from service.cli.progress import show_progress
@@ -170,12 +171,12 @@ def retain(
 
 def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     """Return in one line what retention has done or, in a dry run, would do."""
-    profiles_thinned = _format_count(result.profiles_thinned, "profile")
-    parts = [f"{_format_count(result.thinned, 'report')} and {profiles_thinned} thinned"]
+    profiles_thinned = format_count(result.profiles_thinned, "profile")
+    parts = [f"{format_count(result.thinned, 'report')} and {profiles_thinned} thinned"]
     if result.reduced:
-        parts.append(f"{_format_count(result.reduced, 'report')} reduced to their levels")
+        parts.append(f"{format_count(result.reduced, 'report')} reduced to their levels")
     if result.profiles_deleted:
-        parts.append(f"{_format_count(result.profiles_deleted, 'profile')} deleted")
+        parts.append(f"{format_count(result.profiles_deleted, 'profile')} deleted")
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
     if result.returned:
         parts.append(f"{result.returned:,} bytes returned to the file system")
@@ -198,7 +199,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
         counts = {name: count for name, count in deletion.count_stored_rows(database, subject).items() if count}
-        count_texts = [_format_count(count, name) for name, count in counts.items() if name in _COUNTED_TABLES]
+        count_texts = [format_count(count, name) for name, count in counts.items() if name in _COUNTED_TABLES]
         click.echo(f"{subject} has {join_words(count_texts) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
             with show_progress("deleting") as report_progress:
@@ -214,11 +215,7 @@ def reindex() -> None:
 
     with open_database(may_be_new=False) as database, show_progress("rebuilding") as report_progress:
         n_runs = rebuild_all(database, report_progress)
-    click.echo(f"{database.name}: the levels of {_format_count(n_runs, 'run')} were rebuilt")
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 or noun == 'series' else f'{noun}s'}"
+    click.echo(f"{database.name}: the levels of {format_count(n_runs, 'run')} were rebuilt")
 
 
 def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None:
@@ -281,4 +278,4 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
                 part_file.write_text(text, encoding="utf-8")
             count += 1
             report_progress(count, total)
-    return f"{_format_count(count, 'suite file')} {'is' if count == 1 else 'are'} in {folder}"
+    return f"{format_count(count, 'suite file')} {'is' if count == 1 else 'are'} in {folder}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from runner.contract import get_metric
+from runner.contract.number_text import format_count
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_plain
@@ -34,7 +35,7 @@ def write_markdown(releases: Releases) -> str:
         head,
         "",
         f"{len(releases.net_changes):,} series changed and {releases.n_same:,} did not, over "
-        f"{releases.commits:,} commit{'s' if releases.commits != 1 else ''}.",
+        f"{format_count(releases.commits, 'commit')}.",
         "",
         "| case | before | after | change | commits | configuration |",
         "|---|--:|--:|--:|---|---|",

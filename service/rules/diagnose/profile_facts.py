@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.contract.function_names import shorten_name
+from runner.contract.number_text import format_count
 from runner.contract.own_frame import find_own_line
 from runner.contract.profile import (
     UNKNOWN_FUNCTION,
@@ -384,7 +385,7 @@ class Facts:
 def name_files(files: Sequence[str]) -> str:
     """Return the names of up to three files, and the number of the others: ``a, b, c and 2 other files``."""
     n_others = len(files) - _MAX_NAMED_FILES
-    others = [f"{n_others:,} other file{'s' if n_others != 1 else ''}"] if n_others > 0 else []
+    others = [format_count(n_others, "other file")] if n_others > 0 else []
     return join_words([*files[:_MAX_NAMED_FILES], *others])
 
 

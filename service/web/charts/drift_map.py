@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.contract import get_metric
+from runner.contract.number_text import format_count
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
@@ -245,7 +246,7 @@ def _draw_rows(
             rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked_cells, events))
             top += ROW
     if layout.others:
-        name = f"{layout.others.n_cases:,} other case{'s' if layout.others.n_cases != 1 else ''}"
+        name = format_count(layout.others.n_cases, "other case")
         rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked_cells, events))
         top += ROW
     return headings, rows, top
@@ -275,7 +276,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
             continue
         for bar in bars:
             paths[bar.kind] = paths.get(bar.kind, "") + bar.path
-    changes = f"{row.n_drifts:,} change{'s' if row.n_drifts != 1 else ''}"
+    changes = format_count(row.n_drifts, "change")
     text = f"{_join_names(row.subject, row.case) or name}: {changes}"
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
     return DrawnRow(

@@ -13,6 +13,7 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from runner.contract.number_text import format_count
 from service.pipeline import check_bisect_form, decide_events, judging_schedule, next_bisect, triage_events
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
@@ -149,7 +150,7 @@ def _build_triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str
 def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
     """Return the outcome of a decision in words: how many events changed, and why others did not."""
     number = len(receipt.done)
-    text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
+    text = f"{format_count(number, 'event')} {_ACTION_WORDS[action]}."
     if receipt.silences:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         # All silences of one decision end at the same time.

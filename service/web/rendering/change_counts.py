@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
+from runner.contract.number_text import format_count
+
 N_LARGEST = 3
 """Number of the largest changes that are named."""
 
@@ -51,8 +53,8 @@ class ChangeCounts:
         if not self.total:
             return "Nothing was compared."
         if not self.worse and not self.better and not self.undecided:
-            return f"Nothing changed in {self._format_count(self.total)}."
-        parts = [f"{self.worse:,} of {self._format_count(self.total)} {'is' if self.worse == 1 else 'are'} worse"]
+            return f"Nothing changed in {format_count(self.total, self.noun)}."
+        parts = [f"{self.worse:,} of {format_count(self.total, self.noun)} {'is' if self.worse == 1 else 'are'} worse"]
         parts += [f"{self.better:,} better", f"{self.same:,} the same"]
         if self.undecided:
             parts.append(f"{self.undecided:,} undecided")
@@ -69,7 +71,3 @@ class ChangeCounts:
             for (kind, count), start, width in zip(counts.items(), starts, widths, strict=True)
             if count
         ]
-
-    def _format_count(self, count: int) -> str:
-        plural = self.noun if self.noun == "series" else f"{self.noun}s"
-        return f"{count:,} {self.noun if count == 1 else plural}"
