@@ -6,6 +6,7 @@ counted, the program does not get the variables that perf sets for its own child
 for that of the program, and several programs can start together.
 """
 
+import errno
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -162,9 +163,11 @@ def _execute_programs(
     except OSError as error:
         if error.errno not in OUT_OF_FILES_ERRORS:
             raise
+        limit = "`fs.file-max`, the limit of the whole host" if error.errno == errno.ENFILE else "`ulimit -n`"
+        fewer_processes = ", or reduce `processes` in [run]" if n_processes > 1 else ""
         raise FaultwatchError(
             f"{_describe_processes(n_processes)} more open files than this host allows",
-            "raise `ulimit -n`, or reduce `processes` in [run]; each process needs twelve open files",
+            f"raise {limit}{fewer_processes}; each process needs twelve open files",
         ) from None
 
 

@@ -204,7 +204,7 @@ def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_
         free = [number for number in range(1000) if number not in before]
         resource.setrlimit(resource.RLIMIT_NOFILE, (free[room], hard))
         try:
-            with pytest.raises(FaultwatchError, match=r"^8 processes at once need more open files .*ulimit -n"):
+            with pytest.raises(FaultwatchError, match=r"^8 processes at once need more open files .*ulimit -n.*`processes` in"):
                 run_together(8)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -218,7 +218,11 @@ def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_gro
     def refuse(number: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    for number, said in ((errno.EMFILE, "needs more open files"), (errno.EBUSY, "control group: Device or resource")):
+    for number, said in (
+        (errno.EMFILE, r"needs more open files .*raise `ulimit -n`; each process"),
+        (errno.ENFILE, r"needs more open files .*raise `fs.file-max`, the limit of the whole host; each process"),
+        (errno.EBUSY, "control group: Device or resource"),
+    ):
         monkeypatch.setattr(MemoryGroup, "add_process", lambda *_, number=number: refuse(number))
         with pytest.raises(FaultwatchError, match=said):
             run(programs, "true")
