@@ -455,11 +455,12 @@ class LiveRecording:
         return is_as_planned
 
     def _record_stacks(self, budget: RecordingBudget, deadline: float) -> bool:
-        """Record stacks of a sample of faults and of CPU time, at least for half of the planned time.
+        """Record stacks of a sample of faults and of CPU time, for the planned time, or at least for half of it.
 
-        If this is short, it is spread over the time that is left, so that several phases of the program are seen.
-        ``deadline`` (monotonic time) is the end of the observation. The time for sampled faults before it is taken only
-        for the half. Return False if the recording became too expensive.
+        A recording that is short in relation to the remaining time is divided into parts that are spread over this
+        time, so that several phases of the program are seen. The end of the observation is reserved for sampling
+        faults; stacks are recorded in it only as far as half of the planned time requires. ``deadline`` is the end of
+        the observation (monotonic time). Return False if the recording became too expensive in its first part.
         """
         started_at = time.monotonic()
         seconds_left = deadline - budget.sampled_seconds - started_at

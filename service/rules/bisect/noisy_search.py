@@ -103,7 +103,7 @@ class _Measurements:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The commit of each test."""
+        """The commits that can be tested. A test is given by the index of its commit in these."""
         return self.graph.names
 
     @property
@@ -423,10 +423,21 @@ def _build_culprit(
     )
 
 
-def _find_parent(measurements: _Measurements, test: int, candidates: Collection[str]) -> int:
-    """Return the test of the nearest measurable commit before the candidates; if there is none, that of ``good``."""
+def _find_parent(measurements: _Measurements, culprit: int, candidates: Collection[str]) -> int:
+    """Return the index of the commit with which a culprit is compared.
+
+    It is the nearest ancestor along first parents that can be measured and is not a candidate itself; if there is none,
+    it is ``good``, with index 0.
+
+    Parameters
+    ----------
+    culprit
+        The index of the culprit in ``graph.names``.
+    candidates
+        The commits that no run can distinguish from the culprit, and the culprit.
+    """
     graph = measurements.graph
-    name = graph.names[test]
+    name = graph.names[culprit]
     while name in graph and (name in candidates or graph.index_of[name] in measurements.failed_tests):
         name = graph.parents[name][0] if graph.parents[name] else graph.good
     return graph.index_of.get(name, 0)

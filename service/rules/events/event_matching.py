@@ -82,10 +82,15 @@ class _Score(NamedTuple):
 
 
 def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]) -> CarriedEvents:
-    """Assign to each group the stored event with which it has the most in common.
+    """Match groups of drifts with stored events, at most one event for each group and one group for each event.
 
-    Equal drifts count most; then drifts of one series whose commits have the same patch id; then drifts of one series
-    at the same location, or of commits with the same author and title; then the same location in different series.
+    The best pairs are matched first. Events that the previous detection found come before all others, because people
+    work with these; an event that is found again after it was gone must not displace one. Then equal drifts count most;
+    then drifts of one series whose commits have the same patch id; then drifts of one series at the same location, or
+    of commits with the same author and title; then the same location in different series.
+
+    A group that shares drifts only with events of other groups is split off from these events. An event that shares
+    drifts only with groups that continue other events is merged into one of those.
     """
     scores = _score_pairs(groups, stored_events)
     carried_events = CarriedEvents([None] * len(groups))

@@ -8,7 +8,7 @@ from service.schemas.audit import AuditAction
 from service.store import audit
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.page_formats import MAX_OFFSET, Page, Table, build_current_address, page
+from service.web.rendering.page_formats import MAX_OFFSET, Page, Table, page
 
 bp = make_page_blueprint("audit")
 
@@ -27,15 +27,7 @@ def index() -> Page:
         log = audit.list_page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)
     return Page(
         "audit.html",
-        {
-            "log": log,
-            "actions": list(AuditAction),
-            "chosen": text,
-            "newer": build_current_address(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
-            "older": build_current_address(offset=offset + ENTRIES_PER_PAGE)
-            if offset + ENTRIES_PER_PAGE < log.total
-            else None,
-        },
+        {"log": log, "actions": list(AuditAction), "chosen": text},
         document=lambda: log,
         table=lambda: Table.from_records(log.items, *_COLUMNS),
     )

@@ -18,7 +18,7 @@ from service.web.access import audit_log
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.page_formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page, read_offset
 from service.web.row_ids import MAX_ROW_ID
 
 bp = make_page_blueprint("silences")
@@ -29,13 +29,17 @@ _MAX_DAYS = 365
 
 @page(bp, "/silences")
 def index() -> Page:
-    """List active and past silences."""
+    """List active and past silences, the newest first."""
     with get_database().reading() as session:
-        silence_list = silences.list_page(session, None, _MAX_LISTED_SILENCES, 0)
+        silence_list = silences.list_page(session, None, _MAX_LISTED_SILENCES, read_offset())
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",
-        {"groups": _group_silences(silence_list.items), "author": forms.find_likely_author()},
+        {
+            "silences": silence_list,
+            "groups": _group_silences(silence_list.items),
+            "author": forms.find_likely_author(),
+        },
         document=lambda: silence_list,
         table=lambda: Table.from_records(silence_list.items, *columns),
     )

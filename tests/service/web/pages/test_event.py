@@ -160,6 +160,19 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
         assert client.post("/silences/end", data=form | {"silence": unknown}, headers=HERE).status_code == 404
 
 
+def test_each_silence_is_on_a_page_of_the_list(client: FlaskClient) -> None:
+    body = {"host": "*", "metric": "*", "author": "Ada", "reason": "a migration", "until": "2100-01-01T00:00:00Z"}
+    for number in range(201):
+        body |= {"subject": f"project-{number}", "case": "*"}
+        assert client.post("/api/v1/silences", json=body, headers=HERE).status_code == 201
+    newest, oldest = (client.get(address).text for address in ("/silences", "/silences?offset=200"))
+    assert "project-200" in newest
+    assert "/silences?offset=200" in newest
+    assert "project-0" in oldest
+    assert "project-0" not in newest
+    assert "There are no more entries." in read(client, "/silences?offset=400")
+
+
 def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskClient, empty: FlaskClient) -> None:
     assert "4 open events" in read(client, "/events")
     assert "4 events" in read(client, "/events?state=all")
