@@ -18,7 +18,9 @@ class TreeTooLarge(Exception):
 
 
 def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield every entry below a folder, each folder before its content. Entries that vanish meanwhile are left out.
+    """Yield every entry below a folder, each folder before its content.
+
+    Entries that vanish meanwhile are left out, and so is the content of folders that this process may not read.
 
     Raises
     ------
@@ -44,11 +46,25 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
                     pending_folders.append(entry.path)
 
 
+def inspect(entry: os.DirEntry[str]) -> os.stat_result:
+    """Return the status of an entry itself, not of what it links to.
+
+    Raises
+    ------
+    OSError
+        It cannot be inspected, for example because it has vanished, or it is a folder that this process may not read.
+    """
+    status = entry.stat(follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode) and not os.access(entry.path, os.R_OK | os.X_OK, effective_ids=True):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
+    return status
+
+
 def explain_unusable_tree(tree: Path) -> str:
     """Return why a tree cannot be used, as the predicate of a sentence; empty if it can be used."""
     try:
         for entry in walk_tree(tree):
-            entry.stat(follow_symlinks=False)
+            inspect(entry)
     except TreeTooLarge as error:
         return str(error)
     except OSError as error:
@@ -71,14 +87,14 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
     TreeTooLarge
         The tree cannot be walked.
     OSError
-        A file cannot be inspected, for example because it has vanished.
+        A file cannot be inspected, for example because it has vanished, or a folder may not be read.
     """
     lines = []
     for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
         if name == ignored:
             continue
-        status = entry.stat(follow_symlinks=False)
+        status = inspect(entry)
         # Leave out the times of a folder: they change with its entries, which are included themselves.
         content_state: tuple[int, ...] = ()
         if not stat.S_ISDIR(status.st_mode):
