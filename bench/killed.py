@@ -55,7 +55,7 @@ class Yard:
         self.commits = make_history(folder / "repo", [10, 10])
         (folder / "matrix.toml").write_text('[[workloads]]\npath = "repo/workload.toml"\n')
         self._service = stack.enter_context(ExitStack())
-        self.proxy: Proxy = self._service.enter_context(served(self.home))
+        self.proxy: Proxy = self._service.enter_context(served(self.home, by_fork=False))
         self.first = self.commits[-1]
         self.pids: set[int] = set()
 
@@ -108,7 +108,7 @@ class Yard:
                     os.kill(process, signal.SIGKILL)
         self._service.close()
         self.disk.restart()
-        self.proxy = self._service.enter_context(served(self.home))
+        self.proxy = self._service.enter_context(served(self.home, by_fork=False))
 
     def runs(self) -> list[dict[str, object]]:
         """Return all measured runs that the service has."""

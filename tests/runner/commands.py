@@ -154,27 +154,47 @@ class Proxy:
 
 
 @contextmanager
-def served(home: Path, **more: str) -> Iterator[Proxy]:
-    """Serve a home's database through a proxy."""
+def served(home: Path, *, by_fork: bool = True, **more: str) -> Iterator[Proxy]:
+    """Serve a home's database through a proxy.
+
+    ``by_fork=False`` starts the service as a program of its own, for those who look at processes from outside.
+    """
     home.mkdir(parents=True, exist_ok=True)
     port_file = home / "port"
     port_file.unlink(missing_ok=True)
     log = home.parent / "service.log"
-    service = start(
-        *("faultwatch-service", "serve", "--port", "0", "--port-file", str(port_file)),
-        variables=variables(home, FAULTWATCH_JOBS_HERE="no", **more),
-        folder=home.parent,
-        output=log,
-        errors=log,
-    )
-    try:
+    words = ["serve", "--port", "0", "--port-file", str(port_file)]
+    environment = variables(home, FAULTWATCH_JOBS_HERE="no", **more)
+    with _fork_of_service(words, environment, log) if by_fork else _process_of_service(words, environment, log) as runs:
         while not port_file.exists() or not port_file.read_text().strip():
-            assert service.is_running(), log.read_text()
+            assert runs(), log.read_text()
             threading.Event().wait(0.02)
         with _forwarding(Proxy(f"http://127.0.0.1:{port_file.read_text().strip()}")) as proxy:
             yield proxy
+
+
+@contextmanager
+def _fork_of_service(words: list[str], environment: dict[str, str], log: Path) -> Iterator[Callable[[], bool]]:
+    service = start(*("faultwatch-service", *words), variables=environment, folder=log.parent, output=log, errors=log)
+    try:
+        yield service.is_running
     finally:
         service.kill()
+
+
+@contextmanager
+def _process_of_service(words: list[str], environment: dict[str, str], log: Path) -> Iterator[Callable[[], bool]]:
+    command = [sys.executable, "-m", "service", *words]
+    with (
+        log.open("ab") as output,
+        subprocess.Popen(
+            command, env=environment, cwd=log.parent, stdout=output, stderr=output, start_new_session=True
+        ) as service,
+    ):
+        try:
+            yield lambda: service.poll() is None
+        finally:
+            service.kill()
 
 
 @contextmanager
