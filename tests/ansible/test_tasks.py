@@ -146,6 +146,7 @@ def test_who_is_no_administrator_any_more_cannot_become_root(tmp_path: Path) -> 
     assert not (tmp_path / "faultwatch").exists()
 
 
+@pytest.mark.thorough
 def test_a_database_whose_setup_was_interrupted_is_completed(tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.write_text("user\n")
@@ -200,7 +201,7 @@ def below(folder: Path, file: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load(text))
 
 
-@pytest.mark.parametrize("groups", [["runners"], ["runners", "service"]])
+@pytest.mark.parametrize("groups", [pytest.param(["runners"], marks=pytest.mark.thorough), ["runners", "service"]])
 def test_a_runner_that_is_retired_leaves_the_service_of_its_host_alone(tmp_path: Path, groups: list[str]) -> None:
     stand_in_for_systemctl(tmp_path)
     stand_in(tmp_path, "userdel", "exit 1")
@@ -216,6 +217,7 @@ def test_a_runner_that_is_retired_leaves_the_service_of_its_host_alone(tmp_path:
     assert ("stop faultwatch-upgrades.timer" in calls) is ("service" not in groups)
 
 
+@pytest.mark.thorough
 def test_the_timers_that_were_stopped_run_again_on_a_host_that_is_retired(tmp_path: Path) -> None:
     stand_in_for_systemctl(tmp_path)
     (tmp_path / "etc/faultwatch").mkdir(parents=True)

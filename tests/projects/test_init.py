@@ -225,8 +225,12 @@ def test_what_failed_of_a_named_build_is_said_rather_than_to_name_one(folder: Pa
 
 @pytest.mark.parametrize(
     "use",
-    ['fopen(words[1], "r") ? remove(words[1]) : 1', 'fopen(words[1], "r") && fopen("LICENSE.packed", "wx") ? 0 : 1'],
-    ids=["removes", "leaves"],
+    [
+        pytest.param('fopen(words[1], "r") ? remove(words[1]) : 1', id="removes"),
+        pytest.param(
+            'fopen(words[1], "r") && fopen("LICENSE.packed", "wx") ? 0 : 1', id="leaves", marks=pytest.mark.thorough
+        ),
+    ],
 )
 def test_a_program_finds_its_input_at_each_execution_whatever_it_does_to_its_folder(folder: Path, use: str) -> None:
     source = f"""#include <stdio.h>

@@ -177,7 +177,9 @@ def steps(builds: dict[str, Path], titles: list[str], variables: dict[str, str])
 
 
 @pytest.mark.perf
-@pytest.mark.parametrize("variables", [PLAIN, JEMALLOC], ids=["glibc", "jemalloc"])
+@pytest.mark.parametrize(
+    "variables", [PLAIN, pytest.param(JEMALLOC, marks=pytest.mark.thorough)], ids=["glibc", "jemalloc"]
+)
 def test_the_counts_step_where_they_are_meant_to_and_nowhere_else(
     builds: dict[str, Path], titles: list[str], variables: dict[str, str]
 ) -> None:

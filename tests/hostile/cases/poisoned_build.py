@@ -4,7 +4,7 @@ import json
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
+THOROUGH = True
 WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--output", "REPORT")
 # The executions of a session may see what the earlier ones left; what the next session starts from is the question.
 SCRIPT = """#!/bin/sh

@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
+THOROUGH = True
 SCRIPT = """#!/bin/sh
 env
 cat /proc/*/environ /etc/shadow %s/.netrc %s/.ssh/* %s/service.key %s/spool/* 2>&1

@@ -120,6 +120,7 @@ def test_a_healthy_program_has_no_diagnosis(program: Path, tmp_path: Path) -> No
     assert result["diagnosis"]["findings"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("tracepoints")
 def test_pages_that_are_copied_after_a_fork_are_named(program: Path, tmp_path: Path) -> None:
     with run_program([program, "forking"]) as process:
@@ -130,7 +131,7 @@ def test_pages_that_are_copied_after_a_fork_are_named(program: Path, tmp_path: P
 
 
 def test_a_process_that_ends_is_reported_as_far_as_it_was_seen(program: Path, tmp_path: Path) -> None:
-    with run_program([program, "mapped"], seconds=8) as process:
+    with run_program([program, "mapped"], seconds=5) as process:
         began = time.monotonic()
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "60s")
     assert time.monotonic() - began < 59

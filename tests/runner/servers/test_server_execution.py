@@ -150,7 +150,9 @@ def test_a_server_that_misbehaves_ends_with_one_line_and_leaves_nothing(
     assert list_processes_in(tree) == []
 
 
-@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+@pytest.mark.parametrize(
+    "sandboxed", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["open", "sandboxed"]
+)
 def test_a_load_that_does_not_end_is_killed(
     execute: Execute, tree: Path, monkeypatch: pytest.MonkeyPatch, sandboxed: bool
 ) -> None:
@@ -184,7 +186,9 @@ def test_a_load_that_fails_says_what_it_printed(execute: Execute) -> None:
     assert "ConnectionRefusedError" in failure.value.log
 
 
-@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+@pytest.mark.parametrize(
+    "sandboxed", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["open", "sandboxed"]
+)
 def test_what_a_load_leaves_behind_ends_with_the_server_and_is_not_taken_for_its_own(
     execute: Execute, tree: Path, sandboxed: bool
 ) -> None:
