@@ -270,9 +270,10 @@ system-fresh:
 	@touch $@
 
 # The packages of a lock file, for a virtual environment.
-install-packages = .venv/bin/uv pip install --quiet --no-cache --python $(2)/bin/python --no-deps --require-hashes \
-	--requirement $(1) || $(2)/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps \
-	--require-hashes --requirement $(1)
+install-packages = .venv/bin/uv pip install --quiet --no-cache --python $(2)/bin/python \
+	--no-deps --require-hashes --requirement $(1) \
+	|| $(2)/bin/python -m pip --disable-pip-version-check --no-input --quiet install \
+	--no-deps --require-hashes --requirement $(1)
 
 # requirements-dev.txt contains everything in requirements.txt, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/uv
