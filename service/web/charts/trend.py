@@ -342,7 +342,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: MakeR
             "t": plot.find_previous_time(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
-            "text": f"failed at {failure.stage}: {failure.message}",
+            "text": f"{failure.stage.noun} failed: {failure.message}",
             "url": run_url(failure.run_id),
         }
         for failure in failures
