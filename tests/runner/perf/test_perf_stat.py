@@ -204,7 +204,9 @@ def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_
         free = [number for number in range(1000) if number not in before]
         resource.setrlimit(resource.RLIMIT_NOFILE, (free[room], hard))
         try:
-            with pytest.raises(FaultwatchError, match=r"^8 processes at once need more open files .*ulimit -n.*`processes` in"):
+            with pytest.raises(
+                FaultwatchError, match=r"^8 processes at once need more open files .*ulimit -n.*`processes` in"
+            ):
                 run_together(8)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

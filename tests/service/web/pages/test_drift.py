@@ -65,7 +65,10 @@ def test_a_configurations_drift(client: FlaskClient) -> None:
     ("case", "words"),
     [
         ("both", "measure the older commit in the newer environment"),
-        ("unknown", "Neither a commit nor a recorded setting explains the change: an unrecorded factor moved this metric."),
+        (
+            "unknown",
+            "Neither a commit nor a recorded setting explains the change: an unrecorded factor moved this metric.",
+        ),
     ],
 )
 def test_a_cause_that_is_not_settled_says_so(extremes: FlaskClient, case: str, words: str) -> None:
