@@ -9,6 +9,7 @@ from runner.contract.level import find_majority
 from runner.contract.proof_power import compute_power, describe_power
 from runner.contract.variation_causes import suggest_remedy
 
+_SETTING_HINT = "If the count keeps varying, `--env NAME=VALUE` tests a setting that may be the reason. "
 _MIN_AGREEING = 2
 """The smallest number of executions that have to agree for a count to be exact."""
 
@@ -71,9 +72,8 @@ def assess_exactness(
         return Exactness(
             exact=True,
             sentence=f"{int(count):,} minor faults in {n_agreeing} of {len(counts)} {executions}, {low:,} to {high:,} "
-            f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
-            f"--samples 10`{'' if is_server else '; `--env NAME=VALUE` tests a setting that may move the count'}. "
-            f"{remedy}",
+            f"overall. More {executions} show whether the others are only outliers: `faultwatch measure --samples 10`. "
+            f"{'' if is_server else _SETTING_HINT}{remedy}",
         )
     return Exactness(
         exact=False,

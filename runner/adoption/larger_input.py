@@ -157,8 +157,8 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     takes_more_faults = min(larger_result.faults) - start_faults >= _MIN_RATIO * small_work
     takes_more_time = larger_result.cpu_seconds >= _MIN_RATIO * small_result.cpu_seconds > 0
     maps_more = takes_more_time and min(larger_result.faults) > min(small_result.faults)
-    reads_more = takes_more_faults or maps_more or _takes_much_longer(larger_result, small_result)
-    return reads_more and (may_vary or not spread)
+    causes_more_work = takes_more_faults or maps_more or _takes_much_longer(larger_result, small_result)
+    return causes_more_work and (may_vary or not spread)
 
 
 def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:

@@ -145,7 +145,7 @@ def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[st
 def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
     """Choose all processes of the container whose id begins with a prefix, without its monitor.
 
-    None unless exactly one id does.
+    None unless the prefix matches exactly one container.
     """
     ids = list_container_ids(table, prefix)
     if len(ids) != 1:

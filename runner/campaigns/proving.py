@@ -316,7 +316,7 @@ def _find_percent(comparison: Comparison | None, metric: str) -> float | None:
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:
-    """Return the change of a metric in its unit; None if it has not changed."""
+    """Return the change of a metric in its unit; None unless the comparison found a change."""
     verdicts: Iterable[MetricVerdict] = comparison.metrics if comparison else ()
     changed_verdicts = (
         verdict for verdict in verdicts if verdict.metric == metric and verdict.verdict is Verdict.CHANGED

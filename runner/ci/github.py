@@ -24,7 +24,7 @@ def _choose_hosted_location(_: Collection[str]) -> FileLocation:
 
 
 def _choose_location(_: Collection[str]) -> FileLocation:
-    """Return where the workflow for self-hosted runners is written, and what to configure at GitHub."""
+    """Return where the workflow for self-hosted runners is written, and what to configure on GitHub."""
     return FileLocation(
         _WORKFLOW,
         "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "

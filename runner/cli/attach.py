@@ -209,7 +209,9 @@ def _choose_from_arguments(
     from runner.system.tree import Tree
 
     if sum(word is not None for word in (pid, name, unit, group, container)) != 1:
-        raise click.UsageError("Specify what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
+        raise click.UsageError(
+            "Specify what to observe by exactly one of these: PID, --name, --unit, --cgroup, --container."
+        )
     table = read_process_table(Tree())
     if pid is not None:
         return process_choice.choose_by_pid(table, pid)

@@ -425,7 +425,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         return make_undecided_result(base, head, failure_reports)
 
     def build_further_trials(number: int) -> tuple[Trial, Trial] | None:
-        """Return the trials of both sides' further build ``number``; None if one does not build."""
+        """Build both sides once more, as further build ``number``; return their trials, None if one does not build."""
         from runner.subject.build import BuildFailure
 
         try:

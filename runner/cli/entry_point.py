@@ -231,7 +231,7 @@ def _exit_after_crash(error: Exception) -> NoReturn:
 
     text = "".join(traceback.format_exception(error))
     click.echo(strip_escape_sequences(hide_secrets(text, os.environ)), err=True, nl=False)
-    click.echo("faultwatch: this is a bug in Faultwatch; there is no verdict", err=True)
+    click.echo("faultwatch: this is a bug in Faultwatch, so there is no result", err=True)
     click.echo("  → please report it, and include the lines above", err=True)
     sys.exit(os.EX_SOFTWARE)
 

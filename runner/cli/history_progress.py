@@ -161,7 +161,7 @@ class ProgressBar:
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ELLIPSIS if self._console.is_terminal else _NO_WRAP)
         elif report.failure:
-            message = f"{report.failure.stage} failed: {report.failure.explained}"
+            message = f"{report.failure.stage.noun} failed: {report.failure.explained}"
             same_failures = self._failures.setdefault(message, [])
             same_failures.append(report)
             if len(same_failures) == 1:

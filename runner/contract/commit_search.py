@@ -74,7 +74,8 @@ class Proof(Strict):
     state: ProofState
     sentence: str
     only_builds: bool = False
-    """Whether the proof fails because further builds of the same commit differ as much as the two commits do."""
+    """Whether the proof fails because further builds of one commit, in one or in two folders, differ as much as the two
+    commits do."""
     parent_run: UUID
     run: UUID
 
@@ -129,7 +130,7 @@ class NothingToFind(Strict):
     kind: Literal["refused"] = "refused"
     sentence: str
     only_builds: bool = False
-    """Whether only builds differ: further builds of the same commits differ as much."""
+    """Whether only builds differ: further builds of one commit, in one or in two folders, differ as much."""
 
 
 Answer = Measure | Prove | Found | NothingToFind

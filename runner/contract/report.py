@@ -178,6 +178,11 @@ class Stage(StrEnum):
     RUN = "run"
     MEASURE = "measure"
 
+    @property
+    def noun(self) -> str:
+        """The name of the stage in a sentence: the checkout, the build, the run or the measurement failed."""
+        return "measurement" if self is Stage.MEASURE else self.value
+
 
 _USAGE = re.compile(r"usage\b", re.IGNORECASE)
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)

@@ -15,15 +15,15 @@ def read_settings(tree: Tree) -> SettingValues:
 
     The group's name is left out, because each login and each container start creates a new one.
     """
-    groups: dict[str, str] = {}
+    path_by_controller: dict[str, str] = {}
     for line in tree.read_lines("proc/self/cgroup"):
         _, _, controllers_and_path = line.partition(":")
         controllers, _, path = controllers_and_path.partition(":")
-        groups.update(dict.fromkeys(controllers.split(","), path))
-    if "memory" in groups:
-        return _read_version_1(tree, groups)
-    if "" in groups:
-        return _read_version_2(tree, groups[""])
+        path_by_controller.update(dict.fromkeys(controllers.split(","), path))
+    if "memory" in path_by_controller:
+        return _read_version_1(tree, path_by_controller)
+    if "" in path_by_controller:
+        return _read_version_2(tree, path_by_controller[""])
     return {}
 
 
@@ -38,15 +38,15 @@ def _read_version_2(tree: Tree, path: str) -> SettingValues:
     return settings
 
 
-def _read_version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
-    """Return the limits of a control group of version 1: the tightest of all levels."""
+def _read_version_1(tree: Tree, path_by_controller: dict[str, str]) -> SettingValues:
+    """Return the limits of control groups of version 1, one for each controller: the tightest of all levels."""
     settings: SettingValues = {"cgroup.version": "1"}
-    memory = list(_list_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
+    memory = list(_list_levels(tree, f"{_MOUNT}/memory", path_by_controller["memory"]))
     if memory:
         settings["cgroup.memory.max"] = _find_tightest(
             tree.read_text(f"{level}/memory.limit_in_bytes") for level in memory
         )
-    cpu = list(_list_levels(tree, f"{_MOUNT}/cpu", groups.get("cpu", "/")))
+    cpu = list(_list_levels(tree, f"{_MOUNT}/cpu", path_by_controller.get("cpu", "/")))
     if cpu:
         settings["cgroup.cpu.max"] = _find_tightest_share(
             f"{tree.read_text(f'{level}/cpu.cfs_quota_us')} {tree.read_text(f'{level}/cpu.cfs_period_us')}"

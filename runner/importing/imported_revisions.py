@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
-from runner.importing.source import describe_first_mistake
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_NAME_CHARACTERS = 200
@@ -38,7 +37,7 @@ def place_revisions(
     Raises
     ------
     FaultwatchError
-        The order of the revisions is unknown, or the name of one is not allowed.
+        The order of the revisions is unknown, the name of one is not allowed, or its time is not plausible.
     """
     revisions = {key: find_commit(key[1]) for key in first_measured_at}
     _check_order(guessed_locations, {name for (_, name), commit in revisions.items() if commit is None})
@@ -60,11 +59,22 @@ def _check_order(guessed_locations: Mapping[str, str], unknown_revisions: Set[st
 
 
 def _create_revision(subject: str, revision: str, first_measured: datetime, location: str) -> Revision:
-    """Return a substitute commit for a revision that the repository does not have; raise if its name is not allowed."""
+    """Return a substitute commit for a revision that the repository does not have.
+
+    Raises
+    ------
+    FaultwatchError
+        The name of the revision is not allowed, or its time is not plausible.
+    """
     try:
         return _build_substitute_commit(subject, revision, first_measured)
     except ValidationError as error:
-        raise FaultwatchError(f"{location}: {describe_first_mistake(error)}") from None
+        # The file has none of the commit's fields, so the message names what they were made of.
+        if error.errors()[0]["loc"] == ("committed_at",):
+            mistake = f"the time of the measurement is not plausible: {first_measured.date()}"
+        else:
+            mistake = "the name of the revision contains characters that are not allowed"
+        raise FaultwatchError(f"{location}: {mistake}") from None
 
 
 def _build_substitute_commit(subject: str, revision: str, first_measured: datetime) -> Revision:

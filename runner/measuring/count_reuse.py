@@ -119,7 +119,7 @@ class CountReuse:
         """
         if report.outcome is not Outcome.MEASURED:
             return report
-        if not _have_same_bytes(report, source):
+        if not _have_same_bytes_and_environment(report, source):
             self._unusable_cases.add(report.case.name)
             remark = _OTHER_FILES_REMARK.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
@@ -217,7 +217,7 @@ def _describe_varying(report: Report, expected_counts: Mapping[str, Number], cou
     return clauses
 
 
-def _have_same_bytes(report: Report, source: Report) -> bool:
+def _have_same_bytes_and_environment(report: Report, source: Report) -> bool:
     """Return whether two runs have the same bytes in the same environment."""
     files, source_files = report.files, source.files
     has_same_bytes = (

@@ -38,8 +38,9 @@ def compare_with_stored_base(
 ) -> ComparisonResult | None:
     """Execute only head, and compare it with a stored run of base in the same environment.
 
-    Return None unless the counts repeat and equal those of base: any difference has to be measured interleaved. For the
-    parameters, see :func:`runner.measuring.comparison.compare_interleaved`.
+    Return None unless the counts repeat and equal those of base: any difference has to be measured interleaved. Return
+    None as well if the program fails, or the environment changes. For the parameters, see
+    :func:`runner.measuring.comparison.compare_interleaved`.
     """
     session = uuid.uuid4()
     samples: list[Sample] = []

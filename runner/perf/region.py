@@ -101,7 +101,10 @@ class Region:
         return self._commands
 
     def serve(self, pid: int) -> bool:
-        """Execute the received commands, and acknowledge each; return True, because more can come at any time."""
+        """Execute the received commands, and acknowledge each; return True, because more can come at any time.
+
+        After a problem, commands are only acknowledged, so that the program continues.
+        """
         self._pending_bytes += os.read(self._commands, _READ_BYTES)
         while b"\n" in self._pending_bytes:
             line, _, self._pending_bytes = self._pending_bytes.partition(b"\n")

@@ -79,7 +79,8 @@ class Outbox:
                 self.spool.send_one(document, self._send_document)
             except RequestRefused as error:
                 raise FaultwatchError(
-                    f"{document.revision.commit[:10]}: {error.what}", "the report is set aside; see `faultwatch spool`"
+                    f"{document.revision.commit[:10]}: {error.what}",
+                    "what was refused is set aside; see `faultwatch spool`",
                 ) from None
         self.deliver()
 

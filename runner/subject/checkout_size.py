@@ -58,9 +58,9 @@ def read_listing(entries: Iterable[str], total: CheckoutTotal | None = None) -> 
         total.files += 1
         listing.append(entry)
         if path.count("/") > MAX_LEVELS:
-            return listing, f"the checkout has folders more than {MAX_LEVELS} levels deep"
+            return listing, f"the checkout would have folders more than {MAX_LEVELS} levels deep"
         if total.bytes > MAX_BYTES:
             return listing, f"the checkout would take more than {MAX_BYTES:,} bytes"
         if total.files > MAX_FILES:
-            return listing, f"the checkout has more than {MAX_FILES:,} files and folders"
+            return listing, f"the checkout would have more than {MAX_FILES:,} files and folders"
     return listing, ""

@@ -159,11 +159,16 @@ def open_submodule(store: Path, name: str, submodule_entry: Entry) -> Repository
     Raises
     ------
     IncompleteCheckout
-        The clone is missing, or lacks the commit.
+        The clone is missing, or lacks the commit; or the name leads out of the folder with the clones.
     """
-    parts = PurePosixPath(name).parts
+    if ".." in PurePosixPath(name).parts or name.startswith("/"):
+        raise IncompleteCheckout(
+            f"the name of the submodule {make_path_printable(submodule_entry.path)} in .gitmodules is not allowed: "
+            f"{make_path_printable(name)}",
+            "if the build does not need the submodule, write `incomplete = true` into [build]",
+        )
     git_directory = store / "modules" / name
-    if ".." not in parts and not name.startswith("/") and is_git_directory(git_directory):
+    if is_git_directory(git_directory):
         submodule = Repository(git_directory, name, bare=True)
         try:
             submodule.git("cat-file", "-e", f"{submodule_entry.object_hash}^{{commit}}")

@@ -42,4 +42,7 @@ def describe_offline_remedy(log: str) -> str:
         if len(names) == 1
         else "keep the sources of each in its own folder"
     )
-    return f"CMake's FetchContent downloads {join_words(names)}: {advice}, and add {options} to the command"
+    return (
+        f"CMake's FetchContent downloads {join_words(names)}: {advice}, and add {options} to the `cmake` call that "
+        "configures the build"
+    )

@@ -67,7 +67,7 @@ class PackageManager(Struct, frozen=True):
             return f"fill it with `{self.download_command} --dest FOLDER PACKAGE...`"
         return (
             "run `faultwatch measure WORKLOAD` on this host as this user (this builds outside the sandbox, with "
-            "network access, and so fills the folder)"
+            "network access, and so fills the package folder)"
         )
 
 

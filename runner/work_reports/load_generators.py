@@ -178,14 +178,14 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
 def _read_sysbench(text: str) -> Iterator[_Benchmark]:
     """Read the output of sysbench, which has one percentile, by default the 95th, in milliseconds.
 
-    An operation is an event. If no time precedes the number of events, the text cannot be read: it would cause a
-    division by 0.
+    An operation is an event. From 1.1 on, the total time is called ``time elapsed``. If it does not precede the number
+    of events, the text cannot be read: the division by 0 fails.
     """
     seconds = 0.0
-    # This one takes a percentile without a number of events, and is not yielded.
+    # This one takes a percentile that precedes all numbers of events, and is not yielded.
     benchmark = _Benchmark(operations=None, rate=1.0, latencies={})
     for line in text.splitlines():
-        if match := re.fullmatch(r"\s*total time: +([0-9.]+)s\s*", line):
+        if match := re.fullmatch(r"\s*(?:total time|time elapsed): +([0-9.]+)s\s*", line):
             seconds = _parse_positive(match[1])
         elif match := re.fullmatch(r"\s*total number of events: +([0-9]+)\s*", line):
             operations = _parse_positive(match[1])
@@ -266,5 +266,5 @@ LOAD_GENERATOR_REQUIREMENTS = {
     "wrk": 'it must be what wrk prints at the end, with "requests in" and "Requests/sec"',
     "hey": "it must be the summary of hey (without -o), with at least one response",
     "ab": 'it must be what ab (ApacheBench) prints at the end, with "Complete requests" and "Requests per second"',
-    "sysbench": 'it must be what sysbench run prints, with "total time" and "total number of events"',
+    "sysbench": 'it must be what sysbench prints, with "total number of events" after "total time" or "time elapsed"',
 }

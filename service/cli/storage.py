@@ -260,7 +260,7 @@ def _write_columns(database: Database, subject: str | None, folder: Path) -> str
     from service.store.maintenance import parquet_export
 
     with show_progress("exporting runs") as report_progress:
-        added = parquet_export.export_columns(database, folder, subject, report_progress)
+        added = parquet_export.export_parquet(database, folder, subject, report_progress)
     return f"Runs added to {folder}: {added.runs:,}, with {added.rows:,} rows"
 
 

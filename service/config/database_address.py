@@ -35,7 +35,7 @@ def parse_address(address: str) -> URL:
         url.get_dialect()().create_connect_args(url)  # refuses ports that are no numbers
     except (ArgumentError, ValueError, KeyError):
         raise ServiceError(
-            "This is not the address of an SQLite or PostgreSQL database",
+            "This is not the address of a SQLite or PostgreSQL database",
             "DATABASE_URL",
             "Write sqlite:////path/to/file.db or postgresql://user:password@host/name, with %40 for @ in a password.",
         ) from None

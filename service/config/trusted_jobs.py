@@ -124,5 +124,7 @@ class TrustedJobs(Settings):
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:
-            return f"the runner is {runner!r}, but must be {' or '.join(self.runners)}"
+            # An older GitHub Enterprise Server does not name the kind of runner.
+            kind_words = "of unknown kind" if runner is None else repr(runner)
+            return f"the runner is {kind_words}, but must be {' or '.join(self.runners)}"
         return ""

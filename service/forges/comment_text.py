@@ -244,7 +244,7 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
     parts = []
     for case, side, failure in failures[:_MAX_FAILURES]:
         message = format_code(failure.message, _MAX_MESSAGE_CHARACTERS)
-        parts.append(f"{format_code(case.name)}, {side}, {failure.stage}: {message}\n\n")
+        parts.append(f"{format_code(case.name)}, {side}, {failure.stage.noun}: {message}\n\n")
         if failure.log.strip():
             section_start, section_end = _FOLDED_SECTION
             log = format_block(failure.log, _MAX_LOG_CHARACTERS)

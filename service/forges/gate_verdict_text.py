@@ -160,8 +160,8 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
         pronoun = "it" if len(outcome.cases) == 1 else "them"
         return f"Head adds {format_count(len(outcome.cases), 'case')}: there is nothing to compare {pronoun} with."
     unchanged_clause = f"No change in {_join_names(_list_judged_titles(outcome, escape))}"
-    statement = "No change, because base and head are byte-identical" if outcome.same_bytes else unchanged_clause
-    return f"{statement}, in {format_count(count, 'case')}."
+    statement = "No change, because base and head are byte-identical," if outcome.same_bytes else unchanged_clause
+    return f"{statement} in {format_count(count, 'case')}."
 
 
 def _describe_unmeasured_cases(outcome: GateOutcome, escape: Escape) -> str:

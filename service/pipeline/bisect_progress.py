@@ -139,5 +139,5 @@ def _read_failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
             select(Run.id, Run.failure_stage, Run.failure_message, Run.outcome).where(Run.id.in_(chunk))
         )
         for run_id, stage, message, outcome in rows:
-            failures[run_id] = f"{stage} {outcome}: {message}" if stage else "without this metric"
+            failures[run_id] = f"{stage.noun} {outcome}: {message}" if stage else "without this metric"
     return failures

@@ -48,6 +48,8 @@ def publish_site(
 
     Parameters
     ----------
+    site
+        The folder of the site, which is replaced.
     report_progress
         Called with the number of files written and the number of files known so far.
     with_details
@@ -64,6 +66,7 @@ def publish_site(
     judging_schedule.judge_all_series(database)
     with database.reading() as session:
         all_series = series.list_page(session, SeriesFilter()).items
+    # Ids are numbers of one database; these keys identify series across databases, so that their addresses last.
     keys = {
         item.id: hash_document([item.subject, item.host, item.case, item.definition, item.metric])
         for item in all_series

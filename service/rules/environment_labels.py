@@ -7,8 +7,9 @@ For a tool, the label says that it is another one, not where its file is or how 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 MAX_NAMED_DIFFERENCES = 2
 """At most this many differences are named; the others are only counted."""
@@ -73,14 +74,12 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     """Return the words for each value of a setting, given at least two different values."""
     kind, _, name_in_kind = name.partition(".")
     if kind == "variable":
-        return [
-            f"no {name_in_kind}" if value is None else f"{name_in_kind}={_shorten_value(value)}" for value in values
-        ]
+        return [f"no {name_in_kind}" if text is None else f"{name_in_kind}={text}" for text in _shorten_values(values)]
     if kind in {"tool", "program", "compiler", "library"}:
         short_name = name_in_kind or kind
         return [f"no {short_name}" if text is None else f"{short_name} {text}" for text in _list_short_versions(values)]
     short_name = name_in_kind if kind in {"parameter", "build"} else name
-    return [f"{short_name} not set" if value is None else f"{short_name} {_shorten_value(value)}" for value in values]
+    return [f"{short_name} not set" if text is None else f"{short_name} {text}" for text in _shorten_values(values)]
 
 
 def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
@@ -93,7 +92,7 @@ def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
         texts = [None if value is None else shorten(value) for value in values]
         if "" not in texts and len(set(texts)) == len(set(values)):
             return texts
-    return [None if value is None else _shorten_value(value) for value in values]
+    return _shorten_values(values)
 
 
 def _read_version(value: str) -> str:
@@ -124,6 +123,25 @@ def _read_folder(value: str) -> str:
     """Return the path of a file; empty for another text."""
     match = _FILE.fullmatch(value)
     return f"at {_shorten_value(match['place'])}" if match else ""
+
+
+def _shorten_values(values: Sequence[str | None]) -> list[str | None]:
+    """Return the values, cut if they are long, but so that different values remain different."""
+    texts = [None if value is None else _shorten_value(value) for value in values]
+    if len(set(texts)) == len(set(values)):
+        return texts
+    return [None if value is None else _cut_around_difference(value, set(values) - {value, None}) for value in values]
+
+
+def _cut_around_difference(value: str, others: Iterable[str | None]) -> str:
+    """Return the beginning of a long value, and the part in which it differs from the most similar other value."""
+    common_beginnings = (commonprefix([value, other]) for other in others if other)  # noqa: RUF071 - they are no paths
+    n_equal = max(map(len, common_beginnings), default=0)
+    n_kept = _MAX_CHARACTERS // 2 - 1
+    if len(value) <= _MAX_CHARACTERS or n_equal < n_kept:
+        return _shorten_value(value)
+    part = value[n_equal - n_kept // 2 :]  # begins before the difference, because a single character says little
+    return f"{value[:n_kept]}…{part[:n_kept]}{'…' if len(part) > n_kept else ''}"
 
 
 def _shorten_value(value: str) -> str:

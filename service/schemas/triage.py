@@ -410,7 +410,8 @@ class EventSummary(View):
     bisect: int | None = None
     """The job that proved the culprits."""
     only_builds: int | None = None
-    """The job that showed that only builds differ: further builds of the same commits differ as much."""
+    """The job that showed that only builds differ: further builds of one commit, in one or in two folders, differ as
+    much."""
     author: str = ""
     """Author of the commit that caused the event; empty unless a bisect has proven a commit, or only one commit is
     possible and the change is a fact."""

@@ -53,10 +53,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     # Maven and Gradle compile only these folders, unless a project configures others.
     compiled_files = [file for file in files if _SOURCE_FOLDER in f"/{file}"]
     has_build_system = sources.has("pom.xml", "build.gradle", "build.gradle.kts")
-    main_classes = _find_main_classes(sources, compiled_files if has_build_system and compiled_files else files)
-    classes = list(main_classes)
+    file_by_main_class = _find_main_classes(sources, compiled_files if has_build_system and compiled_files else files)
+    classes = list(file_by_main_class)
     if sources.has("pom.xml"):
-        return [*_propose_maven(sources, main_classes), *_propose_tests(sources)]
+        return [*_propose_maven(sources, file_by_main_class), *_propose_tests(sources)]
     if not classes:
         return []
     if sources.has("build.gradle", "build.gradle.kts"):
@@ -70,11 +70,11 @@ def propose(sources: Sources) -> list[BuildProposal]:
     return [BuildProposal("Java", command, ("javac", "java"), runs=_list_run_proposals(_CLASSES_FOLDER, classes))]
 
 
-def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[BuildProposal]:
-    """Return the builds of each module with a main class, together with the modules that it needs."""
+def _propose_maven(sources: Sources, file_by_main_class: dict[str, str]) -> list[BuildProposal]:
+    """Return the builds of the first modules with a main class, each together with the modules that it needs."""
     modules = _list_modules(sources)
     classes_by_module: dict[str, list[str]] = {}
-    for name, file in main_classes.items():
+    for name, file in file_by_main_class.items():
         classes_by_module.setdefault(_find_module(modules, file), []).append(name)
     builds = []
     for module, classes in list(classes_by_module.items())[:_MAX_MODULES]:

@@ -142,9 +142,9 @@ def list_made_folders(sources: Sources, folder: str) -> list[str]:
     return sorted(word for word in set(own_words) if not sources.has_folder(f"{prefix}{word}"))[:_MAX_FOLDERS]
 
 
-def find_outside_targets(text: str) -> set[str]:
+def find_outside_targets(makefile_text: str) -> set[str]:
     """Return the targets that work outside of the tree, directly or by a prerequisite: in a container, or as root."""
-    rules = _parse_rules(text)
+    rules = _parse_rules(makefile_text)
     dependent_targets: defaultdict[str, set[str]] = defaultdict(set)
     for name, rule in rules.items():
         for prerequisite in rule.prerequisites:

@@ -41,8 +41,8 @@ def parse_column_map(text: str) -> dict[str, str]:
             raise FaultwatchError(f"--columns: {part!r} does not have the form NAME=COLUMN")
         if name not in RUN_FIELDS and name not in CATALOGUE and "." not in name:
             raise FaultwatchError(
-                f"--columns: {name!r} is neither a metric nor a setting (a setting has a dot in its name)",
-                f"names: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
+                f"--columns: {name!r} is not a known name; another name needs a dot, which makes it a setting",
+                f"run: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
             )
         if name in CATALOGUE and get_metric(name).kind is not Kind.TIME and _parse_column(column).unit:
             raise FaultwatchError(

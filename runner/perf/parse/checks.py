@@ -31,7 +31,7 @@ def check_clocks(rows: Sequence[Row]) -> None:
         clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
         # perf reads the two times one after the other, so 2 % and 20 µs are tolerated; a wrong unit is a factor of 10⁶.
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
-            raise row.line.make_error("the value of this clock does not match how long its counter ran")
+            raise row.line.make_error("the value of this clock does not match its counter's running time")
 
 
 def check_running_times(rows: Sequence[Row]) -> None:
@@ -48,7 +48,7 @@ def check_running_times(rows: Sequence[Row]) -> None:
             # A count in the place of a time is off by much more than half of the share plus 2 % plus 100 µs.
             tolerance = (share / 2 + Decimal("0.02")) * clock + 100_000
             if row.runtime is not None and abs(row.runtime - share * clock) > tolerance:
-                raise row.line.make_error("how long the counter ran does not match its share of the run")
+                raise row.line.make_error("the counter's running time does not match its share of the run")
 
 
 def _get_clock_runtime(row: Row) -> int | None:

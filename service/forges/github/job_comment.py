@@ -122,8 +122,8 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
     Returns
     -------
     str
-        The address of the comment; empty without a comment, because the commit is no longer the head of an open pull
-        request.
+        The address of the comment; empty if no comment was written, because the commit is no longer the head of an open
+        pull request.
 
     Raises
     ------

@@ -128,7 +128,7 @@ def list_failures(session: Session) -> list[UnmeasuredRun]:
             environment=row.environment,
             run_id=row.run_id,
             started_at=row.started_at,
-            reason=f"{row.failure_stage.value if row.failure_stage else 'run'} {row.outcome.value}: "
+            reason=f"{row.failure_stage.noun if row.failure_stage else 'run'} {row.outcome.value}: "
             f"{row.failure_message}",
         )
         for row in rows

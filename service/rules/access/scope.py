@@ -99,7 +99,7 @@ _ANONYMOUS_ENDPOINTS = frozenset(
         "drift_map.drawing",
         "sharing.series_level",
         "sharing.open_events",
-        "live.ask",
+        "live.answer_poll",
         "openapi.spec",
         "api.drifts.index",
         "api.drifts.get",

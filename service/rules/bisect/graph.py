@@ -46,7 +46,7 @@ class Graph:
     def find_line_between(self, old_end: str, new_end: str) -> tuple[str, ...] | None:
         """Return a path of commits from ``old_end`` to ``new_end``, through first parents where possible.
 
-        None if ``new_end`` is no descendant of ``old_end``.
+        None if ``new_end`` is neither ``old_end`` nor a descendant of it.
         """
         descendants = {old_end}  # One pass finds all of them, because parents come before their children.
         for commit, parents in self.parents.items():

@@ -261,7 +261,7 @@ def _decide_changed(
     all_differences = [head_value - base_value for base_value, head_value in pairs]
     changes = [difference for difference in all_differences if difference * direction >= max(1, min_difference)]
     median_difference = compute_median(changes) or 0
-    large_clause = f" ({n_changed_pairs} of these by at least {min_difference})" if min_difference else ""
+    large_clause = f" ({n_changed_pairs} of these by at least {min_difference:,})" if min_difference else ""
     change_words = f"{'large ' if min_difference else ''}{'increase' if direction > 0 else 'decrease'}"
     sentence = (
         f"Intermittent: {_describe_signs(signs, names, large_clause, direction)}; "

@@ -29,9 +29,9 @@ _EXCHANGES = _build_exchange_network()
 
 
 def compute_medians_of_nine(x: Floats) -> Floats:
-    """Return the n - 8 medians of all windows of nine successive values, by a sorting network.
+    """Return the n - 8 medians of all windows of nine successive values; many windows pass through a sorting network.
 
-    An exchange (a, b) of the network leaves the smaller value in lane a and the larger one in lane b, if needed.
+    An exchange (a, b) of the network leaves the smaller value on wire a and the larger one on wire b, if needed.
     """
     n = len(x) - 8
     if n < 200:  # for short arrays, the calls of the network cost more than the additional comparisons of a sort
@@ -39,11 +39,11 @@ def compute_medians_of_nine(x: Floats) -> Floats:
         windows.sort(axis=1)
         middle: Floats = windows[:, 4]
         return middle
-    lane = [x[i : i + n] for i in range(9)]
+    wires = [x[i : i + n] for i in range(9)]
     for a, b, needs_smaller, needs_larger in _EXCHANGES:
-        first, second = lane[a], lane[b]
+        first, second = wires[a], wires[b]
         if needs_smaller:
-            lane[a] = np.minimum(first, second)
+            wires[a] = np.minimum(first, second)
         if needs_larger:
-            lane[b] = np.maximum(first, second)
-    return lane[4]
+            wires[b] = np.maximum(first, second)
+    return wires[4]

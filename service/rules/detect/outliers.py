@@ -12,7 +12,10 @@ MAX_JUMP_SIGMA = 20.0  # sigma: a larger jump of the running median is clipped t
 
 
 def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
-    """Return the running medians of nine at ``start … stop - 1``; near the ends, the nearest full window is used."""
+    """Return the running medians of nine at ``start … stop - 1``; near the ends, the nearest full window is used.
+
+    ``x`` has at least nine values.
+    """
     max_window_start = len(x) - 2 * HALF_WINDOW - 1
     first_window_start = min(max(start - HALF_WINDOW, 0), max_window_start)
     last_window_start = min(max(stop - 1 - HALF_WINDOW, 0), max_window_start)

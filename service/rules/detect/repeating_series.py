@@ -458,12 +458,24 @@ class RepeatingSeries:
                 or _compute_log_probability(len(measured_runs), n_points, n_outliers, n_far_outliers)
                 <= LOG_RERUN_PROBABILITY
             ):
-                suspected_changes = suspected_changes or self._list_suspected_changes(runs)
+                suspected_changes = suspected_changes or self._list_suspected_changes(
+                    runs, measured_runs if measurements else []
+                )
         return [*earlier_changes, *suspected_changes]
 
-    def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
-        """Return the changes that the newest runs show if none of them were outliers."""
-        subject_and_verb = "the newest run is" if len(runs) == 1 else f"the newest {len(runs)} runs are"
+    def _list_suspected_changes(self, runs: Sequence[Number], measurements: Sequence[Number]) -> list[LevelChange]:
+        """Return the changes that the newest runs show if none of them were outliers.
+
+        Parameters
+        ----------
+        measurements
+            The values of these runs, with each rerun of the newest point; empty if it was not measured again.
+        """
+        if measurements:
+            n, n_off_level = len(measurements), sum(value != self._level for value in measurements)
+            subject_and_verb = f"{'' if n_off_level == n else f'{n_off_level} of '}the {n} newest measurements are"
+        else:
+            subject_and_verb = "the newest run is" if len(runs) == 1 else f"the newest {len(runs)} runs are"
         reason = f"{subject_and_verb} off the previous level; further runs can show whether the change lasts"
         if self._count_outliers():
             return [self._make_change(runs, "repeat", reason, wants_rerun=True)]

@@ -725,8 +725,8 @@ def _is_first_touch_exchanged(place: FunctionLine, sides: list[_Side], changed_l
 def _describe_exchanged_touches(growth: int) -> str:
     """Return why a line that reads before it writes has more, or fewer, second faults on about as many pages."""
     if growth > 0:
-        return "it now is the first to touch pages that other lines touched first"
-    return "other lines now are the first to touch such pages"
+        return "it is now the first to touch pages that other lines used to touch first"
+    return "other lines are now the first to touch these pages"
 
 
 def _may_be_changed(changed_lines: ChangedLines, line: FunctionLine) -> bool:

@@ -56,7 +56,8 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
             settings={"env._JAVA_OPTIONS": "-XX:MinHeapFreeRatio=90 -XX:MaxHeapFreeRatio=100"},
         ),
         Remedy(
-            text="give the heap its full size from the start (-Xms equal to -Xmx), and touch it all (AlwaysPreTouch)"
+            text="give the heap its full size from the start (-Xms equal to -Xmx), and touch all of it then "
+            "(-XX:+AlwaysPreTouch)"
         ),
         Remedy(text="let ZGC or Shenandoah keep freed memory: -XX:-ZUncommit or -XX:-ShenandoahUncommit"),
     ),

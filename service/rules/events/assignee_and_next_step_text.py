@@ -45,7 +45,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
             return "Wait: further runs will decide"
         return "No further run is expected: decide on the change, or dismiss it"
     if event.only_builds is not None:
-        return "Nothing to do: the counts of the commits' builds overlap"
+        return "Nothing to do: builds or folders cause the difference, not a commit"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
     # Whoever acknowledges an event is assumed to know its commit.

@@ -29,9 +29,9 @@ class RunLevel(NamedTuple):
 
 
 def compute_run_level(readings: Sequence[Reading]) -> RunLevel:
-    """Return the level of one metric from its readings, of which there is at least one, over the samples of a run.
+    """Return the level of one metric of a run from its readings, one per sample; there is at least one.
 
-    Its value is None if no reading has one.
+    The value of the level is None if no reading has one.
     """
     samples = tuple([reading.value for reading in readings if reading.value is not None])
     return RunLevel(_choose_status(readings), compute_median(samples), samples)

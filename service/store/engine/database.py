@@ -46,10 +46,19 @@ class Database:
     """A database and its sessions."""
 
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS, *, checks_references: bool = True) -> None:
+        """Connect to a database.
+
+        Parameters
+        ----------
+        busy_seconds
+            How long a writer of a SQLite file waits for its turn; without effect on PostgreSQL.
+        checks_references
+            Whether SQLite checks foreign keys; PostgreSQL always does.
+        """
         self.url: URL = parse_address(url)
         self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
         self._reading_engine = self.engine
-        self._running_ingests: list[None] = []  # one entry for each running ingest
+        self._running_ingests: list[None] = []  # one entry for each; a list serves as a counter without a lock
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
         if self.file is not None:  # The writers of a SQLite file take turns, and a thread checkpoints its log.
@@ -141,7 +150,7 @@ class Database:
     @contextmanager
     def ingesting(self) -> Iterator[None]:
         """Hold deferred work back while runs are ingested."""
-        self._running_ingests.append(None)  # the list serves as a counter that needs no lock
+        self._running_ingests.append(None)
         try:
             yield
         finally:

@@ -363,7 +363,7 @@ def _build_group_key(drift: history.Drift) -> str:
 
 
 def list_series_of_events(session: Session, event_ids: Sequence[str]) -> list[int]:
-    """Return the series of the drifts of events that are still detected."""
+    """Return the ids of the series of the drifts of events that are still detected."""
     series_id = EventDriftRow.series_id
     query = select(series_id).where(
         EventDriftRow.event_id.in_(event_ids), EventDriftRow.still_detected, series_id.is_not(None)

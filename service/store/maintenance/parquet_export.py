@@ -42,13 +42,13 @@ class ExportResult:
     rows: int
 
 
-def export_columns(
+def export_parquet(
     database: Database,
     folder: Path,
     subject: str | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> ExportResult:
-    """Add the runs that a folder lacks to it, as ``subject=NAME/month=YYYY-MM/runs-FIRST-0.parquet``.
+    """Add to a folder the runs that it lacks, as ``subject=NAME/month=YYYY-MM/runs-FIRST-0.parquet``.
 
     The columns are those of :class:`service.text.sample_rows.SampleRow`, except for the subject, which is in the path;
     the additional column ``whole`` contains the value of a count, exact even beyond 2^53. Times are in UTC. Files are

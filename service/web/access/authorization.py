@@ -142,7 +142,15 @@ def _refuse_other_sites() -> None:
     fetch_site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")
     is_foreign = fetch_site not in {None, "same-origin", "none"}  # none: a person sent it, not a page
-    if is_foreign or (origin is not None and not _is_own_origin(origin)):
+    has_other_origin = origin is not None and not _is_own_origin(origin)
+    if has_other_origin and fetch_site == "same-origin" and origin != "null":
+        # The browser has compared the two itself, so the name of the host was changed on the way.
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            f"This request came from {origin}, but it arrived with the host name {request.host}. A proxy in front of "
+            "the service must pass on the Host header.",
+        )
+    if is_foreign or has_other_origin:
         raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page on another site, which is not allowed.")
 
 

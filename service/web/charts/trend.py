@@ -295,7 +295,10 @@ class _DotMaker:
         }
 
     def _describe_change(self, point: SeriesPoint) -> str:
-        """Return the change from the previous run on the path of the trend; empty for its first run, and beside it."""
+        """Return the change from the previous run on the path of the trend.
+
+        Empty for the first run of the path, and for points beside the path.
+        """
         path = self._plot.path
         index = path.index_of_run.get(point.run_id)
         if index is None or index == 0:
@@ -342,7 +345,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: MakeR
             "t": plot.find_previous_time(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
-            "text": f"failed at {failure.stage}: {failure.message}",
+            "text": f"{failure.stage.noun} failed: {failure.message}",
             "url": run_url(failure.run_id),
         }
         for failure in failures

@@ -180,6 +180,7 @@ def show() -> Page:
             "counts": counts,
             "settings": settings,
             "matched": matched_runs,
+            "is_paired_by_host": has_two_sides and not _has_chosen_host(sides["base"][0], sides["head"][0]),
             "suggested": suggested_runs,
             "command": _build_commands([*sides["base"], *sides["head"]], matched_runs) if has_two_sides else "",
             **profile_context,
@@ -224,9 +225,7 @@ def _compare_sides(
 ) -> Comparison:
     """Return the comparison of the stored runs of two sides."""
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
-    # If a side is a run or a host, the reader has chosen its host: the sides may have different hosts.
-    has_chosen_host = base.kind in {"run", "host"} or head.kind in {"run", "host"}
-    matched_runs = match_runs(*(side.runs for side in sides), by_host=not has_chosen_host)
+    matched_runs = match_runs(*(side.runs for side in sides), by_host=not _has_chosen_host(base, head))
     numbers = {run.number for pair in matched_runs.pairs for run in (*pair.base, *pair.head)}
     levels = sides[0].levels | sides[1].levels
     readings = compared_runs.read_readings(session, numbers, query.metrics, levels)
@@ -243,6 +242,11 @@ def _compare_sides(
         compared_cases = group_cases(rows)
     differences = _list_setting_differences(session, matched_runs.pairs)
     return Comparison(rows, differences, matched_runs, compared_cases, counts)
+
+
+def _has_chosen_host(*sides: compared_runs.Side) -> bool:
+    """Return whether the reader chose a host, by naming a run or a host: the sides may then have different hosts."""
+    return any(side.kind in {"run", "host"} for side in sides)
 
 
 def _compare_interleaved(

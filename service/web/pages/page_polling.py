@@ -27,7 +27,7 @@ _FAST_POLLS = 1200
 
 
 @bp.get("/live")
-def ask() -> Response:
+def answer_poll() -> Response:
     """Return the element for the next poll; if there is news, trigger the event that makes the page reload."""
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     n_quiet_polls = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)

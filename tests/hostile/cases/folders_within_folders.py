@@ -24,6 +24,6 @@ def attack(arena: Arena) -> Outcome:
         top = _tree(arena, arena.git("ls-tree", base) + f"\n040000 tree {tree}\tzzz\n")
         arena.git("update-ref", "HEAD", arena.git("commit-tree", top, "-p", base, "-m", "bomb"))
         outcome = arena.run("gate", "workload.toml", f"{base}..HEAD", "--repo", ".", "--output", "REPORT")
-        assert "the checkout has more than 500,000 files and folders" in outcome.report, outcome.said
+        assert "the checkout would have more than 500,000 files and folders" in outcome.report, outcome.said
         assert outcome.seconds < 60
     return outcome

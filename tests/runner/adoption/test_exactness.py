@@ -41,6 +41,19 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
 
 
+def test_a_count_that_most_executions_share_says_how_to_find_out_about_the_others() -> None:
+    sentence = assess_exactness([1234, 1230, 1234, 1240, 1234]).sentence
+    assert sentence.startswith(
+        "1,234 minor faults in 3 of 5 executions, 1,230 to 1,240 overall. More executions show whether the others are "
+        "only outliers: `faultwatch measure --samples 10`. If the count keeps varying, `--env NAME=VALUE` tests a "
+        "setting that may be the reason. The usual causes are "
+    )
+    server = assess_exactness([5, 5, 6], is_server=True).sentence
+    assert server.startswith("5 minor faults in 2 of 3 starts, 5 to 6 overall. More starts show whether the others are")
+    assert "`faultwatch measure --samples 10`. The order of the requests" in server
+    assert "--env" not in server
+
+
 def test_a_runtime_names_its_own_flags() -> None:
     java, node = (f"/usr/bin/{name}, 13 bytes of 2026-01-01 00:00:00" for name in ("java", "node"))
     assert "`-XX:+UseSerialGC -Xbatch`" in assess_exactness([1, 2, 3], {"program": java}).sentence

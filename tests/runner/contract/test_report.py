@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runner.contract.base import Parameter
-from runner.contract.report import Case
+from runner.contract.report import Case, Stage
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,7 @@ def test_two_cases_are_one_point_if_the_program_gets_the_same_texts(
     ]
     assert cases[0].is_point_of(cases[1]) == is_same
     assert (cases[0].name == cases[1].name) == is_same
+
+
+def test_each_stage_has_a_name_that_can_fail_in_a_sentence() -> None:
+    assert [stage.noun for stage in Stage] == ["checkout", "build", "run", "measurement"]

@@ -271,7 +271,7 @@ class TestDocument:
 
     def test_counters_that_were_started_together_ran_for_one_time(self):
         output = csv("5286;;minor-faults;18092278;100.00;;", "7.23;msec;task-clock;7228345;100.00;;")
-        with pytest.raises(PerfOutputError, match="line 1: how long the counter ran does not match its share"):
+        with pytest.raises(PerfOutputError, match="line 1: the counter's running time does not match its share"):
             parse_csv(output)
         # perf enabled one, was preempted, and enabled the other while the program went on.
         assert parse_csv(output, started_together=False).readings["minor-faults"].value == 5286

@@ -6,8 +6,8 @@ import pytest
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.outbox import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, Outbox
-from runner.reporting.spool import Spool
-from tests.runner.sample_reports import report
+from runner.reporting.spool import Spool, SpooledDocument
+from tests.runner.sample_reports import profile, report
 
 
 class Service:
@@ -77,6 +77,19 @@ def test_an_older_report_that_is_refused_is_none_of_the_refused_reports_of_a_com
     assert (outbox.refusals, len(outbox.refused)) == ([], 1)
     outbox.post(own)
     assert outbox.refusals == ["it is too large"]
+
+
+def test_a_refusal_of_a_report_or_a_profile_says_that_it_is_set_aside(tmp_path: Path) -> None:
+    def refuse(_: SpooledDocument) -> None:
+        raise RequestRefused("it is too large")
+
+    own = report()
+    outbox = Outbox(Spool(tmp_path), refuse)
+    for document in (own, profile()):
+        with pytest.raises(FaultwatchError) as caught:
+            outbox.post_now(document)
+        assert caught.value.what == f"{document.revision.commit[:10]}: it is too large"
+        assert caught.value.remedy == "what was refused is set aside; see `faultwatch spool`"
 
 
 def test_without_room_on_disk_a_report_is_sent_straight_away(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import FaultwatchError
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.repository import Repository, open_repository
@@ -93,8 +92,11 @@ def test_the_name_of_a_submodule_leads_nowhere_else(
     (tmp_path / "subject" / ".gitmodules").write_text(f'[submodule "{name}"]\n\tpath = odd\n\turl = ./\n')
     git("add", ".gitmodules")
     git("commit", "--quiet", "--message", "Odd")
-    with pytest.raises((IncompleteCheckout, FaultwatchError)):
+    with pytest.raises(IncompleteCheckout) as caught:
         whole(repository, tmp_path / "tree")
+    assert caught.value.what == f"the name of the submodule odd in .gitmodules is not allowed: {name}"
+    assert "`incomplete = true`" in caught.value.remedy
+    assert not list((whole(repository, tmp_path / "bare", refuse_incomplete=False) / "odd").iterdir())
 
 
 def kept(repository: Repository, content: bytes) -> str:

@@ -13,7 +13,7 @@ from runner.subject.sandbox_needs import describe_sandbox_failure, list_masked_c
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 MEASURE = (
     "run `faultwatch measure WORKLOAD` on this host as this user (this builds outside the sandbox, with network "
-    "access, and so fills the folder)"
+    "access, and so fills the package folder)"
 )
 LOGS = {
     "pip": "ERROR: Could not install packages due to an OSError: Could not find a suitable TLS CA certificate bundle",
@@ -54,7 +54,7 @@ def test_sources_that_cmake_would_fetch_are_named_with_the_option_that_takes_the
     log += "  Build step for other-lib failed: 2\n"
     said = describe_sandbox_failure(("cmake",), "cmake", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log)
     assert said.startswith("a build in the sandbox has no network. CMake's FetchContent downloads other-lib: keep the")
-    assert "add -DFETCHCONTENT_SOURCE_DIR_OTHER-LIB=FOLDER to the command" in said
+    assert "add -DFETCHCONTENT_SOURCE_DIR_OTHER-LIB=FOLDER to the `cmake` call that configures the build" in said
     assert "FAULTWATCH_SANDBOX_READ" in said
 
 

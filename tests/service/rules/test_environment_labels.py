@@ -35,6 +35,21 @@ def texts(*columns: dict[str, str]) -> list[str]:
             ("libm.so.6, sha256 0123456789abcdef", "libm.so.6, sha256 fedcba9876543210"),
             ["libm.so.6 01234567", "libm.so.6 fedcba98"],
         ),
+        (
+            "compiler.cc",
+            tuple(f"{GCC.format('14.2.0')}, configured with --enable-{option}" for option in ("plugin", "lto")),
+            ["cc gcc (Debian 14.2.0-…--enable-plugin", "cc gcc (Debian 14.2.0-…--enable-lto"],
+        ),
+        (
+            "variable.LD_PRELOAD",
+            ("x", *(f"/opt/allocators/{'long/' * 9}libjemalloc.so.{number}" for number in (1, 2))),
+            ["LD_PRELOAD=x", *(f"LD_PRELOAD=/opt/allocators/lon…alloc.so.{number}" for number in (1, 2))],
+        ),
+        (
+            "parameter.text",
+            ("y" * 50, "y" * 99, None),
+            [f"text {'y' * 19}…{'y' * 9}", f"text {'y' * 19}…{'y' * 19}…", "text not set"],
+        ),
         ("kernel.release", ("6.1.0", "6.12.0"), ["kernel.release 6.1.0", "kernel.release 6.12.0"]),
     ],
 )

@@ -90,6 +90,13 @@ def test_many_more_faults_in_some_executions_are_not_bought_with_one_less_in_the
             assert decision.change == 1_000
 
 
+def test_the_smallest_large_difference_is_written_with_separators() -> None:
+    differences = [5_000] * 30 + [1_000, -1_000] * 135
+    decision = decide_count([(10_000, 10_000 + difference) for difference in differences], ERROR)
+    assert "(30 of these by at least 4,096)" in decision.sentence
+    assert decision.sentence.endswith("the median large increase is 5,000.")
+
+
 def test_large_differences_that_are_as_fair_as_small_ones_are_no_change() -> None:
     wild = lambda chance: 10_000 + chance.choice((0, 1, 500))  # noqa: E731
     assert not [seed for seed in range(40) if decided(wild, wild, seed).verdict is Verdict.CHANGED]

@@ -162,6 +162,22 @@ def test_a_first_run_whose_samples_do_not_repeat_may_be_an_outlier(first_samples
     assert not find_level_changes(values, samples=[first_samples, *([149] * 2 for _ in range(20))])
 
 
+@pytest.mark.parametrize(
+    ("last_samples", "subject"),
+    [
+        ([149, 149], "the newest run is"),
+        ([149, 149, 150, 150, 149, 149], "2 of the 3 newest measurements are"),
+        ([149, 149, 151, 151], "the 2 newest measurements are"),
+    ],
+)
+def test_a_suspicion_counts_the_reruns_of_the_newest_commit(last_samples: list[int], subject: str) -> None:
+    values = [148] * 12 + [150, 150, 149]
+    samples = [*([value] * 2 for value in values[:-1]), last_samples]
+    *_, change = find_level_changes(values, samples=samples)
+    assert (change.index, change.before, change.after, change.wants_rerun) == (14, 150, 149, True)
+    assert change.evidence.endswith(f"{subject} off the previous level; further runs can show whether the change lasts")
+
+
 def test_the_evidence_of_a_change_without_outliers_counts_the_runs_on_each_side():
     values = [100] * 12 + [110, 112, 112]
     (drift,) = find_level_changes(values, samples=[[value] for value in values])

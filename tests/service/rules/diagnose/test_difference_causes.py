@@ -274,8 +274,8 @@ def test_of_pages_that_another_line_now_touches_first_it_is_said_that_no_code_ru
 
     changed_lines = {"src/plan.c": ((1, 9),)}
     for before, after, reason in (
-        (side(0), side(130), "because it now is the first to touch pages that other lines touched first"),
-        (side(130), side(0), "because other lines now are the first to touch such pages"),
+        (side(0), side(130), "because it is now the first to touch pages that other lines used to touch first"),
+        (side(130), side(0), "because other lines are now the first to touch these pages"),
     ):
         difference = diagnose_profile(
             DiagnosisRequest(profile=after, before=before, changed_lines=changed_lines)

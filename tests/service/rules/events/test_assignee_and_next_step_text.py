@@ -36,6 +36,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
             "Wait: further runs will decide",
         ),
         ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the configuration, or accept the change"),
+        ({"only_builds": 7}, "Ada", "Nothing to do: builds or folders cause the difference, not a commit"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
             {"n_candidates": 1, "certainty": "single", "direction": Direction.IMPROVEMENT},

@@ -13,7 +13,7 @@ from runner.contract import Report
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.maintenance import parquet_export
-from service.store.maintenance.parquet_export import ExportResult, export_columns
+from service.store.maintenance.parquet_export import ExportResult, export_parquet
 from tests.docs.blocks import BLOCKS
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -39,7 +39,7 @@ def varied(number: int) -> Report:
 def test_every_sample_is_there_with_its_value(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(*(varied(number) for number in (1, 2, 3)), reports.failed_build(4), reports.report(5, 7, subject="other"))
     folder = tmp_path / "it's here"
-    assert export_columns(database, folder) == ExportResult(runs=4, rows=3 * 6 + 1)
+    assert export_parquet(database, folder) == ExportResult(runs=4, rows=3 * 6 + 1)
     assert not list(folder.rglob("*.part"))
     place = str(folder).replace("'", "''")
     rows = asked(Path(place), "SELECT * FROM 'samples/*/*/*.parquet' WHERE metric = 'minor-faults' ORDER BY ALL")
@@ -70,33 +70,33 @@ def test_an_export_adds_what_is_new(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export_columns(database, tmp_path, "demo", stop)
-    assert export_columns(database, tmp_path, "demo") == ExportResult(runs=1, rows=6)
-    assert export_columns(database, tmp_path, "demo") == ExportResult(runs=0, rows=0)
+        export_parquet(database, tmp_path, "demo", stop)
+    assert export_parquet(database, tmp_path, "demo") == ExportResult(runs=1, rows=6)
+    assert export_parquet(database, tmp_path, "demo") == ExportResult(runs=0, rows=0)
     api.send(varied(6), reports.report(1, 1, subject="other"))
-    assert export_columns(database, tmp_path, "demo") == ExportResult(runs=1, rows=6)
+    assert export_parquet(database, tmp_path, "demo") == ExportResult(runs=1, rows=6)
     everything = "SELECT count(DISTINCT run_id), count(*), count(DISTINCT subject) FROM 'samples/*/*/*.parquet'"
     assert asked(tmp_path, everything) == [(6, 36, 1)]
 
 
 def test_a_file_that_an_interrupted_export_left_is_written_again(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(varied(1))
-    export_columns(database, tmp_path)
+    export_parquet(database, tmp_path)
     (file,) = tmp_path.rglob("*.parquet")
     (tmp_path / "exported.json").unlink()
     file.write_bytes(b"half")
-    assert export_columns(database, tmp_path).rows == 6
+    assert export_parquet(database, tmp_path).rows == 6
     assert asked(tmp_path, "SELECT count(*) FROM 'samples/*/*/*.parquet'") == [(6,)]
 
 
 def test_a_folder_of_another_export_is_left_alone(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(varied(1))
-    export_columns(database, tmp_path, "demo")
+    export_parquet(database, tmp_path, "demo")
     with pytest.raises(ServiceError, match="another export"):
-        export_columns(database, tmp_path)
+        export_parquet(database, tmp_path)
     (tmp_path / "exported.json").write_text('{"runs": 99, "subject": "demo"}')
     with pytest.raises(ServiceError, match="another export"):
-        export_columns(database, tmp_path, "demo")
+        export_parquet(database, tmp_path, "demo")
 
 
 @pytest.mark.parametrize("content", ["[" * 200_000, '{"subject": null, "runs": 0.5}', '{"subject": null, "runs": -1}'])
@@ -106,7 +106,7 @@ def test_a_folder_with_a_damaged_export_is_left_alone(
     api.send(varied(1))
     (tmp_path / "exported.json").write_text(content)
     with pytest.raises(ServiceError, match="a damaged one"):
-        export_columns(database, tmp_path)
+        export_parquet(database, tmp_path)
 
 
 def test_without_duckdb_it_says_what_to_install(
@@ -114,7 +114,7 @@ def test_without_duckdb_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ServiceError) as refused:
-        export_columns(database, tmp_path)
+        export_parquet(database, tmp_path)
     assert "faultwatch[parquet]" in str(refused.value)
 
 
@@ -123,7 +123,7 @@ def test_the_documented_questions_have_answers(api: Api, database: Database, tmp
     api.send(*(varied(number) for number in range(1, 6)))
     again = varied(2).model_copy(update={"run_id": uuid.uuid4(), "environment": reports.JEMALLOC})
     api.send(again)
-    export_columns(database, tmp_path)
+    export_parquet(database, tmp_path)
     assert asked(tmp_path, block.text)
 
 

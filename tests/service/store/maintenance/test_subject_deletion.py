@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sqlalchemy import func, select
 
 from service.store.engine.database import Database
-from service.store.maintenance.parquet_export import export_columns
+from service.store.maintenance.parquet_export import export_parquet
 from service.store.maintenance.subject_deletion import count_stored_rows, delete_subject
 from service.store.models import Base, Job, Subject
 from tests.service import jobs_api, reports
@@ -157,9 +157,9 @@ def test_nobody_gets_the_numbers_of_what_is_forgotten(
     """Caches know series by their numbers, and exports know how far they are."""
     api.send(*(reports.report(number, 100, 100, subject="gone") for number in (1, 2, 3)))
     assert [point["value"] for point in api.series()["points"]] == [100] * 3
-    assert export_columns(database, tmp_path).runs == 3
+    assert export_parquet(database, tmp_path).runs == 3
     delete_subject(unchecked, "gone")
-    assert export_columns(database, tmp_path).runs == 0, "the folder is still one of this database"
+    assert export_parquet(database, tmp_path).runs == 0, "the folder is still one of this database"
     api.send(*(reports.report(number, 777, 777, subject="new") for number in (1, 2, 3)))
     assert [point["value"] for point in api.series()["points"]] == [777] * 3
-    assert export_columns(database, tmp_path).runs == 3
+    assert export_parquet(database, tmp_path).runs == 3

@@ -30,7 +30,7 @@ from tests.service.web.application import application
 RESULTS = {
     *("overview.show", "event.index", "event.show", "drift.show", "series.show", "series.drawing"),
     *("drift_map.show", "drift_map.show_subject", "drift_map.drawing"),
-    *("workloads.index", "workloads.workload", "workloads.case", "live.ask", "openapi.spec"),
+    *("workloads.index", "workloads.workload", "workloads.case", "live.answer_poll", "openapi.spec"),
     *("api.series.index", "api.series.get", "api.drifts.index", "api.drifts.get"),
     *("api.events.index", "api.events.get"),
     *("sharing.series_level", "sharing.open_events"),

@@ -149,6 +149,19 @@ def test_a_page_of_another_site_may_not_write_to_a_service_on_loopback(
     assert client.put("/api/v1/subjects/demo/revisions", json=body, headers=own).status_code == 200
 
 
+def test_a_proxy_that_changes_the_host_name_is_told_to_pass_it_on(client: FlaskClient) -> None:
+    body = {"revisions": [reports.revision(1).model_dump(mode="json")]}
+    for origin, words in (
+        ("https://faults.example.org", "A proxy in front of the service must pass on the Host header."),
+        ("null", "This request came from a page on another site, which is not allowed."),
+    ):
+        headers = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
+        refused = client.put("/api/v1/subjects/demo/revisions", json=body, headers=headers)
+        assert refused.status_code == 403
+        assert refused.json
+        assert words in refused.json["detail"]
+
+
 @pytest.mark.parametrize(
     ("environment", "by_token"),
     [

@@ -121,6 +121,12 @@ def test_another_identity_is_refused(changes: dict[str, Any], closed: FlaskClien
     assert (status, problem["detail"][:32]) == (401, "This identity token was refused:")
 
 
+def test_a_refused_runner_is_named_or_said_to_be_of_unknown_kind(closed: FlaskClient, issuer: Issuer) -> None:
+    for kind, words in (("github-hosted", "'github-hosted'"), (None, "of unknown kind")):
+        _, problem = show(closed, issuer.sign(runner_environment=kind))
+        assert f"the runner is {words}, but must be self-hosted" in problem["detail"]
+
+
 def _part(document: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(document).encode()).decode().rstrip("=")
 

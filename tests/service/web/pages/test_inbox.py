@@ -56,6 +56,19 @@ def test_a_visit_lists_what_was_found_since_the_last_one_or_else_all(own: FlaskC
     assert "No open events since" in read(own, "/?since=visit")
 
 
+@pytest.mark.parametrize(
+    ("state", "sentence"), [("open", "No open events"), ("new", "No new events"), ("all", "No events")]
+)
+def test_an_empty_period_before_which_events_were_found_is_not_said_to_be_all(
+    client: FlaskClient, state: str, sentence: str
+) -> None:
+    text = read(client, f"/events?state={state}&since=2100-01-01")
+    assert "found earlier" in text
+    assert f"{sentence} were found in this period." in text
+    assert "Nothing is waiting for a decision." not in text
+    assert "There are no events in this state." in read(client, "/events?state=fixed&since=2100-01-01")
+
+
 def test_a_visit_without_news_counts_one_open_event_in_the_singular(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()

@@ -3,8 +3,8 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
-from runner.contract import Canary, CanaryCount
-from runner.contract.report import Reading, Window
+from runner.contract import Canary, CanaryCount, Failure
+from runner.contract.report import Reading, Stage, Window
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.web import extreme_reports, history
@@ -62,6 +62,20 @@ def test_a_run_leads_to_its_series_and_its_pyperf_file(client: FlaskClient) -> N
     address = f"/api/v1/runs/{history.run_id(0)}/pyperf"
     assert address in source
     assert client.get(address).status_code == 200
+
+
+def test_a_measurement_that_failed_is_named_as_one_on_every_page(tmp_path: Path) -> None:
+    broken = history.report(history.BROKEN, history.NEW)
+    failure = Failure(stage=Stage.MEASURE, message="perf printed nothing")
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client, [history.report(0, history.NEW), broken.model_copy(update={"failure": failure})])
+        for address in ("/", "/runs", f"/runs/{broken.run_id}", "/series/1", "/matrix"):
+            text = read(client, address)
+            assert "easurement failed" in text, address
+            assert "easure failed" not in text, address
+        assert "measurement failed: perf printed nothing" in page(client, "/series/1")
+        assert "measurement failed: perf printed nothing" in page(client, "/matrix")
 
 
 def test_a_run_that_failed_shows_stage_message_and_log(client: FlaskClient) -> None:
