@@ -100,8 +100,12 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
             ),
         )
     # Otherwise, prefer another file that the program reads, or with which its count is steadier.
+    computes_without_file = first_command.run.may_do_nothing and not first_command.may_only_start
     for other in working_commands:
         if not other.did_work or other is first_command or other.run.input_file:
+            continue
+        # A program that computes for long without a file, and hardly takes more faults with one, is not meant to get it.
+        if computes_without_file and adds_little(other, min(first_command.faults)):
             continue
         # A file that the program does not open makes its count no steadier, except by chance.
         if _reads_more(other, first_command) or (

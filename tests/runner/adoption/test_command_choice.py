@@ -90,6 +90,17 @@ def test_a_file_that_was_not_opened_makes_no_count_steadier() -> None:
     assert choose_best_command([start, opened]) is opened
 
 
+def test_a_program_that_computes_for_long_without_a_file_gets_none_that_hardly_adds_to_its_work() -> None:
+    bare = TriedCommand(RunProposal("./proxy", may_do_nothing=True), (45_496, 45_516), own_bytes="a", cpu_seconds=4)
+    with_file = TriedCommand(
+        RunProposal("./proxy README", stand_in_file="README"), (45_896, 45_897), own_bytes="b", cpu_seconds=4
+    )
+    chosen = choose_best_command([bare, with_file])
+    assert chosen is bare
+    assert choose_best_command([replace(bare, cpu_seconds=0.01), with_file]) is with_file
+    assert choose_best_command([bare, replace(with_file, faults=(90_000, 90_000))]) is not bare
+
+
 def test_a_stand_in_that_the_program_does_not_read_is_no_work() -> None:
     start = TriedCommand(RunProposal("bin/gen", may_do_nothing=True), (258, 278, 260))
     with_license = TriedCommand(RunProposal("bin/gen LICENSE", stand_in_file="LICENSE"), (278, 288, 270))
