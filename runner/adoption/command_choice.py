@@ -104,7 +104,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     for other in working_commands:
         if not other.did_work or other is first_command or other.run.input_file:
             continue
-        # A program that computes for long without a file, and hardly takes more faults with one, is not meant to get it.
+        # A program that computes for long without a file, and hardly takes more faults with one, needs none.
         if computes_without_file and adds_little(other, min(first_command.faults)):
             continue
         # A file that the program does not open makes its count no steadier, except by chance.

@@ -67,23 +67,27 @@ def propose(sources: Sources) -> list[BuildProposal]:
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
     editable = "" if needs_git or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
     required_packages = _list_build_requirements(project)
+    translation = _build_translation_command(sources)
     builds = _propose_environments(
         offline_arguments=f"--no-build-isolation --no-deps {editable}.",
         online_arguments=f"{editable}.",
         runs=runs,
         packages=[".", *required_packages],
+        translation=translation,
     )
     if sources.has("setup.py") and not needs_git:
         # Tried between the two builds: it needs no network, and works even if the package cannot be installed.
         build_in_place = build_shell_command(
-            f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
+            f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv",
+            *filter(None, [translation]),
+            f"{_PYTHON} setup.py --quiet build_ext --inplace",
         )
         builds.insert(1, BuildProposal("Python", build_in_place, ("python3",), runs=runs))
-    return [*builds, *_propose_tests(sources, project, editable, [".", *required_packages])]
+    return [*builds, *_propose_tests(sources, project, editable, [".", *required_packages], translation)]
 
 
 def _propose_tests(
-    sources: Sources, project: dict[str, Any], editable: str, packages: list[str]
+    sources: Sources, project: dict[str, Any], editable: str, packages: list[str], translation: str
 ) -> list[BuildProposal]:
     """Propose to run the tests of a package with pytest: they execute most of the code of a library.
 
@@ -93,6 +97,8 @@ def _propose_tests(
         The option ``-e`` for an editable installation, with a space; empty for a normal one.
     packages
         The package and its build requirements.
+    translation
+        The command that translates sources with Cython; empty if there is nothing to translate.
     """
     folders = {str(PurePosixPath(file).parent) for file in sources.files if _TEST.search(file)}
     outer_folders = sorted(
@@ -119,6 +125,7 @@ def _propose_tests(
         online_arguments=f"{editable}. {' '.join(required_packages)}",
         runs=runs,
         packages=[*packages, *required_packages],
+        translation=translation,
     )
     build_with_downloads = builds[-1]  # the other build has no arguments, and is not proposed
     return [replace(build_with_downloads, builds_tests=True)]
@@ -186,7 +193,11 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
 
 
 def _propose_environments(
-    offline_arguments: str, online_arguments: str, runs: tuple[RunProposal, ...], packages: list[str]
+    offline_arguments: str,
+    online_arguments: str,
+    runs: tuple[RunProposal, ...],
+    packages: list[str],
+    translation: str = "",
 ) -> list[BuildProposal]:
     """Return the builds with `pip install`: first with the packages of this host, then with downloads.
 
@@ -196,21 +207,50 @@ def _propose_environments(
         The arguments of `pip install` in the first build, and in the second one.
     packages
         The packages that the second build keeps for later builds and for the gate, which has no network access.
+    translation
+        A command that uses Cython before the installation; empty if there is none.
     """
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
-    download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(packages)}"
-    # First try the packages that an earlier build has kept. If they do not suffice, download and keep them; a failed
-    # download does no harm, because the last command can download too.
-    install_with_downloads = (
-        f"{{ {install} --no-index {online_arguments} || {{ {download}; {install} {online_arguments}; }}; }}"
+
+    def build_install_command(arguments: str, packages: list[str]) -> str:
+        """Return the installation of the packages that an earlier build has kept, or else of downloaded ones.
+
+        A failed download does no harm, because the last command can download too.
+        """
+        download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(packages)}"
+        return f"{{ {install} --no-index {arguments} || {{ {download}; {install} {arguments}; }}; }}"
+
+    shared = build_shell_command(
+        f"{_SHARED_ENVIRONMENT_COMMAND} venv",
+        *filter(None, [translation]),
+        f"{install} --no-index {offline_arguments}",
     )
-    shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline_arguments}")
-    own_environment = build_shell_command("python3 -m venv venv", install_with_downloads)
+    own_environment = build_shell_command(
+        "python3 -m venv venv",
+        *([build_install_command("cython", ["cython"]), translation] if translation else []),
+        build_install_command(online_arguments, packages),
+    )
     return [
         BuildProposal("Python", shared, ("python3",), runs=runs, offline=True),
         BuildProposal("Python", own_environment, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
     ]
+
+
+def _build_translation_command(sources: Sources) -> str:
+    """Return the command that translates the Cython sources of which ``setup.py`` compiles the result.
+
+    It is empty if there are none. A ``setup.py`` that names the sources translates them itself.
+    """
+    setup = sources.read_text("setup.py")
+    commands = []
+    for source in filter(is_plain_path, sources.find_files_by_suffix(".pyx")):
+        for suffix, option in ((".c", ""), (".cpp", " --cplus")):
+            target = str(PurePosixPath(source).with_suffix(suffix))
+            if target in setup and source not in setup and not sources.has(target):
+                commands.append(f"{_PYTHON} -m cython{option} {source}")
+                break
+    return " && ".join(commands)
 
 
 def _list_build_requirements(project: dict[str, Any]) -> list[str]:

@@ -489,6 +489,19 @@ def test_the_package_of_the_project_is_imported_rather_than_its_benchmarks() -> 
     assert all(run.may_do_nothing for run in runs if " -c " in run.command)
 
 
+def test_sources_of_cython_are_translated_before_setup_py_compiles_the_result() -> None:
+    files = {"p/_fast.pyx": "", "p/__init__.py": "", "setup.py": 'Extension("p._fast", sources=["p/_fast.c"])'}
+    shared, in_place, own_environment = (proposal.command for proposal in python.propose(listing(files)))
+    translation = "venv/bin/python -m cython p/_fast.pyx && "
+    assert "--system-site-packages venv && " + translation + "venv/bin/python -m pip install" in shared
+    assert translation + "venv/bin/python setup.py" in in_place
+    assert "--no-index cython || { venv/bin/python -m pip download" in own_environment
+    assert "; }; } && " + translation + "{ venv/bin/python -m pip install" in own_environment
+    named = files | {"setup.py": 'cythonize("p/_fast.pyx")  # makes p/_fast.c'}
+    assert not any("cython" in proposal.command for proposal in python.propose(listing(named)))
+    assert not any("cython" in proposal.command for proposal in python.propose(listing(files | {"p/_fast.c": ""})))
+
+
 def test_python_modules_without_a_package_are_imported() -> None:
     setup = 'setup(ext_modules=[Extension("fastjson", sources=["json.c"])], py_modules=["plain"])\n'
     project = '[project]\nname = "fast-json"\n[tool.setuptools]\npy-modules = ["more"]\n'
