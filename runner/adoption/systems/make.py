@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -34,6 +35,11 @@ _OTHER_SYSTEM = re.compile(
 """Folders for another operating system, for accelerators or for other products, for which most hosts lack the tools."""
 _USUAL_VARIANT = re.compile(r"(?:^|/)(?:ref|reference|serial|src|cpu|openmp|omp)(?:/|$)", re.IGNORECASE)
 """Folders of the variant that most hosts can build, if a project has several."""
+_USUAL_MACHINE = re.compile(r"gcc|gnu|g\+\+|linux|unix|serial|mpi|omp|generic|default", re.IGNORECASE)
+_VENDOR = re.compile(
+    r"intel|icc|icx|ifort|cray|ibm|xl[cf]?\b|pgi|nvhpc|aocc|clang|bg[lpq]|hp\b|sun|sgi|aix", re.IGNORECASE
+)
+"""Machines and compilers that most hosts have, and those of vendors, in the names of targets and their makefiles."""
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
@@ -88,7 +94,8 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     targets = project_targets[:1]
     if default not in outside_targets:
         targets.append("")  # without a target, make builds its default
-    targets += [name for name in _USUAL_TARGETS if name in rules and name not in outside_targets]
+    targets += _choose_machine_targets(sources, folder, rules)
+    targets += [name for name in _USUAL_TARGETS if name in rules and name not in {*targets, *outside_targets}]
     # Examples and tools are often made only if they are named.
     default_names = _collect_prerequisites(rules, default)
     other_targets = [
@@ -175,6 +182,13 @@ class _Rule(Struct, dict=True):
 
     prerequisites: set[str] = field(default_factory=set)
     recipe: str = ""
+
+
+def _choose_machine_targets(sources: Sources, folder: PurePosixPath, rules: Mapping[str, _Rule]) -> list[str]:
+    """Return the target for a usual machine, if each machine has a makefile: ``make linux`` uses ``Makefile.linux``."""
+    names = [name for name in rules if sources.has(str(folder / f"Makefile.{name}"))]
+    usual_names = [name for name in names if not _VENDOR.search(name) and not _OTHER_SYSTEM.search(name)]
+    return sorted(usual_names, key=lambda name: not _USUAL_MACHINE.search(name))[:1]
 
 
 def _parse_rules(text: str) -> dict[str, _Rule]:

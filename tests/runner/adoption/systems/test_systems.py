@@ -869,3 +869,10 @@ def test_a_makefile_with_thousands_of_targets_in_a_row_is_read_quickly() -> None
     started_at = time.monotonic()
     assert len(make.find_outside_targets(text)) == 15_001
     assert time.monotonic() - started_at < 8, "examining each target at each step takes twice as long"
+
+
+def test_the_target_for_a_usual_machine_is_made_if_each_has_a_makefile() -> None:
+    text = "help:\n\t@echo make MACHINE\nintel cray openmpi phi:\n\t$(MAKE) -f Makefile.$@ prog\nclean:\n\trm -f prog\n"
+    files = {"ref/Makefile": text} | {f"ref/Makefile.{name}": "" for name in ("intel", "cray", "openmpi", "phi")}
+    commands = [proposal.command for proposal in make.propose(listing(files))]
+    assert commands == ["sh -c 'make -C ref -j$(nproc)'", "sh -c 'make -C ref -j$(nproc) openmpi'"]
