@@ -44,7 +44,13 @@ from runner.adoption.larger_input import name_larger_file, name_missing_file, re
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
-from runner.adoption.printed_text import find_missing_module, find_only_error, is_usage, reports_error
+from runner.adoption.printed_text import (
+    find_missing_module,
+    find_only_error,
+    find_unopened_files,
+    is_usage,
+    reports_error,
+)
 from runner.adoption.program_text import find_program_text
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import (
@@ -380,7 +386,9 @@ class FirstMeasurement:
             server = self._find_server_that_needs_port(proposal, run, tree)
         if server:
             return self._try_server(proposal, server, tree)
-        if _lacks_arguments(tried_command) and " " not in run.command:
+        if not run.file and " " not in run.command:
+            tried_command = self._try_in_own_folder(proposal, tried_command, tree)
+        if _lacks_arguments(tried_command) and " " not in tried_command.run.command:
             tried_command = self._try_with_arguments(proposal, tried_command, tree)
         return self._try_other_length(proposal, tried_command, tree)
 
@@ -392,6 +400,24 @@ class FirstMeasurement:
         if takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command):
             return self._try_shorter_run(proposal, tried_command, tree)
         return self._try_more_rounds(proposal, tried_command, tree)
+
+    def _try_in_own_folder(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a program in its own folder if it says that it cannot open one of the project's files there.
+
+        Return the given result if it says nothing like that, or does not work in its folder either.
+        """
+        run = tried_command.run
+        folder, _, name = get_program(run).removeprefix("./").rpartition("/")
+        takes_long = tried_command.timed_out or tried_command.seconds > SLOW_SECONDS
+        if not folder or takes_long or not self.sources.has_folder(folder):
+            return tried_command
+        answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
+        unopened_files = [file for file in find_unopened_files(answer.output) if self.sources.has(f"{folder}/{file}")]
+        if not unopened_files:
+            return tried_command
+        command = build_shell_command(f"cd {folder}", f"exec ./{name}")
+        result = self._try_run(proposal, replace(run, command=command, program=get_program(run)), tree)
+        return result if result.faults and not result.prints_usage else tried_command
 
     def _try_with_arguments(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that did no work with the sizes, or the program text and a file, that its usage asks for.

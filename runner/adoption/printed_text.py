@@ -18,6 +18,9 @@ _MAX_ERROR_LINES = 2
 _NO_TERMINAL = re.compile(
     r"inappropriate ioctl|not a (?:tty|terminal)|\bTERM\b.*\b(?:not set|unset|variable)|opening terminal", re.IGNORECASE
 )
+_UNOPENED = re.compile(r"(?:open|read|find|load)\b|no such file|not found|missing|does not exist", re.IGNORECASE)
+_FILE_NAME = re.compile(r"[\w+-][\w.+-]{0,100}(?:/[\w.+-]{1,100}){0,5}")
+_MAX_NAMES = 20
 _MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 
 
@@ -38,6 +41,12 @@ def find_only_error(text: str) -> str:
     """Return the error message of a program that has printed hardly anything else; empty if it printed more."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next(filter(_ERROR_LINE.match, lines), "") if len(lines) <= _MAX_ERROR_LINES else ""
+
+
+def find_unopened_files(text: str) -> list[str]:
+    """Return words that may be the names of files which a program said it cannot open."""
+    lines = [line for line in text.splitlines()[:_MAX_LINES] if _UNOPENED.search(line)]
+    return [word.rstrip(".") for line in lines for word in _FILE_NAME.findall(line)][:_MAX_NAMES]
 
 
 def needs_terminal(text: str) -> bool:

@@ -187,6 +187,27 @@ def test_a_program_that_asks_for_sizes_gets_some(
     assert (tried.run.command, tried.faults) == (command, faults)
 
 
+@pytest.mark.parametrize(
+    ("printed", "command"),
+    [
+        ("ERROR: Cannot open in.txt\n", "sh -c 'cd ref && exec ./solve'"),
+        ("ERROR: Cannot open other.txt\n", "ref/solve"),
+        ("solved in.txt\n", "ref/solve"),
+    ],
+)
+def test_a_program_that_cannot_open_a_file_of_its_folder_starts_there(
+    printed: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, printed, "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (90, 90)))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({"ref/in.txt": "", "ref/solve.c": ""})
+    run = RunProposal("ref/solve", may_do_nothing=True)
+    (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
+    assert tried.run.command == command
+
+
 def test_an_input_is_made_in_the_format_that_a_usage_names(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"./x --help": "Usage: x <in.fq>\n"}
     monkeypatch.setattr(

@@ -2,7 +2,13 @@
 
 import pytest
 
-from runner.adoption.printed_text import find_missing_module, find_only_error, is_usage, needs_terminal
+from runner.adoption.printed_text import (
+    find_missing_module,
+    find_only_error,
+    find_unopened_files,
+    is_usage,
+    needs_terminal,
+)
 
 XSV = """xsv is a suite of CSV command line utilities.
 
@@ -72,3 +78,9 @@ def test_a_program_that_cannot_work_without_a_terminal_says_so_in_many_ways() ->
 )
 def test_a_program_that_prints_only_an_error_has_refused_its_file(text: str, error: str) -> None:
     assert find_only_error(text) == error
+
+
+def test_the_files_that_a_program_cannot_open_are_named_in_its_message() -> None:
+    assert "in.lj.miniMD" in find_unopened_files("ERROR: Cannot open in.lj.miniMD\n")
+    assert "data/a.txt" in find_unopened_files("fopen: data/a.txt: No such file or directory.\n")
+    assert find_unopened_files("wrote data/a.txt\n") == []
