@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
@@ -20,8 +19,8 @@ from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
-"""The runs at which an expected level begins, so that the series is judged afresh from there. The values are the levels
-before and after the step to this level; None if a ramp led to it."""
+"""The runs at which an expected level begins, from which later drifts are measured. The values are the levels before
+and after the step to this level; None if a ramp led to it."""
 _NO_BASELINES: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
 """How many points at the end of a stretch show its last level."""
@@ -159,30 +158,50 @@ def _is_outlier_of_commit(old_points: Points, new_points: Points) -> bool:
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
-    """Yield the changes in each stretch between baselines, and the step to each baseline as an expected change."""
+    """Yield the changes of the level; of those that were declared expected, the step to each baseline.
+
+    A decision about a change must not alter what was found about other commits. So the changes before a baseline are
+    those that all runs show, and the changes after it too if these runs show a step there. Otherwise, the runs from the
+    baseline on are judged without the earlier ones, because a change that leads past the baseline hides its level.
+    """
     # At the first point, no stretch before it has to be separated.
     baseline_indices = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
-    for start, end in pairwise([0, *baseline_indices, len(sequence)]):
-        changes = detect.find_level_changes(
-            [point.value for point in sequence[start:end]],
-            # The samples of a run of a noisy metric are correlated: if they are equal, the next run may still differ.
-            samples=[point.samples for point in sequence[start:end]] if is_exact else None,
-        )
-        is_newest_stretch = end == len(sequence)
-        nominated_change = _nominate_change(sequence[start:end], changes) if is_newest_stretch else None
-        if nominated_change is not None:
-            changes = [*changes, nominated_change]
-        yield from (_shift_indices(change, start) for change in changes)
-        baseline_step = None if is_newest_stretch else baselines[sequence[end].run_id]
-        if baseline_step is None:
-            continue  # no baseline follows, or a ramp leads to it, which is not a single step
-        declared_before, after = baseline_step
-        before = _find_level_before_step(sequence[start:end], declared_before, after)
-        if before is not None:
+    start = 0
+    changes = _detect_changes(sequence, start, is_exact)
+    for end in baseline_indices:
+        baseline_step = baselines[sequence[end].run_id]  # None if a ramp leads to the baseline, which is no single step
+        before = None if baseline_step is None else _find_level_before_step(sequence[start:end], *baseline_step)
+        # Unless the step has moved since it was declared expected, what leads to the baseline is the expected change.
+        has_moved = baseline_step is not None and before is None
+        yield from (change for change in changes if change.high < end or (has_moved and change.index < end))
+        if baseline_step is not None and before is not None:
+            after = baseline_step[1]
             evidence = f"{format_change(before, after)}: expected, so later runs are judged from this level"
             yield detect.LevelChange(
                 index=end, before=before, after=after, low=end, high=end, rule="expected", evidence=evidence
             )
+        is_seen_as_step = any(change.index == end and change.rule != "ramp" for change in changes)
+        if baseline_step is not None and is_seen_as_step:
+            changes = [change for change in changes if change.index > end]
+        else:
+            changes = _detect_changes(sequence, end, is_exact)
+        start = end
+    yield from changes
+    newest_stretch = sequence[start:]
+    nominated_change = _nominate_change(newest_stretch, [_shift_indices(change, -start) for change in changes])
+    if nominated_change is not None:
+        yield _shift_indices(nominated_change, start)
+
+
+def _detect_changes(sequence: Points, start: int, is_exact: bool) -> list[detect.LevelChange]:
+    """Return the changes that the points of a sequence from ``start`` on show, with their indices in the sequence."""
+    points = sequence[start:]
+    changes = detect.find_level_changes(
+        [point.value for point in points],
+        # The samples of a run of a noisy metric are correlated: if they are equal, the next run may still differ.
+        samples=[point.samples for point in points] if is_exact else None,
+    )
+    return [_shift_indices(change, start) for change in changes]
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -173,3 +174,33 @@ def test_a_count_that_repeats_by_chance_only_is_not_exact(name: str, is_exact: b
         judged=True,
     )
     assert is_exact_count(head) is is_exact
+
+
+def test_what_is_found_about_other_commits_does_not_change_when_a_step_is_declared_expected() -> None:
+    chance = random.Random(4)
+    levels = [1000] * 30 + [1009] * 25 + [1040] * 25 + [1033] * 30 + [1060] * 20
+    path = points(*(f"A{position}={round(level + chance.gauss(0, 3))}" for position, level in enumerate(levels)))
+    trend = arrange_trend(path)
+    drifts = find_drifts(trend, is_exact=False)
+    assert len(drifts) >= 3
+    for expected in drifts:
+        baselines = {expected.after.run_id: (expected.change.before, expected.change.after)}
+        drifts_later = find_drifts(trend, is_exact=False, baselines=baselines)
+        assert [drift.change for drift in drifts_later if drift.change.rule != "expected"] == [
+            drift.change for drift in drifts if drift is not expected
+        ]
+        (declared,) = [drift for drift in drifts_later if drift.change.rule == "expected"]
+        assert declared.after.run_id == expected.after.run_id
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=25), st.integers(0, 30))
+def test_of_an_exact_count_an_expected_step_moves_no_other(values: list[int], number: int) -> None:
+    trend = arrange_trend(points(*(f"A{position}={100 + value}" for position, value in enumerate(values))))
+    drifts = find_drifts(trend, is_exact=True)
+    expected = drifts[number % len(drifts)] if drifts else None
+    if expected is None or expected.change.rule == "ramp":
+        return
+    baselines = {expected.after.run_id: (expected.change.before, expected.change.after)}
+    earlier = [drift.change for drift in drifts if drift.change.high < expected.change.index]
+    drifts_later = find_drifts(trend, is_exact=True, baselines=baselines)
+    assert [drift.change for drift in drifts_later][: len(earlier)] == earlier
