@@ -17,6 +17,24 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     return collect_with_ancestors(parents, [after], excluded_commits)
 
 
+def collect_history(parents: Mapping[str, Collection[str]], commit: str) -> frozenset[str]:
+    """Return the commits that a commit contains, as far as they are known, and the commit itself.
+
+    If the known history ends at a commit without parents, all commits before that one count: commits that were imported
+    without their repository have no known parents, and only their order tells which come before.
+
+    Parameters
+    ----------
+    parents
+        The parents of each known commit, in the order of the history: parents before children.
+    """
+    ancestors = collect_with_ancestors(parents, [commit])
+    ends = {ancestor for ancestor in ancestors if not parents.get(ancestor, ())}
+    commits = list(parents)
+    index_of_last_end = next((index for index in reversed(range(len(commits))) if commits[index] in ends), 0)
+    return ancestors.union(commits[:index_of_last_end])
+
+
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
     """Return whether ``older`` is known to be an ancestor of ``newer``; a commit is not its own ancestor."""
     return older != newer and older in collect_with_ancestors(parents, [newer])

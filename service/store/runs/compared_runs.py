@@ -16,7 +16,7 @@ from runner.contract import Outcome, Status
 from service.rules.comparison.compare_stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
 from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.series.branches import Branches
-from service.rules.series.candidate_commits import collect_with_ancestors
+from service.rules.series.candidate_commits import collect_history
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import named_commits, revisions
@@ -241,7 +241,7 @@ def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozense
         subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
         parents = revisions.map_parents(session, subject_id, min(positions.values()))
         if not Branches(parents, ()).is_single_line:
-            histories |= {commit: collect_with_ancestors(parents, [commit]) for commit in positions}
+            histories |= {commit: collect_history(parents, commit) for commit in positions}
     return histories
 
 

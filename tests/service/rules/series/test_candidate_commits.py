@@ -5,7 +5,7 @@ import random
 import pytest
 
 from bench.verdicts.histories import GitHistory, grow
-from service.rules.series.candidate_commits import are_all_known, find_descent, list_commits_between
+from service.rules.series.candidate_commits import are_all_known, collect_history, find_descent, list_commits_between
 from service.text.cause_text import name_candidates
 
 
@@ -71,3 +71,11 @@ def test_a_commit_descends_or_does_not_or_the_clone_ends_before_it_shows() -> No
 @pytest.mark.timeout(20)
 def test_commits_that_are_their_own_ancestors_end_the_search() -> None:
     assert find_descent({"old": [], "first": ["second"], "second": ["first"]}, "first", "old") is None
+
+
+def test_without_a_known_parent_the_commits_before_count_as_contained():
+    parents = {"a": [], "b": [], "c": ["b"], "side": ["b"], "d": ["c"]}
+    assert collect_history(parents, "d") == {"a", "b", "c", "d"}
+    assert collect_history(parents, "side") == {"a", "b", "side"}
+    assert collect_history(parents, "b") == {"a", "b"}
+    assert collect_history({"x": ["unknown"], "y": ["x"]}, "y") == {"x", "y"}

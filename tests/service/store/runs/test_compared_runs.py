@@ -77,3 +77,14 @@ def test_a_drift_on_another_branch_is_not_between_two_commits(api: Api) -> None:
 
     assert explain(7, 10) == "The count is the same, and no drift between base and head is known."
     assert explain(7, 8) == f"There is a drift between base and head: +50 faults at {reports.commit(8)[:10]}."
+
+
+def test_a_drift_between_commits_without_known_parents_is_found_by_their_order(api: Api) -> None:
+    """They were imported without their repository, and the environment changes between them too."""
+    levels = [(100, reports.GLIBC), (150, reports.GLIBC), (150, reports.JEMALLOC)]
+    for number, (faults, environment) in enumerate(levels, start=1):
+        revision = reports.revision(number, parents=[])
+        api.send(*reports.repeated(number, faults, faults, times=6, revision=revision, environment=environment))
+    (row,) = compared(api, 1, 3)
+    sentence = str(row["verdict"]["sentence"]).replace("\xa0", " ")
+    assert sentence.startswith(f"There is a drift between base and head: +50 faults at {reports.commit(2)[:10]}")
