@@ -30,7 +30,7 @@ _FIRST_ROWS = 100
 _PUBLISHED_ROWS = 20
 """Rows of the table on a page of a published site. The chart still contains all points."""
 _REGION_PREFIX = "region:"
-_MAX_SIBLINGS = 100
+_MAX_SIBLINGS = 300
 _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
 """The metrics that can be shown below a series with one click, in this order."""
 
@@ -57,6 +57,7 @@ def show(series_id: int) -> Page:
             "others": overlaid_series,
             "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
+            "max_siblings": _MAX_SIBLINGS,
             "companions": _choose_companions(series, siblings),
             "points": points,
             "doubts": _map_doubts(series),
@@ -119,10 +120,10 @@ def _list_siblings(series: SeriesDetail) -> list[Sibling]:
         return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
-def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
-    """Return a sort key that puts the other metrics of the same case and host first."""
-    is_elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
-    return is_elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
+def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, bool, str, str, tuple[int, str]]:
+    """Return a sort key that puts the other metrics of the same case and host first, then the case on other hosts."""
+    is_other_case, is_other_host = sibling.case != series.case, sibling.host != series.host
+    return is_other_case, is_other_host, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:

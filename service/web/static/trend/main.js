@@ -2,6 +2,7 @@
 
 import { makeSmallMultiples, showRunAt } from "./small_multiples.js";
 import { buildConfiguration, points } from "./config.js";
+import { prepareOverlayForm } from "./overlay.js";
 import { prepareCopyButton } from "./copy.js";
 import { controlByKeys } from "./keyboard.js";
 import { register } from "./nearest.js";
@@ -171,3 +172,4 @@ draw();
 zoomTo(zoomed);
 requestWindow();
 prepareCopyButton(root, canvas);
+prepareOverlayForm(root, address, ZOOM);

@@ -549,6 +549,20 @@ def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, 
     measured.assert_quiet()
 
 
+def test_a_series_to_lay_over_is_found_by_a_search_and_the_view_stays(measured: Watched) -> None:
+    page = measured.open("/series/1?x=time&y=log")
+    page.get_by_text("Overlay other series").click()
+    names = page.locator("select[name=with] option")
+    assert "throughput" in " ".join(names.all_inner_texts()).lower()
+    page.get_by_placeholder("search").fill("thrOUGH")
+    assert [name.split()[0] for name in names.all_inner_texts()] == ["Throughput"] * names.count()
+    page.locator("select[name=with]").select_option(index=0)
+    page.get_by_role("button", name="Draw").click()
+    page.wait_for_url("**with=*")
+    assert "x=time" in page.url
+    measured.assert_quiet()
+
+
 def send_first(client: FlaskClient) -> None:
     history.send(client, history.reports()[: history.REGRESSION])
 
