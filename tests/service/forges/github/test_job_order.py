@@ -167,6 +167,17 @@ def test_a_report_makes_a_job_load_nothing(verb: Verb) -> None:
     assert question.variables == {"MALLOC_ARENA_MAX": "1"}
 
 
+def test_a_case_whose_workload_file_no_job_may_name_is_answered(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.report(made_gates.gate(made_gates.case([100] * 30, [101] * 30, file="bench/größe/workload.toml")))
+    service.work()
+    service.deliver("issue_comment", said("/faultwatch bisect copy_service[mib=4]"))
+    service.work()
+    reply = next(comment["body"] for comment in hub.comments.values() if "<!-- faultwatch reply" in comment["body"])
+    assert "No job can be ordered for this: its field <code>workload</code> is too long" in reply
+    with service.worker.jobs.database.reading() as session:
+        assert not jobs.list_page(session, jobs.JobFilter(), 10).items
+
+
 def test_a_repository_without_the_workflow_is_told_so(
     worker: Any, service: Any, hub: stand_in.GitHub, said: Any
 ) -> None:
