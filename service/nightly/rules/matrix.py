@@ -306,17 +306,22 @@ def build_grid(
     for case in list_cases(points_and_failures):
         keys = [_find_cell_key(column, case, cells, newest_failures) for column in columns]
         points_of_columns: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
+        # Before points are cut: a failure that a later commit has overcome is not a failure of the shared commit.
+        present_failures = [
+            _select_present_failure(newest_failures.get(key), points)
+            for key, points in zip(keys, points_of_columns, strict=True)
+        ]
         shared_commit = _find_shared_commit(points_of_columns) if one_commit else None
         points_of_columns = [_cut_at_commit(points, shared_commit) for points in points_of_columns]
         row_cells = [
             _build_cell(
                 points,
-                newest_failures.get(key),
+                failure,
                 efficiency_of_cell.get(key),
                 _find_start_on_host(nightly_run, column.host),
                 level_starts,
             )
-            for column, key, points in zip(columns, keys, points_of_columns, strict=True)
+            for column, key, points, failure in zip(columns, keys, points_of_columns, present_failures, strict=True)
         ]
         revision, row_cells = _mark_other_commits(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
@@ -470,6 +475,13 @@ def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
     return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
+def _select_present_failure(run: UnmeasuredRun | None, points: Iterable[RecentPoint]) -> UnmeasuredRun | None:
+    """Return a run without a level if no point of its cell is newer; otherwise None."""
+    if run is None or any(point.started_at >= run.started_at for point in points):
+        return None
+    return run
+
+
 def _build_cell(
     points: Sequence[RecentPoint],
     failed_run: UnmeasuredRun | None,
@@ -477,10 +489,15 @@ def _build_cell(
     nightly_start: datetime | None,
     level_starts: Mapping[UUID, bool],
 ) -> GridCell:
-    """Return a cell with its newest level and the level to compare it with, or with the reason why it has none."""
+    """Return a cell with its newest level and the level to compare it with, or with the reason why it has none.
+
+    Parameters
+    ----------
+    failed_run
+        The run without a level that is newer than all points; None if there is none.
+    """
     points_with_level = _select_levels(points)
-    last_start = max((point.started_at for point in points), default=None)
-    if failed_run is not None and (last_start is None or failed_run.started_at > last_start):
+    if failed_run is not None:
         return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, reason=failed_run.reason)
     if not points_with_level:
         return _make_empty_cell(points)

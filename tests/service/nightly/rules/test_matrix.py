@@ -104,6 +104,13 @@ def test_a_cell_that_did_not_run_says_why() -> None:
     }
 
 
+def test_a_shared_commit_keeps_its_level_after_a_later_commit_failed_and_worked_again() -> None:
+    other = {"host": "other", "environment": "else", "series_id": 2}
+    points = [point(7, 2, revision="later"), point(5, 48, revision="shared"), point(6, 48, revision="shared", **other)]
+    (row,) = build_grid(points, [failed(24)], one_commit=True).rows
+    assert [(cell.value, cell.reason, cell.revision) for cell in row.cells] == [(5, "", "shared"), (6, "", "shared")]
+
+
 def test_a_case_that_never_worked_has_a_row() -> None:
     (row,) = build_grid([], [failed()]).rows
     assert row.cells[0].reason == "build failed: no rule"
