@@ -117,7 +117,7 @@ class GridCell:
     missed
         Why the case was not measured although it was planned for the last nightly run; otherwise empty.
     efficiency
-        The weak-scaling efficiency; None if it is not measured.
+        The weak-scaling efficiency at the commit of the level; None if it is not measured.
     """
 
     series_id: int | None = None
@@ -297,9 +297,7 @@ def build_grid(
     for run in failures:
         newest_failures.setdefault((run.subject, run.case_key, run.host, run.environment), run)
     cells = _group_points(recent_points)
-    efficiency_of_cell = {
-        key: _find_newest_point(points).value for key, points in _group_points(efficiency_points).items()
-    }
+    efficiency_points_of_cell = _group_points(efficiency_points)
     points_and_failures: list[RecentPoint | UnmeasuredRun] = [*newest_failures.values(), *recent_points]
     columns = _build_columns(points_and_failures, machine_of_environment)
     rows = []
@@ -317,7 +315,7 @@ def build_grid(
             _build_cell(
                 points,
                 failure,
-                efficiency_of_cell.get(key),
+                efficiency_points_of_cell.get(key, ()),
                 _find_start_on_host(nightly_run, column.host),
                 level_starts,
             )
@@ -485,7 +483,7 @@ def _select_present_failure(run: UnmeasuredRun | None, points: Iterable[RecentPo
 def _build_cell(
     points: Sequence[RecentPoint],
     failed_run: UnmeasuredRun | None,
-    efficiency: Number | None,
+    efficiency_points: Sequence[RecentPoint],
     nightly_start: datetime | None,
     level_starts: Mapping[UUID, bool],
 ) -> GridCell:
@@ -526,8 +524,15 @@ def _build_cell(
         revision=latest_point.revision,
         flagged=any(certainties),
         provisional=bool(certainties) and not any(certainties),
-        efficiency=efficiency,
+        efficiency=_find_efficiency(efficiency_points, latest_point.revision),
     )
+
+
+def _find_efficiency(points: Iterable[RecentPoint], revision: str) -> Number | None:
+    """Return the newest valid efficiency at a commit; None if there is none: that of another commit would mislead."""
+    points_at_commit = [point for point in points if point.revision == revision]
+    valid_points = _select_levels(points_at_commit)
+    return _find_newest_point(valid_points).value if valid_points else None
 
 
 def _is_between(previous_point: RecentPoint | None, point: RecentPoint, latest_point: RecentPoint) -> bool:

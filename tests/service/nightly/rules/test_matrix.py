@@ -121,6 +121,17 @@ def test_weak_scaling_is_shown_in_its_cell() -> None:
     assert row.cells[0].efficiency == 0.2
 
 
+def test_weak_scaling_is_that_of_the_shown_level() -> None:
+    other = {"host": "other", "environment": "else", "series_id": 2}
+    points = [point(7, 2, revision="later"), point(5, 48, revision="shared"), point(6, 48, revision="shared", **other)]
+    efficiencies = [point(0.9, 2, revision="later"), point(0.3, 48, revision="shared")]
+    (row,) = build_grid(points, [], efficiencies, one_commit=True).rows
+    assert [(cell.value, cell.efficiency) for cell in row.cells] == [(5, 0.3), (6, None)]
+    wrong = {"revision": "later", "quarantine": "counts wrong"}
+    (row,) = build_grid([point(7, **wrong), points[1]], [], [point(0.9, **wrong), efficiencies[1]]).rows
+    assert (row.cells[0].value, row.cells[0].efficiency) == (5, 0.3)
+
+
 def nightly_run(hours: float, missed: dict[tuple[str, str], str] | None = None) -> LastNightlyRun:
     """A nightly run that began so many hours before the newest point."""
     return LastNightlyRun(AT - timedelta(hours=hours), frozenset({"box"}), missed or {})
