@@ -245,12 +245,12 @@ class LastNightlyRun:
     hosts
         The hosts that took part.
     missed
-        By host and case: why the case was not measured.
+        By subject, host and case: why the case was not measured.
     """
 
     started_at: datetime
     hosts: frozenset[str]
-    missed: Mapping[tuple[str, str], str]
+    missed: Mapping[tuple[str, str, str], str]
 
 
 def select_machine_settings(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
@@ -324,7 +324,7 @@ def build_grid(
         revision, row_cells = _mark_other_commits(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
-            row_cells = _mark_missed_cases(row_cells, columns, case.case, nightly_run)
+            row_cells = _mark_missed_cases(row_cells, columns, case, nightly_run)
         rows.append(
             GridRow(
                 subject=case.subject,
@@ -448,13 +448,13 @@ def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> dateti
 
 
 def _mark_missed_cases(
-    cells: Sequence[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun
+    cells: Sequence[GridCell], columns: Sequence[GridColumn], case: GridCase, nightly_run: LastNightlyRun
 ) -> list[GridCell]:
     """Return the cells of a case; if a host missed the case, the cell of its newest configuration gets the reason."""
     marked_cells = list(cells)
     hosts = [column.host for column in columns]
-    for (host, missed_case), reason in nightly_run.missed.items():
-        if missed_case == case and host in hosts:
+    for (subject, host, missed_case), reason in nightly_run.missed.items():
+        if (subject, missed_case) == (case.subject, case.case) and host in hosts:
             index = hosts.index(host)  # The first column of a host is the newest.
             marked_cells[index] = replace(marked_cells[index], missed=reason)
     return marked_cells

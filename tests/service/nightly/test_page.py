@@ -109,6 +109,19 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         assert client.get("/matrix?nightly_run=never").status_code == 404
 
 
+def test_a_missed_case_is_not_that_of_another_subject_with_the_same_case(tmp_path: Path) -> None:
+    with application(tmp_path, history.send) as app:
+        client = app.test_client()
+        other = history.report(13, history.NEW).model_copy(update={"subject": "another", "run_id": uuid.uuid4()})
+        history.send(client, [other])
+        cell = {"host": "lab-1", "configuration": "plain", "workload": "copy", "carried_out": True, "subject": "copyd"}
+        cell |= {"revision": history.commit(history.BROKEN), "cases": [history.CASE.model_dump(mode="json")]}
+        assert client.put("/api/v1/nightly-runs/2025-05-01", json={"cells": [cell]}).status_code == 200
+        rows = client.get("/matrix.json").json["rows"]
+        missed = {row["subject"]: any(cell["missed"] for cell in row["cells"]) for row in rows}
+        assert missed == {"another": False, "copyd": True}
+
+
 def test_of_many_cases_the_first_hundred_are_shown_and_the_formats_hold_all(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()
