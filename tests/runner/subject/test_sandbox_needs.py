@@ -76,6 +76,13 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
     assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
 
 
+def test_a_folder_of_packages_with_an_impossible_name_is_said_to_be_empty(home: Path) -> None:
+    folder = f"/{'x' * 300}"
+    variables = {"PATH": SYSTEM, "GOMODCACHE": folder}
+    said = describe_sandbox_failure(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
+    assert f"a build in the sandbox has no network, and {folder} (GOMODCACHE) is empty: {MEASURE}" in said
+
+
 def test_packages_of_maven_are_in_the_folder_that_an_option_in_a_variable_names(home: Path) -> None:
     repository = home / ".m2/repository"
     (repository / "org").mkdir(parents=True)
