@@ -125,7 +125,7 @@ def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
 def _list_cases_and_failures(session: Session, query: MatrixQuery) -> CasesAndFailures:
     """Return what can have a row: the cases that have reported the metric, and the runs that measured nothing."""
     measured_cases = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
-    failed_runs = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
+    failed_runs = recent_points.list_failures(session, query.subject)
     if query.workload:
         measured_keys = {case.case_key for case in measured_cases}
         failed_runs = [run for run in failed_runs if run.case_key in measured_keys]

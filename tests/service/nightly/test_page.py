@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 from runner.contract import Environment
 from runner.contract.quarantine import Purpose
 from service.nightly import page as nightly_page
+from service.nightly.queries import recent_points
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -120,6 +121,21 @@ def test_a_missed_case_is_not_that_of_another_subject_with_the_same_case(tmp_pat
         rows = client.get("/matrix.json").json["rows"]
         missed = {row["subject"]: any(cell["missed"] for cell in row["cells"]) for row in rows}
         assert missed == {"another": False, "copyd": True}
+
+
+def test_failures_of_another_subject_hide_none_of_the_chosen_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_points, "_MAX_FAILURES", 1)
+    with application(tmp_path) as app:
+        client = app.test_client()
+        broken = history.report(history.BROKEN, history.NEW)
+        later = {"started_at": broken.started_at + timedelta(hours=1), "finished_at": broken.finished_at}
+        later["finished_at"] += timedelta(hours=1)
+        other = broken.model_copy(update={"subject": "another", "run_id": uuid.uuid4(), **later})
+        history.send(client, [broken, other])
+        (row,) = client.get("/matrix.json?subject=copyd").json["rows"]
+        assert "failed: " in row["cells"][0]["reason"]
 
 
 def test_of_many_cases_the_first_hundred_are_shown_and_the_formats_hold_all(tmp_path: Path) -> None:
