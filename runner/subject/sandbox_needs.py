@@ -157,7 +157,9 @@ def _find_unreadable_need(needs: Iterable[Need], log: str) -> Need | None:
 
     Packages keep the permissions of their archives, which may be those of their author alone.
     """
-    paths = [Path(path) for path in _UNREADABLE_FILE.findall(log)]
+    # Search few lines, because the search takes a time in proportion to the square of the length of a line.
+    lines = [line for line in log.splitlines() if "ermission denied" in line]
+    paths = [Path(path) for line in lines for path in _UNREADABLE_FILE.findall(line)]
     return next((need for need in needs if any(need.folder in path.parents for path in paths)), None)
 
 
