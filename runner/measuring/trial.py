@@ -527,6 +527,7 @@ class Trial:
 
     def report_skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
+        reason = hide_secrets(reason, self._state.variables)  # It can quote the failure of the other side.
         failure = Failure(stage=Stage.RUN, message=reason[:MAX_LINE_CHARACTERS], temporary=temporary)
         return self._make_report(Outcome.SKIPPED, failure=failure)
 

@@ -134,7 +134,7 @@ class BuildAhead:
         """Wait until a worker has built a commit, telling an idle one to build it; return at once if none can."""
         worker = next((worker for worker in self._workers if worker.commit == commit), None)
         if worker is None and self._workers and not self._builder.has_build(self._repository, commit, self._workload):
-            worker = next((worker for worker in self._workers if worker.commit is None), None)
+            worker = next((worker for worker in self._workers if worker.is_idle), None)
             if worker is not None:
                 self._assign_commit(worker, commit)
         self._collect_and_assign()
@@ -163,7 +163,7 @@ class BuildAhead:
             if worker.has_finished_build():
                 self._finished_commits.add(worker.take_finished_commit())
             while (
-                worker.commit is None
+                worker.is_idle
                 and self._next_commits
                 and len(self._finished_commits) < _BUILDS_AHEAD_PER_WORKER * self._n_jobs
             ):
@@ -227,6 +227,11 @@ class _Worker:
         """The process that waits for the end of the worker."""
         return self._process.pid
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it can build a commit now."""
+        return self._is_alive and self.commit is None
+
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when the build has ended."""
         return self._channel.fileno()
@@ -244,7 +249,9 @@ class _Worker:
     def take_finished_commit(self) -> str:
         """Return the commit whose build has ended, and make the worker idle."""
         assert self.commit is not None
-        self._is_alive = bool(self._answers.readline())
+        self._is_alive = False
+        with suppress(ConnectionResetError):  # It was killed before it read the commit.
+            self._is_alive = bool(self._answers.readline())
         commit, self.commit = self.commit, None
         return commit
 

@@ -46,12 +46,15 @@ class TreeRestorer:
         """The built state of each file; empty until an execution has changed something."""
         self._is_executed = False
         """Whether an execution of this session has begun."""
+        self._was_executed_before = False
+        """Whether an execution of an earlier session has begun, and may have left changes."""
         self._is_settled = rules.keeps_everything
         """Whether nothing has to be undone in the rest of this session."""
         self._is_too_large = False
 
     def begin_session(self) -> None:
-        """Begin a session: whether the next execution changes anything decides if changes have to be undone."""
+        """Begin a session: whether its first execution changes anything decides if changes have to be undone."""
+        self._was_executed_before = self._was_executed_before or self._is_executed
         self._is_executed = False
         self._is_settled = self._keep_rules.keeps_everything
 
@@ -63,16 +66,19 @@ class TreeRestorer:
         FaultwatchError
             A change cannot be undone.
         """
-        if not self._is_executed and not self._built_states:
-            self._is_executed = True  # Before the first execution of a session, nothing has to be undone.
-            return []
+        is_first, self._is_executed = not self._is_executed, True
         if self._is_settled:
             return []
+        if is_first and not self._built_states and not self._was_executed_before:
+            return []  # Before the first execution of all, nothing has to be undone.
         if not self._built_states and not self._read_states_if_changed():
-            self._is_settled = True  # If one execution changes nothing, assume the same of the others.
+            # If one execution changes nothing, assume the same of the others, but not of those of another session.
+            self._is_settled = not is_first
             return []
         try:
-            return self._undo_all()
+            restored_paths = self._undo_all()
+            self._is_settled = self._is_settled and not is_first
+            return restored_paths
         except TreeTooLarge:  # :meth:`describe` reports this.
             self._is_settled = self._is_too_large = True
             return []

@@ -41,6 +41,7 @@ _SETTINGS: Mapping[str, str] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.alternateRefsCommand": "",
+    "advice.graftFileDeprecated": "false",  # GIT_GRAFT_FILE is set, so git would print this advice in each message.
     "log.showSignature": "false",  # It runs gpg.program.
     "core.sparseCheckout": "false",  # Even from a sparse clone, all files are written.
     "core.splitIndex": "false",  # It would write a part of every index into the repository.

@@ -347,7 +347,9 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     name = make_safe_name(_get_last_part(shown_location))
     clone = cache / f"{name}-{hash_document(shown_location)}.git"
     if clone.exists():
-        fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
+        # Unlike --tags, the second pattern also follows tags that were moved, such as those of nightly releases.
+        patterns = "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
+        fetch = ("fetch", "--quiet", "--prune", "--no-tags", "--", location, *patterns)
         with _lock_clone(clone):
             run_git(*fetch, git_dir=str(clone))
             _follow_default_branch(clone, location)

@@ -157,7 +157,9 @@ def _find_unreadable_need(needs: Iterable[Need], log: str) -> Need | None:
 
     Packages keep the permissions of their archives, which may be those of their author alone.
     """
-    paths = [Path(path) for path in _UNREADABLE_FILE.findall(log)]
+    # Search few lines, because the search takes a time in proportion to the square of the length of a line.
+    lines = [line for line in log.splitlines() if "ermission denied" in line]
+    paths = [Path(path) for line in lines for path in _UNREADABLE_FILE.findall(line)]
     return next((need for need in needs if any(need.folder in path.parents for path in paths)), None)
 
 
@@ -216,12 +218,16 @@ def _list_package_needs(manager: PackageManager, folder: Path) -> list[Need]:
 
 def _list_unfilled_needs(manager: PackageManager, folder: Path) -> list[Need]:
     """Return the folder of a package manager, in a list, if it contains no packages; otherwise an empty list."""
-    filled_folders = [
-        candidate
-        for candidate in manager.list_package_folders(folder)
-        if candidate.is_dir() and any(candidate.iterdir())
-    ]
-    return [] if filled_folders else [Need(folder, manager.variable)]
+    has_packages = any(map(_has_content, manager.list_package_folders(folder)))
+    return [] if has_packages else [Need(folder, manager.variable)]
+
+
+def _has_content(folder: Path) -> bool:
+    """Return whether a folder that a workload has chosen exists and is not empty, as far as this user can see."""
+    try:
+        return any(folder.iterdir())
+    except OSError:  # It is missing or a file, its name is too long, or this user may not read it.
+        return False
 
 
 def _find_installation(folder: Path) -> Path:

@@ -103,15 +103,16 @@ def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: 
         If the tree cannot be copied.
     """
     tree = build_folder / TREE_FOLDER
+    ignored = os.path.normpath(output_file) if output_file else None
     (build_folder / COPY_FOLDER).mkdir(mode=0o700)
     _copy_tree(tree, build_folder / COPY_FOLDER / TREE_FOLDER)
     _flush_to_storage(tree)
     return BuildRecord(
         build=build,
         began=began,
-        tree=compute_fingerprint(tree, output_file),
+        tree=compute_fingerprint(tree, ignored),
         copy_of_tree=compute_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER),
-        ignored=output_file,
+        ignored=ignored,
         bytes=2 * (count_used_bytes(tree) or 0),  # For the tree and its copy.
     )
 

@@ -191,9 +191,9 @@ def describe_failures(case: CaseOutcome) -> str:
     """Return a clause on the sides of a case that failed, and at what; empty if both sides were measured."""
     if not case.failures:
         return ""
-    # A case that is skipped on both sides did not fail at any stage: it "was not measured".
-    is_skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
-    stages = [None if is_skipped else failure.stage for _, failure in case.failures]
+    # A side that was only skipped did not fail at any stage: it "was not measured".
+    has_failed = Outcome.FAILED in {case.case.base.outcome, case.case.head.outcome}
+    stages = [failure.stage if has_failed else None for _, failure in case.failures]
     if len(stages) == 2 and stages[0] == stages[1]:
         return f"neither the base nor the head {_STAGE_SUCCESSES.get(stages[0], 'was measured')}"
     parts = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from runner.contract import Verdict
 from runner.contract.gate import GateReport
 from runner.contract.job import Backend, BisectQuestion, JobOrder, ProfileQuestion, Question, Where
@@ -27,10 +29,19 @@ def order_job(
         report = store.read_report(gate) if gate and gate.document else None
     if report is None:
         return False, f"{head[:10]} has not been measured yet. Repeat the command once it has been measured."
-    question = build_question(command, report)
-    if isinstance(question, str):
-        return False, question
-    job_order = JobOrder(question=question, backend=Backend.GITHUB, github=comment.repository)
+    try:
+        question = build_question(command, report)
+        if isinstance(question, str):
+            return False, question
+        job_order = JobOrder(question=question, backend=Backend.GITHUB, github=comment.repository)
+    except ValidationError as error:
+        # A report allows more names than a job, for example any path of a workload file.
+        field = ".".join(map(str, error.errors()[0]["loc"]))
+        return (
+            False,
+            f"No job can be ordered for this: its field {format_code(field)} is too long, or contains a character that "
+            "jobs do not allow.",
+        )
     requester = Requester(comment.author, Where.COMMENT, f"{comment.repository}#{comment.number}")
     try:
         job, is_new = jobs.order(job_order, requester)

@@ -69,7 +69,7 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     n_doublings = min(attempts - 1, MAX_ATTEMPTS)
     wait = min(_MAX_WAIT, _FIRST_WAIT * 2**n_doublings)
     # A rate limit says nothing about this call, so it is waited out however many attempts there were.
-    if status == 429 or (status == 403 and _is_rate_limited(headers, message)):
+    if status == 429 or (status == 403 and is_rate_limited(headers, message)):
         rate_limit_wait = _read_requested_wait(headers, now) or _RATE_LIMIT_WAIT
         return Retry(now + max(rate_limit_wait, timedelta(seconds=1)), pause_all=True)
     if status in _PERMANENT_STATUSES or attempts >= MAX_ATTEMPTS:
@@ -78,7 +78,8 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     return Retry(now + max(wait, requested_wait or wait))
 
 
-def _is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
+def is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
+    """Return whether a forge has refused a call with 403 because there were too many calls."""
     is_exhausted = headers.get("x-ratelimit-remaining") == "0"
     return is_exhausted or "retry-after" in headers or "rate limit" in message.lower()
 

@@ -109,10 +109,13 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
 
 
 def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProblem:
-    """Return the problem that no run has all of these names; its field is the first one whose name no run has."""
-    field_name = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), "case")
-    description = names[field_name] or "this combination"
-    return LabProblem(field_name, f"There is no stored run of {description} that a host can repeat.")
+    """Return the problem that no run has all of these names.
+
+    Its field is the first one whose name no run has, or the case if each name has a run.
+    """
+    unmeasured_field = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), None)
+    description = "this combination" if unmeasured_field is None else names[unmeasured_field]
+    return LabProblem(unmeasured_field or "case", f"There is no stored run of {description} that a host can repeat.")
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:

@@ -125,7 +125,7 @@ def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
 def _list_cases_and_failures(session: Session, query: MatrixQuery) -> CasesAndFailures:
     """Return what can have a row: the cases that have reported the metric, and the runs that measured nothing."""
     measured_cases = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
-    failed_runs = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
+    failed_runs = recent_points.list_failures(session, query.subject)
     if query.workload:
         measured_keys = {case.case_key for case in measured_cases}
         failed_runs = [run for run in failed_runs if run.case_key in measured_keys]
@@ -159,7 +159,7 @@ def _build_shown_grid(
         points,
         failures,
         efficiency_points,
-        None if nightly_run is None else _summarise_nightly_run(nightly_run),
+        None if nightly_run is None else _summarise_nightly_run(session, nightly_run),
         level_starts=drifts.map_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
         machine_of_environment={
@@ -195,10 +195,15 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
     return nightly_run
 
 
-def _summarise_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
+def _summarise_nightly_run(session: Session, nightly_run: NightlyDigest) -> LastNightlyRun:
     """Return the facts about a nightly run that the grid depends on: its start, its hosts, and the missed cases."""
     hosts = frozenset(cell.host for cell in nightly_run.cells)
-    missed_reasons = {(cell.host, cell.case): cell.reason for cell in list_missed_cells(nightly_run) if cell.case}
+    subjects = nightly_runs.map_subjects(session, nightly_run.name)
+    missed_reasons = {
+        (subjects[cell.place], cell.host, cell.case): cell.reason
+        for cell in list_missed_cells(nightly_run)
+        if cell.case and cell.place in subjects
+    }
     return LastNightlyRun(nightly_run.started_at, hosts, missed_reasons)
 
 

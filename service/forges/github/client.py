@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar, cast
 
 import requests
-from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration
+from github import (
+    Auth,
+    BadCredentialsException,
+    Github,
+    GithubException,
+    GithubIntegration,
+    UnknownObjectException,
+)
 from github.Repository import Repository
 
 from service.forges.forge import Refusal
@@ -66,9 +73,10 @@ class Client:
         return cast("Mapping[str, str]", answer)
 
     def _get_repository(self, name: str) -> Repository:
-        if name not in self._repositories:
-            self._repositories[name] = self._connect_repository(name, PERMISSIONS)
-        return self._repositories[name]
+        repository = self._repositories.get(name)
+        if repository is None or not _has_installation(repository):
+            repository = self._repositories[name] = self._connect_repository(name, PERMISSIONS)
+        return repository
 
     def _connect_repository(self, name: str, permissions: dict[str, str]) -> Repository:
         """Return a repository, with a token of the App's installation there.
@@ -94,3 +102,16 @@ class Client:
             seconds_between_writes=_SECONDS_BETWEEN_WRITES,
         )
         return github.get_repo(name)
+
+
+def _has_installation(repository: Repository) -> bool:
+    """Return whether the installation by which a repository was connected still gives tokens.
+
+    It gives none after the App was removed from the repository. If the App is installed again, that is another
+    installation.
+    """
+    try:
+        # This requests a new token only if the present one is about to expire.
+        return repository.requester.auth is not None and bool(repository.requester.auth.token)
+    except UnknownObjectException:
+        return False

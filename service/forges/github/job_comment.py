@@ -19,7 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from runner.contract.gate import GateReport, Project
 from service.forges import comment_text
 from service.forges.comment_links import build_links
-from service.forges.github.pull_request_comment import find_marked_comment, write_comment
+from service.forges.github.client import find_refusal
+from service.forges.github.pull_request_comment import find_marked_comment, is_locked, write_comment
+from service.forges.retry import is_rate_limited
 from service.rules.gate.verdict import judge_gate
 
 JOB_AUTHOR = "github-actions[bot]"
@@ -146,10 +148,17 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
         return write_comment(pull, comment, body).html_url
     except GithubException as error:
         message = (error.data or {}).get("message") or error.message or "no reason was given"
-        remedy = "; the job needs `permissions: pull-requests: write`" if error.status in _FORBIDDEN_STATUSES else ""
+        remedy = "; the job needs `permissions: pull-requests: write`" if _lacks_permission(error) else ""
         raise JobCommentError(f"GitHub answered {error.status}: {message}{remedy}") from None
     except requests.RequestException as error:
         raise JobCommentError(f"GitHub did not answer ({type(error).__name__})") from None
+
+
+def _lacks_permission(error: GithubException) -> bool:
+    """Return whether GitHub has refused a call because of the token, not of a locked conversation or a rate limit."""
+    refusal = find_refusal(error)
+    is_limited = refusal is not None and is_rate_limited(refusal.headers, refusal.message)
+    return error.status in _FORBIDDEN_STATUSES and not is_limited and not is_locked(error)
 
 
 def _find_pull_request(repository: Repository, reported_head: ReportedHead) -> PullRequest | None:

@@ -25,8 +25,8 @@ from service.forges.webhook_actions import (
     decide_actions,
 )
 
-_JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
-"""The titles of workflow runs that carry out jobs."""
+_JOB_RUN_TITLE = re.compile(r"(?:bisect|gate|measure|profile) ([1-9][0-9]{0,17})")
+"""The titles of workflow runs that carry out jobs. Other workflows of a project may be numbered too."""
 
 
 def _translate_issue_comment(payload: Payload) -> Iterator[WebhookAction]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.contract import get_metric
+from runner.contract.level import Number
 from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import Effect, LabCell, LabMetric
 from service.rules.series import noise_floor
@@ -47,7 +48,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         return BestCell(None, f"No comparison with the default has been decided yet.{undecided_sentence}")
     if not better_cells:
         return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided_sentence}")
-    best_cell = min(better_cells, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
+    best_cell = min(better_cells, key=lambda cell: _find_fault_range(cell)[1])
     rivals = [cell for cell in better_cells if cell is not best_cell and not _is_below(best_cell, cell)]
     caveat = f" Note that what the program does depends on {other_work}." if other_work else ""
     if rivals:
@@ -130,10 +131,15 @@ def _format_interval(entry: LabMetric) -> str:
 
 def _is_below(cell: LabCell, other_cell: LabCell) -> bool:
     """Return whether a cell certainly has fewer faults than another cell, which was measured in another session."""
-    first_metric, other_metric = _get_metric(cell, FAULTS), _get_metric(other_cell, FAULTS)
-    if first_metric.repeats and other_metric.repeats:
-        return (other_metric.level or 0) - (first_metric.level or 0) > noise_floor.MAX_FLOOR_FAULTS
-    return (other_metric.low or 0) - (first_metric.high or 0) > noise_floor.MAX_FLOOR_FAULTS
+    (_, high), (other_low, _) = _find_fault_range(cell), _find_fault_range(other_cell)
+    return other_low - high > noise_floor.MAX_FLOOR_FAULTS
+
+
+def _find_fault_range(cell: LabCell) -> tuple[Number, Number]:
+    """Return the range of a cell's faults: only the level if the count repeats, because outliers say nothing then."""
+    faults = _get_metric(cell, FAULTS)
+    low, high = (faults.level, faults.level) if faults.repeats else (faults.low, faults.high)
+    return low or 0, high or 0
 
 
 def _is_decided(cell: LabCell) -> bool:

@@ -56,6 +56,13 @@ def list_measured_subjects(session: Session, name: str) -> set[tuple[str, str]]:
     return {(cell.subject, cell.host) for cell in _read_cells(row) if cell.subject} if row is not None else set()
 
 
+def map_subjects(session: Session, name: str) -> dict[tuple[str, str, str], str]:
+    """Return the subjects of the cells of a nightly run, by place; those that have not measured anything have none."""
+    row = session.get(NightlyRun, name)
+    cells = () if row is None else _read_cells(row)
+    return {cell.place: cell.subject for cell in cells if cell.subject}
+
+
 def find_newest(session: Session) -> str | None:
     """Return the name of the nightly run that began last; None if there is none."""
     return session.scalar(

@@ -99,8 +99,9 @@ def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnE
     return newest_points, (newest_points.c.series_id == Series.id) & is_new
 
 
-def list_failures(session: Session) -> list[UnmeasuredRun]:
-    """Return the newest runs that measured nothing, the newest first."""
+def list_failures(session: Session, subject: str = "") -> list[UnmeasuredRun]:
+    """Return the newest runs of a subject that measured nothing, the newest first; an empty subject selects all."""
+    conditions = [Subject.name == subject] if subject else []
     rows = session.execute(
         runs.select_joined(
             Subject.name.label("subject"),
@@ -115,7 +116,7 @@ def list_failures(session: Session) -> list[UnmeasuredRun]:
             Run.outcome,
         )
         # The first condition is that of the partial index of unmeasured runs.
-        .where(Run.outcome != Outcome.MEASURED, IS_IN_HISTORY)
+        .where(Run.outcome != Outcome.MEASURED, IS_IN_HISTORY, *conditions)
         .order_by(Run.started_at.desc())
         .limit(_MAX_FAILURES)
     )

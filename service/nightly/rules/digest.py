@@ -79,6 +79,11 @@ class Missed:
     reason: str
     run_id: UUID | None = None
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The key of the cell within its nightly run."""
+        return self.host, self.configuration, self.workload
+
 
 def list_missed_cells(digest: NightlyDigest) -> list[Missed]:
     """Return the cells that a nightly run did not or could not carry out, and the cases that it did not measure."""

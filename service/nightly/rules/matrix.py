@@ -117,7 +117,7 @@ class GridCell:
     missed
         Why the case was not measured although it was planned for the last nightly run; otherwise empty.
     efficiency
-        The weak-scaling efficiency; None if it is not measured.
+        The weak-scaling efficiency at the commit of the level; None if it is not measured.
     """
 
     series_id: int | None = None
@@ -245,12 +245,12 @@ class LastNightlyRun:
     hosts
         The hosts that took part.
     missed
-        By host and case: why the case was not measured.
+        By subject, host and case: why the case was not measured.
     """
 
     started_at: datetime
     hosts: frozenset[str]
-    missed: Mapping[tuple[str, str], str]
+    missed: Mapping[tuple[str, str, str], str]
 
 
 def select_machine_settings(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
@@ -297,31 +297,34 @@ def build_grid(
     for run in failures:
         newest_failures.setdefault((run.subject, run.case_key, run.host, run.environment), run)
     cells = _group_points(recent_points)
-    efficiency_of_cell = {
-        key: _find_newest_point(points).value for key, points in _group_points(efficiency_points).items()
-    }
+    efficiency_points_of_cell = _group_points(efficiency_points)
     points_and_failures: list[RecentPoint | UnmeasuredRun] = [*newest_failures.values(), *recent_points]
     columns = _build_columns(points_and_failures, machine_of_environment)
     rows = []
     for case in list_cases(points_and_failures):
         keys = [_find_cell_key(column, case, cells, newest_failures) for column in columns]
         points_of_columns: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
+        # Before points are cut: a failure that a later commit has overcome is not a failure of the shared commit.
+        present_failures = [
+            _select_present_failure(newest_failures.get(key), points)
+            for key, points in zip(keys, points_of_columns, strict=True)
+        ]
         shared_commit = _find_shared_commit(points_of_columns) if one_commit else None
         points_of_columns = [_cut_at_commit(points, shared_commit) for points in points_of_columns]
         row_cells = [
             _build_cell(
                 points,
-                newest_failures.get(key),
-                efficiency_of_cell.get(key),
+                failure,
+                efficiency_points_of_cell.get(key, ()),
                 _find_start_on_host(nightly_run, column.host),
                 level_starts,
             )
-            for column, key, points in zip(columns, keys, points_of_columns, strict=True)
+            for column, key, points, failure in zip(columns, keys, points_of_columns, present_failures, strict=True)
         ]
         revision, row_cells = _mark_other_commits(row_cells, points_of_columns)
         # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
-            row_cells = _mark_missed_cases(row_cells, columns, case.case, nightly_run)
+            row_cells = _mark_missed_cases(row_cells, columns, case, nightly_run)
         rows.append(
             GridRow(
                 subject=case.subject,
@@ -445,13 +448,13 @@ def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> dateti
 
 
 def _mark_missed_cases(
-    cells: Sequence[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun
+    cells: Sequence[GridCell], columns: Sequence[GridColumn], case: GridCase, nightly_run: LastNightlyRun
 ) -> list[GridCell]:
     """Return the cells of a case; if a host missed the case, the cell of its newest configuration gets the reason."""
     marked_cells = list(cells)
     hosts = [column.host for column in columns]
-    for (host, missed_case), reason in nightly_run.missed.items():
-        if missed_case == case and host in hosts:
+    for (subject, host, missed_case), reason in nightly_run.missed.items():
+        if (subject, missed_case) == (case.subject, case.case) and host in hosts:
             index = hosts.index(host)  # The first column of a host is the newest.
             marked_cells[index] = replace(marked_cells[index], missed=reason)
     return marked_cells
@@ -470,17 +473,29 @@ def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
     return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
+def _select_present_failure(run: UnmeasuredRun | None, points: Iterable[RecentPoint]) -> UnmeasuredRun | None:
+    """Return a run without a level if no point of its cell is newer; otherwise None."""
+    if run is None or any(point.started_at >= run.started_at for point in points):
+        return None
+    return run
+
+
 def _build_cell(
     points: Sequence[RecentPoint],
     failed_run: UnmeasuredRun | None,
-    efficiency: Number | None,
+    efficiency_points: Sequence[RecentPoint],
     nightly_start: datetime | None,
     level_starts: Mapping[UUID, bool],
 ) -> GridCell:
-    """Return a cell with its newest level and the level to compare it with, or with the reason why it has none."""
+    """Return a cell with its newest level and the level to compare it with, or with the reason why it has none.
+
+    Parameters
+    ----------
+    failed_run
+        The run without a level that is newer than all points; None if there is none.
+    """
     points_with_level = _select_levels(points)
-    last_start = max((point.started_at for point in points), default=None)
-    if failed_run is not None and (last_start is None or failed_run.started_at > last_start):
+    if failed_run is not None:
         return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, reason=failed_run.reason)
     if not points_with_level:
         return _make_empty_cell(points)
@@ -509,8 +524,15 @@ def _build_cell(
         revision=latest_point.revision,
         flagged=any(certainties),
         provisional=bool(certainties) and not any(certainties),
-        efficiency=efficiency,
+        efficiency=_find_efficiency(efficiency_points, latest_point.revision),
     )
+
+
+def _find_efficiency(points: Iterable[RecentPoint], revision: str) -> Number | None:
+    """Return the newest valid efficiency at a commit; None if there is none: that of another commit would mislead."""
+    points_at_commit = [point for point in points if point.revision == revision]
+    valid_points = _select_levels(points_at_commit)
+    return _find_newest_point(valid_points).value if valid_points else None
 
 
 def _is_between(previous_point: RecentPoint | None, point: RecentPoint, latest_point: RecentPoint) -> bool:

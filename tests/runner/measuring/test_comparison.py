@@ -21,11 +21,11 @@ CASE = Case(workload="script", definition="0" * 16)
 REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
 
 
-def trial(script: str, folder: Path, **general: object) -> Trial:
+def trial(script: str, folder: Path, variables: dict[str, str] | None = None, **general: object) -> Trial:
     workload = Workload.model_validate(
         {"workload": {"name": "script", "timeout": 10, **general}, "run": {"command": ["sh", "-c", script]}}
     )
-    bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
+    bench = Bench(Host(name="host"), lambda _: Environment(settings={}), variables or {})
     return Trial(workload, Subject("subject", REVISION, CASE), bench, folder)
 
 
@@ -93,6 +93,16 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.head.failure
     assert "base fails only when it is measured together with head" in done.head.failure.message
+
+
+def test_the_failure_of_base_beside_head_shows_no_secret(tmp_path: Path) -> None:
+    flag, secret = tmp_path / "flag", "a-secret-of-tests"
+    base = trial(f": {secret}; test ! -e {flag} || (rm {flag} && false)", tmp_path, {"API_TOKEN": secret})
+    head = trial(f"test ! -e {tmp_path}/warm && touch {tmp_path}/warm || touch {flag}", tmp_path, {"API_TOKEN": secret})
+    done = compare_interleaved(base, head, Service(), pairs=Pairs(2, 2))
+    assert done.head.failure
+    assert "base fails only when it is measured together with head: `sh -c ': (hidden);" in done.head.failure.message
+    assert secret not in done.head.failure.message
 
 
 def test_the_side_whose_files_stay_in_memory_is_the_one_that_is_reported(

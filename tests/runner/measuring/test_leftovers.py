@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.comparison import Comparison, Verdict
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision
+from runner.measuring import trial
+from runner.measuring.comparison import Pairs, compare_interleaved
 from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling
-from runner.measuring.trial import Bench
+from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build_record import write_record
 from runner.subject.session_tree_restorer import TREE_FOLDER, keep_copy
 from runner.workload import Workload, list_cases
@@ -75,6 +78,25 @@ def measure_script(tree: Path) -> Measure:
     return measure_in_tree
 
 
+@pytest.fixture
+def make_trial(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Trial]:
+    """Return a function that makes a trial of a script in the tree, whose warm-up is a single execution."""
+    monkeypatch.setattr(trial, "_MAX_REPEATED_SECONDS", 0.0)
+
+    def make_trial_in_tree(script: str, folder: Path = tree) -> Trial:
+        workload = Workload.model_validate(
+            {"workload": {"name": "script", "timeout": 60}, "run": {"command": ["sh", "-c", script]}}
+        )
+        bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
+        return Trial(workload, Subject("s", REVISION, list_cases(workload)[0]), bench, folder)
+
+    return make_trial_in_tree
+
+
+def decide_same(_: object) -> Comparison:
+    return Comparison(verdict=Verdict.SAME, remaining_pairs=0, metrics=(), settings=())
+
+
 def spread(report: Report) -> float:
     assert report.outcome is Outcome.MEASURED, report.failure
     faults = report.list_values("page-faults")
@@ -135,3 +157,22 @@ def test_the_execution_that_writes_pythons_bytecode_is_not_the_one_that_is_watch
     report = measure_script("exec python3 -c 'import long'", samples=2)
     assert len(set(report.list_values("minor-faults"))) == 1
     assert report.list_values("file-faults"), "the watched execution had the same count, so its parts are known"
+
+
+def test_head_does_not_meet_what_base_left_in_the_tree_that_they_share(make_trial: Callable[..., Trial]) -> None:
+    base, head = make_trial("mkdir results"), make_trial("mkdir results")
+    result = compare_interleaved(base, head, decide_same, pairs=Pairs(2, 2))
+    assert (result.base.outcome, result.head.outcome) == (Outcome.MEASURED, Outcome.MEASURED), result.head.failure
+    assert result.base.files
+    assert result.head.files
+    assert result.head.files.own_bytes == result.base.files.own_bytes, "head failed while it was watched"
+
+
+def test_a_head_that_is_measured_alone_does_not_meet_what_it_left(
+    make_trial: Callable[..., Trial], tmp_path: Path
+) -> None:
+    base = make_trial(f"mkdir {tmp_path}/once", tmp_path)
+    result = compare_interleaved(base, make_trial("mkdir results"), decide_same, pairs=Pairs(2, 2))
+    assert (result.base.outcome, result.head.outcome) == (Outcome.FAILED, Outcome.MEASURED), result.head.failure
+    assert result.head.files
+    assert result.head.files.own_bytes, "head failed while it was watched"

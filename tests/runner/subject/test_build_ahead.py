@@ -19,6 +19,7 @@ from runner.subject.build_ahead import BuildAhead
 from runner.subject.build_places import BuildPlaces
 from runner.subject.build_worker import decode_order, encode_order
 from runner.subject.repository import Repository, open_repository
+from runner.system.descendants import list_descendants
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload
 
@@ -108,6 +109,22 @@ def test_builds_rest_while_something_is_measured_and_go_on_afterwards(
         wait(lambda: beats.stat().st_size > size)
         builds.build(commits[1])
     assert beats.read_text().count("\n") >= 100
+
+
+def test_the_builds_go_on_after_a_worker_was_killed(
+    builder: Builder, workload: Callable[[str], Workload], repository: Repository, commits: list[str], wait: Wait
+) -> None:
+    recipe = workload("cp source program; sleep 0.2")
+    with BuildAhead(builder, repository, recipe, commits, 2) as builds:
+        builds.build(commits[0])
+        for pid in list_descendants([builds._workers[0].supervisor]):
+            os.kill(pid, signal.SIGKILL)
+
+        def is_last_built() -> bool:
+            with builds.pause_builds():
+                return builder.has_build(repository, commits[-1], recipe)
+
+        wait(is_last_built)
 
 
 @pytest.mark.thorough

@@ -366,3 +366,11 @@ def test_what_git_refuses_while_it_lists_is_told(commit: Callable[..., str], tmp
     subject = tmp_path / "subject"
     with pytest.raises(FaultwatchError, match="git ls-tree: Not a valid object name nothing"):
         list(hardened_git.iterate_git_entries("-C", str(subject), "ls-tree", "-z", "nothing"))
+
+
+def test_a_command_that_fails_silently_is_explained_by_its_exit_code(commit: Run, tmp_path: Path) -> None:
+    first, second = commit("First", file="a"), commit("Second", file="b")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(FaultwatchError) as caught:
+        repository.git("merge-base", "--is-ancestor", second, first)
+    assert str(caught.value) == "git merge-base: exit code 1"

@@ -129,6 +129,18 @@ def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], com
     assert open_repository(address, tmp_path / "clones").list_revisions("main")[-1].commit == newest
 
 
+def test_a_clone_follows_a_tag_that_was_moved(history: list[str], git: Run, tmp_path: Path) -> None:
+    address, cache = f"file://{tmp_path / 'subject'}", tmp_path / "cache"
+    git("tag", "nightly", history[1])
+    git("tag", "withdrawn", history[1])
+    assert open_repository(address, cache).resolve("nightly") == history[1]
+    git("tag", "--force", "nightly", history[3])
+    git("tag", "--delete", "withdrawn")
+    git("tag", "v1.0", history[4])
+    tags = {ref.name: ref.commit for ref in open_repository(address, cache).list_refs() if ref.kind == "tag"}
+    assert tags == {"nightly": history[3], "v1.0": history[4]}
+
+
 def test_a_clone_follows_a_renamed_default_branch(history: list[str], git: Run, commit: Run, tmp_path: Path) -> None:
     address = f"file://{tmp_path / 'subject'}"
     open_repository(address, tmp_path / "clones")

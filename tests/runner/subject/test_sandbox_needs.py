@@ -1,6 +1,7 @@
 """What a build needs and its sandbox does not give, in words that say what to do."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,20 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
     shown = Sandbox(readable_folders=(f"{home}/go/pkg/mod",))
     said = describe_sandbox_failure(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
     assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
+
+
+def test_a_folder_of_packages_with_an_impossible_name_is_said_to_be_empty(home: Path) -> None:
+    folder = f"/{'x' * 300}"
+    variables = {"PATH": SYSTEM, "GOMODCACHE": folder}
+    said = describe_sandbox_failure(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
+    assert f"a build in the sandbox has no network, and {folder} (GOMODCACHE) is empty: {MEASURE}" in said
+
+
+def test_a_failure_with_a_very_long_line_is_explained_at_once(home: Path) -> None:
+    log = "/" * 20_000
+    began = time.process_time()
+    assert not describe_sandbox_failure(("make",), "make", {"PATH": SYSTEM}, Sandbox(), home / "tree", log)
+    assert time.process_time() - began < 1
 
 
 def test_packages_of_maven_are_in_the_folder_that_an_option_in_a_variable_names(home: Path) -> None:

@@ -158,3 +158,13 @@ def test_files_of_a_later_commit_that_a_power_cut_damaged_are_not_used(tree: Pat
         restore_tree(tree)
     restore_original_tree(tree)
     assert (tree / "folder" / "data").read_text() == "data"
+
+
+@pytest.mark.parametrize("name", ["./report.json", "folder/../report.json"])
+def test_a_result_file_may_be_named_in_any_way(name: str, tmp_path: Path) -> None:
+    tree = tmp_path / TREE_FOLDER
+    (tree / "folder").mkdir(parents=True)
+    write_record(tree.parent, keep_copy(tree.parent, Build(), name))
+    (tree / "report.json").write_text("{}")
+    restore_tree(tree)
+    assert (tree / "report.json").exists(), "the whole tree is copied for nothing"

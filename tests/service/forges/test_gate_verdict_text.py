@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.gate import JudgeChange
-from runner.contract.report import Reading, Sample, Stage
+from runner.contract.report import Failure, Outcome, Reading, Sample, Stage
 from service.forges.gate_verdict_text import describe_gate_verdict, describe_judge, format_metric_name
 from service.rules.gate.verdict import judge_gate
 from tests.service.forges import made_gates
@@ -30,6 +30,14 @@ def test_a_metric_is_spelt_as_within_a_sentence(metric: str, spelt: str) -> None
 def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: str) -> None:
     outcome = judge_gate(made_gates.gate(made_gates.failed("base", head_stage=head)))
     assert describe_gate_verdict(outcome, str).startswith(said)
+
+
+def test_a_base_that_the_host_disturbed_is_not_said_to_fail() -> None:
+    repaired = made_gates.failed("base", head_runs=True)
+    failure = Failure(stage=Stage.RUN, message="the environment changed during the session", temporary=True)
+    base = repaired.base.model_copy(update={"outcome": Outcome.SKIPPED, "failure": failure})
+    outcome = judge_gate(made_gates.gate(repaired.model_copy(update={"base": base})))
+    assert describe_gate_verdict(outcome, str).startswith("The base was not measured, so there is nothing to compare:")
 
 
 @pytest.mark.parametrize("key", ["metrics.![](//x).name", "metrics.name.![](//x)", "![](//x).name", "run.![](//x)"])

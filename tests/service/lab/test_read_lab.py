@@ -10,6 +10,7 @@ import pytest
 
 from runner.contract import Case, Report
 from runner.contract.mapped_files import ProgramFiles
+from runner.contract.report import Host
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.lab.made_lab import COMMIT, PLAIN, environment
@@ -50,3 +51,10 @@ def test_another_build_compares_only_in_cells_with_another_parameter(lab: Api) -
     sentences = read_sentences(lab, rows="parameter.mib")
     assert sentences["Huge pages never"] == OBJECTION
     assert sentences["mib 8"].endswith("so the two counts can be compared.")
+
+
+def test_only_the_combination_of_measured_names_is_said_to_have_no_run(lab: Api) -> None:
+    lab.send(reports.report(COMMIT, 2000, case=LARGE, host=Host(name="lab-2")))
+    query = {"case": reports.CASE.name, "host": "lab-2"}
+    detail = lab.client.get("/api/v1/settings-lab", query_string=query).text
+    assert "There is no stored run of this combination that a host can repeat." in detail

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 from runner.contract import Environment
 from runner.contract.quarantine import Purpose
 from service.nightly import page as nightly_page
+from service.nightly.queries import recent_points
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -107,6 +108,34 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         assert "✕ not measured in the last nightly run" in text
         assert "1 of 3 cells" in read(client, "/matrix?nightly_run=2025-05-01")
         assert client.get("/matrix?nightly_run=never").status_code == 404
+
+
+def test_a_missed_case_is_not_that_of_another_subject_with_the_same_case(tmp_path: Path) -> None:
+    with application(tmp_path, history.send) as app:
+        client = app.test_client()
+        other = history.report(13, history.NEW).model_copy(update={"subject": "another", "run_id": uuid.uuid4()})
+        history.send(client, [other])
+        cell = {"host": "lab-1", "configuration": "plain", "workload": "copy", "carried_out": True, "subject": "copyd"}
+        cell |= {"revision": history.commit(history.BROKEN), "cases": [history.CASE.model_dump(mode="json")]}
+        assert client.put("/api/v1/nightly-runs/2025-05-01", json={"cells": [cell]}).status_code == 200
+        rows = client.get("/matrix.json").json["rows"]
+        missed = {row["subject"]: any(cell["missed"] for cell in row["cells"]) for row in rows}
+        assert missed == {"another": False, "copyd": True}
+
+
+def test_failures_of_another_subject_hide_none_of_the_chosen_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_points, "_MAX_FAILURES", 1)
+    with application(tmp_path) as app:
+        client = app.test_client()
+        broken = history.report(history.BROKEN, history.NEW)
+        later = {"started_at": broken.started_at + timedelta(hours=1), "finished_at": broken.finished_at}
+        later["finished_at"] += timedelta(hours=1)
+        other = broken.model_copy(update={"subject": "another", "run_id": uuid.uuid4(), **later})
+        history.send(client, [broken, other])
+        (row,) = client.get("/matrix.json?subject=copyd").json["rows"]
+        assert "failed: " in row["cells"][0]["reason"]
 
 
 def test_of_many_cases_the_first_hundred_are_shown_and_the_formats_hold_all(tmp_path: Path) -> None:

@@ -69,6 +69,9 @@ class GitHub:
     """What a workflow takes; anything, where nothing is said of it."""
     granted: list[dict[str, str]] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
+    installation: int = 5
+    """The number of the App's installation, which is another one after the App was removed and installed again."""
+    token_life: timedelta = timedelta(hours=1)
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     ids: int = 1000
@@ -146,14 +149,16 @@ def _app(hub: GitHub) -> Flask:
 
     @app.get(f"{repo}/installation")
     def installation() -> Any:
-        return {"id": 5, "app_id": APP}
+        return {"id": hub.installation, "app_id": APP}
 
-    @app.post("/app/installations/5/access_tokens")
-    def token() -> Any:
+    @app.post("/app/installations/<int:number>/access_tokens")
+    def token(number: int) -> Any:
+        if number != hub.installation:
+            return _problem(404, "Not Found")
         made = f"ghs_{hub.next_id()}"
         hub.tokens.add(made)
         hub.granted.append(request.json["permissions"])
-        expires = datetime.now(UTC) + timedelta(hours=1)
+        expires = datetime.now(UTC) + hub.token_life
         return {"token": made, "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ"), "permissions": {}}, 201
 
     @app.post(f"{repo}/actions/runners/<purpose>-token")

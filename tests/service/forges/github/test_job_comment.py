@@ -122,6 +122,16 @@ def test_a_token_that_may_not_write_says_which_permission_it_needs(run: Comment,
     assert "pull-requests: write" in str(error)
 
 
+@pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "rate-limited"])
+def test_a_permission_is_named_only_if_it_is_missing(run: Comment, hub: stand_in.GitHub, *, is_locked: bool) -> None:
+    hub.locked = is_locked
+    if not is_locked:
+        hub.fail("POST", "/issues/7/comments", 403, "You have exceeded a secondary rate limit.")
+    error = str(run(WORSE).exception)
+    assert ("issue is locked" if is_locked else "rate limit") in error
+    assert "pull-requests: write" not in error
+
+
 def test_a_push_has_no_comment(run: Comment, hub: stand_in.GitHub) -> None:
     result = run(WORSE, {"ref": "refs/heads/main"})
     assert (result.exit_code, hub.comments) == (0, {})

@@ -46,10 +46,11 @@ def ran(
     url: str = RUN,
     owner: str = "octo-org/copies",
     created_at: datetime | None = None,
+    workflow: str = "bisect",
 ) -> None:
     run = {
         "event": "workflow_dispatch",
-        "display_title": f"bisect {job_id}",
+        "display_title": f"{workflow} {job_id}",
         "html_url": url,
         "conclusion": conclusion,
         "created_at": (created_at or service.worker.jobs.now()).isoformat(),
@@ -98,6 +99,18 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     assert f"{made_gates.HEAD} may move <code>minor-faults</code> from 100\xa0faults to 101\xa0faults." in reply
     ran(service, job.id, "success")
     assert only(worker).state is State.DONE
+
+
+def test_a_workflow_of_the_project_with_the_number_of_a_job_does_not_end_it(
+    worker: Any, service: Any, said: Any
+) -> None:
+    service.deliver("issue_comment", said("/faultwatch bisect copy_service[mib=4]"))
+    service.work()
+    worker.work()
+    ran(service, only(worker).id, "success", workflow="release")
+    assert only(worker).state is State.DISPATCHED
+    ran(service, only(worker).id, "success")
+    assert only(worker).state is State.LOST
 
 
 def test_the_pauses_between_starts_that_github_refuses_grow(
@@ -165,6 +178,17 @@ def test_a_report_makes_a_job_load_nothing(verb: Verb) -> None:
     question = build_question(Command(verb, head.case.name), report)
     assert not isinstance(question, str)
     assert question.variables == {"MALLOC_ARENA_MAX": "1"}
+
+
+def test_a_case_whose_workload_file_no_job_may_name_is_answered(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.report(made_gates.gate(made_gates.case([100] * 30, [101] * 30, file="bench/größe/workload.toml")))
+    service.work()
+    service.deliver("issue_comment", said("/faultwatch bisect copy_service[mib=4]"))
+    service.work()
+    reply = next(comment["body"] for comment in hub.comments.values() if "<!-- faultwatch reply" in comment["body"])
+    assert "No job can be ordered for this: its field <code>workload</code> is too long" in reply
+    with service.worker.jobs.database.reading() as session:
+        assert not jobs.list_page(session, jobs.JobFilter(), 10).items
 
 
 def test_a_repository_without_the_workflow_is_told_so(

@@ -143,6 +143,16 @@ def test_a_token_that_expired_is_replaced(service: Any, hub: stand_in.GitHub) ->
     assert [body[:11] for body in bot(hub)] == ["**No change"]
 
 
+def test_an_app_that_was_installed_again_publishes_again(service: Any, hub: stand_in.GitHub) -> None:
+    hub.token_life = timedelta(0)
+    service.report(WORSE)
+    service.work()
+    hub.installation, hub.token_life = 6, timedelta(hours=1)
+    service.report(FINE)
+    assert service.work() is None
+    assert [body[:11] for body in bot(hub)] == ["**No change"]
+
+
 def test_of_a_head_that_was_replaced_only_its_check_run_tells(service: Any, hub: stand_in.GitHub) -> None:
     newer = "f0f0" * 10
     hub.head = newer

@@ -46,6 +46,13 @@ def test_of_two_that_do_not_differ_none_is_the_best() -> None:
     )
 
 
+def test_one_outlier_does_not_hide_the_best() -> None:
+    repeating = choose_best_cell([cell("a", [100] * 23 + [5000]), cell("b", [200] * 24)])
+    assert repeating.key == "a"
+    assert repeating.sentence.startswith("Best: a, ")
+    assert choose_best_cell([cell("a", [100] * 23 + [5000]), cell("b", [200, 210] * 12)]).key == "a"
+
+
 def test_overlapping_counts_have_no_best() -> None:
     wide = [400, *range(401, 424)]
     found = choose_best_cell([cell("a", wide), cell("b", [value + 10 for value in wide])])

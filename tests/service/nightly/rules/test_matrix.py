@@ -104,6 +104,13 @@ def test_a_cell_that_did_not_run_says_why() -> None:
     }
 
 
+def test_a_shared_commit_keeps_its_level_after_a_later_commit_failed_and_worked_again() -> None:
+    other = {"host": "other", "environment": "else", "series_id": 2}
+    points = [point(7, 2, revision="later"), point(5, 48, revision="shared"), point(6, 48, revision="shared", **other)]
+    (row,) = build_grid(points, [failed(24)], one_commit=True).rows
+    assert [(cell.value, cell.reason, cell.revision) for cell in row.cells] == [(5, "", "shared"), (6, "", "shared")]
+
+
 def test_a_case_that_never_worked_has_a_row() -> None:
     (row,) = build_grid([], [failed()]).rows
     assert row.cells[0].reason == "build failed: no rule"
@@ -114,7 +121,18 @@ def test_weak_scaling_is_shown_in_its_cell() -> None:
     assert row.cells[0].efficiency == 0.2
 
 
-def nightly_run(hours: float, missed: dict[tuple[str, str], str] | None = None) -> LastNightlyRun:
+def test_weak_scaling_is_that_of_the_shown_level() -> None:
+    other = {"host": "other", "environment": "else", "series_id": 2}
+    points = [point(7, 2, revision="later"), point(5, 48, revision="shared"), point(6, 48, revision="shared", **other)]
+    efficiencies = [point(0.9, 2, revision="later"), point(0.3, 48, revision="shared")]
+    (row,) = build_grid(points, [], efficiencies, one_commit=True).rows
+    assert [(cell.value, cell.efficiency) for cell in row.cells] == [(5, 0.3), (6, None)]
+    wrong = {"revision": "later", "quarantine": "counts wrong"}
+    (row,) = build_grid([point(7, **wrong), points[1]], [], [point(0.9, **wrong), efficiencies[1]]).rows
+    assert (row.cells[0].value, row.cells[0].efficiency) == (5, 0.3)
+
+
+def nightly_run(hours: float, missed: dict[tuple[str, str, str], str] | None = None) -> LastNightlyRun:
     """A nightly run that began so many hours before the newest point."""
     return LastNightlyRun(AT - timedelta(hours=hours), frozenset({"box"}), missed or {})
 
@@ -132,7 +150,7 @@ def test_what_was_not_measured_for_two_nights_keeps_its_change() -> None:
 
 
 def test_what_the_last_night_missed_is_said_in_the_newest_configuration() -> None:
-    why = {("box", "copy[mib=4]"): "missing: no report has arrived", ("gone", "copy[mib=4]"): "x"}
+    why = {("demo", "box", "copy[mib=4]"): "missing: no report has arrived", ("demo", "gone", "copy[mib=4]"): "x"}
     grid = build_grid([point(1), point(2, 1, environment="new")], [], nightly_run=nightly_run(5, why))
     assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report has arrived", ""]
 
@@ -187,7 +205,7 @@ def test_of_two_definitions_of_a_case_the_newest_comes_first_and_says_so() -> No
     elsewhere = point(90, 24, case_key="k0", series_id=3, host="other")
     assert not any(row.superseded for row in build_grid([old, new, elsewhere], []).rows)
     # What a nightly run planned but missed is of the definition that it would have run.
-    missed = nightly_run(0, {("box", "copy[mib=4]"): "the host was off"})
+    missed = nightly_run(0, {("demo", "box", "copy[mib=4]"): "the host was off"})
     assert [row.cells[0].missed for row in build_grid([old, new], [], nightly_run=missed).rows] == [
         "the host was off",
         "",
