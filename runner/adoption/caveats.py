@@ -41,8 +41,8 @@ def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> st
         return (
             f"this measures little more than the program's start-up: without its input, `{run.command}` takes {fewer}"
         )
-    does_nothing_with_stand_in = bool(run.stand_in_file) and tried_command.is_like_start
-    if does_nothing_with_stand_in or (tried_command.takes_only_start and not tried_command.has_no_work):
+    does_nothing_with_file = bool(run.file) and tried_command.is_like_start
+    if does_nothing_with_file or (tried_command.takes_only_start and not tried_command.has_no_work):
         return (
             f"this measures little more than the program's start-up: `{run.command}` takes only "
             f"{min(tried_command.faults)} faults"

@@ -9,6 +9,8 @@ from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 _START_FAULTS, START_CPU_SECONDS = 100, 0.02
 """A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
 100 faults, in a few milliseconds."""
+_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS = 150, 0.005
+"""The same for a program that is linked to the runtime library of Fortran or C++ too: 100 to 140 faults."""
 LONG_CPU_SECONDS, _LONG_NATIVE_CPU_SECONDS = 1.0, 0.25
 """More CPU time, in seconds, than nearly any program takes to start: with a language runtime, and without one."""
 _INTERPRETERS = frozenset({"node", "java", "python", "python3", "sh"})
@@ -92,6 +94,7 @@ class TriedCommand(Struct, frozen=True):
         command = self.run.command
         # A shell, and what it starts before the program, takes as many faults as another start.
         n_starts = 1 + command.startswith("sh -c ") + command.count("&& mkdir ")
-        has_few_faults = bool(self.faults) and min(self.faults) < _START_FAULTS * n_starts
-        is_quick = 0 < self.cpu_seconds < START_CPU_SECONDS
-        return has_few_faults and is_quick
+        limits = ((_START_FAULTS * n_starts, START_CPU_SECONDS), (_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS))
+        return bool(self.faults) and any(
+            min(self.faults) < faults and 0 < self.cpu_seconds < seconds for faults, seconds in limits
+        )

@@ -111,3 +111,12 @@ def test_a_stand_in_with_which_a_program_takes_no_more_than_a_start_is_said_to_m
         "this measures little more than the program's start-up: `./x . LICENSE` takes only 54 faults"
     )
     assert "stand-in" in describe_caveat(replace(result, cpu_seconds=0.3)), "it computes for long"
+
+
+def test_an_input_of_the_project_with_which_a_program_takes_no_more_than_a_start_is_said_to_measure_one() -> None:
+    result = replace(tried("./c4 hello.c", input_file="hello.c"), faults=(63, 63), cpu_seconds=0.0007)
+    assert describe_caveat(result).endswith("`./c4 hello.c` takes only 63 faults")
+    fortran = replace(tried("./slsqp_test", may_do_nothing=True, is_test=True), faults=(104, 104), cpu_seconds=0.001)
+    assert describe_caveat(fortran).endswith("takes only 104 faults"), "its runtime library starts too"
+    assert describe_caveat(replace(fortran, cpu_seconds=0.01)) == ""
+    assert describe_caveat(replace(fortran, faults=(190, 190))) == ""
