@@ -39,6 +39,7 @@ _STRANGE_WORD = re.compile(
     re.IGNORECASE,
 )
 """Words of commands that change something outside their folder, do not end, or need the network."""
+_NUMBER = re.compile(r"[\d.,:eE+-]+")
 _WRITER = re.compile(r"\s*(?:echo|printf)\s")
 """The beginning of a command that writes a text for the next one, which reads it."""
 
@@ -51,7 +52,7 @@ class DocumentedCommand(Struct, frozen=True):
     arguments
         Its arguments, in which the files have their paths from the top. None of them needs quotes.
     file
-        The first file of the project that it reads; empty if it reads a text.
+        The first file of the project that it reads; empty if it reads a text, or computes with sizes alone.
     standard_input
         The file that it gets as its standard input; empty if there is none.
     writer
@@ -67,8 +68,8 @@ class DocumentedCommand(Struct, frozen=True):
 def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[str, list[DocumentedCommand]]:
     """Return the commands that documents of the project show for its programs, by program, in their order.
 
-    Only commands with a file of the project, or with a text that ``echo`` writes, are returned, and none with a
-    placeholder or with another file to read.
+    Only commands with a file of the project, with a text that ``echo`` writes, or with the sizes of a computation are
+    returned, and none with a placeholder or with another file to read.
 
     Parameters
     ----------
@@ -233,7 +234,15 @@ def _parse_arguments(
             arguments.append(word)
         previous = word
     file = next(iter(files), standard_input)
-    return DocumentedCommand(tuple(arguments), file, standard_input, writer) if file or writer else None
+    has_work = bool(file or writer) or _gives_sizes(arguments)
+    return DocumentedCommand(tuple(arguments), file, standard_input, writer) if has_work else None
+
+
+def _gives_sizes(arguments: Sequence[str]) -> bool:
+    """Return whether arguments are options with numbers, such as ``-n 50 50 50``: the sizes of a computation."""
+    has_options = any(argument.startswith("-") and not _NUMBER.fullmatch(argument) for argument in arguments)
+    values = [argument.rpartition("=")[2] for argument in arguments if not argument.startswith("-") or "=" in argument]
+    return has_options and bool(values) and all(map(_NUMBER.fullmatch, values))
 
 
 def _needs_something_else(word: str) -> bool:
@@ -251,7 +260,7 @@ def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
     option
         The option in this word, or else the word before it; the last word of a command is taken for a file to write.
     """
-    if value.startswith("-") or re.fullmatch(r"[\d.,:eE+-]+", value):
+    if value.startswith("-") or _NUMBER.fullmatch(value):
         return False
     if "/" in value:
         return True  # Even a file to write would need its folder.

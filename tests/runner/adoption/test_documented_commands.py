@@ -27,6 +27,8 @@ def find(line: str, document: str = "README.md", **more: str) -> list[Documented
         ("make && $HOME/bin/sorter -o out.bin $HOME/test/a.fq  # quickly", "-o out.bin test/a.fq"),
         ("sorter -x index/x -U path/to/a.fq", "-x index/x -U test/a.fq"),
         ("%  sorter encode test/a.fq result.bin", "encode test/a.fq result.bin"),
+        ("    sorter -P 1 1 1 -n 50 50 50", "-P 1 1 1 -n 50 50 50"),
+        ("`sorter --size=1e6 -t 1`", "--size=1e6 -t 1"),
     ],
 )
 def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str) -> None:
@@ -38,6 +40,9 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
     "line",
     [
         "sorter [OPTIONS] test/a.fq",
+        "sorter 10 20",
+        "sorter --help",
+        "sorter -n SIZE -t 1",
         "sorter <input> test/a.fq",
         "sorter test/a.fq ...",
         "sorter ref.fa test/a.fq",
