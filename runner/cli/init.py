@@ -447,7 +447,9 @@ def _describe_weakness(tried_command: "TriedCommand") -> str:
             run.command, printed_text, run.command.removesuffix(" --version").removesuffix(" --help")
         )
     if run.stand_in_file:
-        return _STAND_IN_REMARK.format(run.stand_in_file)
+        # A larger input is made of copies of the file.
+        is_copied = run.stand_in_file not in run.command
+        return _STAND_IN_REMARK.format(f"copies of {run.stand_in_file}" if is_copied else run.stand_in_file)
     gets_no_input = tried_command.has_no_work and not tried_command.only_imports
     return _NO_INPUT_REMARK.format(run.command) if gets_no_input else ""
 

@@ -559,6 +559,10 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
+    read = TriedCommand(RunProposal("./x COPYING", stand_in_file="COPYING"), (500, 500))
+    assert _describe_weakness(read).startswith("The program reads COPYING, which may not")
+    larger = TriedCommand(RunProposal("./x faultwatch-input", stand_in_file="COPYING"), (500, 500))
+    assert _describe_weakness(larger).startswith("The program reads copies of COPYING, which may not")
     assert "may do nothing but start up" in _describe_weakness(
         TriedCommand(RunProposal("build/x", may_do_nothing=True), (5, 5))
     )
