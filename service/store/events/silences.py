@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.events import silence
 from service.schemas import triage
+from service.schemas.history import SeriesHead
 from service.store.models import SilenceRow
 from service.store.series import series
 
@@ -69,6 +70,16 @@ def list_active_silences(session: Session, now: datetime) -> list[silence.Silenc
     """Return the silences in force."""
     rows = session.scalars(select(SilenceRow).where(SilenceRow.ended_at.is_(None), SilenceRow.until > now))
     return [silence.SilencePattern(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
+
+
+def find_end_of_silence(session: Session, entry: SeriesHead, now: datetime) -> datetime | None:
+    """Return until when the drifts of a series are silenced; None if they are not."""
+    ends = (
+        pattern.until
+        for pattern in list_active_silences(session, now)
+        if pattern.covers(entry.subject, entry.host, entry.case, entry.metric, now)
+    )
+    return max(ends, default=None)
 
 
 def build_view(row: SilenceRow, now: datetime) -> triage.Silence:

@@ -14,9 +14,11 @@ from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.nominate_changes import list_likely_changes
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
+from service.store.events import silences
 from service.store.series import sibling_series
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
+from service.web.access import authorization
 from service.web.app_resources import get_database, is_published
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid_series, read_window
@@ -56,6 +58,7 @@ def show(series_id: int) -> Page:
             "chart": drawing,
             "others": overlaid_series,
             "whole_or_region": _find_whole_and_region(series, siblings),
+            "silenced_until": _find_end_of_silence(series),
             "siblings": siblings,
             "max_siblings": _MAX_SIBLINGS,
             "companions": _choose_companions(series, siblings),
@@ -113,6 +116,14 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
     suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged_revisions]
     # A single series has at most one power.
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")
+
+
+def _find_end_of_silence(series: SeriesDetail) -> datetime | None:
+    """Return until when the drifts of a series are silenced; None if they are not, or if the reader may not know."""
+    if is_published() or authorization.is_anonymous():
+        return None
+    with get_database().reading() as session:
+        return silences.find_end_of_silence(session, series, datetime.now(UTC))
 
 
 def _list_siblings(series: SeriesDetail) -> list[Sibling]:

@@ -41,7 +41,6 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
     [
         "sorter [OPTIONS] test/a.fq",
         "sorter 10 20",
-        "sorter --help",
         "sorter -n SIZE -t 1",
         "sorter <input> test/a.fq",
         "sorter test/a.fq ...",

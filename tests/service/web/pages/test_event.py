@@ -148,9 +148,12 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
     assert answer.location == "/silences"
     assert "Minor faults of copy_service" in read(client, "/silences")
     assert "silenced" in read(client, "/events")
+    assert "Silenced until" in read(client, "/series/1")
+    assert "Silenced until" not in read(client, "/series/2")
     assert client.post("/silences/end", data={"author": "Eve", "silence": "1"}, headers=HERE).status_code == 303
     assert client.post("/silences/end", data={"author": "Bob", "silence": "1"}, headers=HERE).status_code == 303
     assert "over, ended by Eve" in read(client, "/silences")
+    assert "Silenced until" not in read(client, "/series/1")
     ended = client.get("/api/v1/audit?action=silence ended").json["items"]
     assert [entry["author"] for entry in ended] == ["Eve"], "the second request changed nothing"
     assert client.post("/series/1/silence", data=form | {"days": "4000"}, headers=HERE).status_code == 422
