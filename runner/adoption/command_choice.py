@@ -28,6 +28,8 @@ _MIN_START_RANGE_RATIO = 3
 many times as wide."""
 _MIN_FOLDER_RATIO = 2
 """A program works on folders if it takes at least this many times more faults for a folder than for any file."""
+_MAX_SIMILAR_DIFFERENCE = 0.1
+"""Commands whose faults differ by at most this share of the larger number do similar work."""
 _MAX_LARGER_INPUTS = 3
 """How many inputs of a program are made larger, each in a separate build, until one makes the program work more."""
 SLOW_SECONDS = 2.0
@@ -219,6 +221,12 @@ def find_bare_command(chosen_command: TriedCommand, tried_commands: Iterable[Tri
         if not other.run.file and other.did_work and min(other.faults) > max(chosen_command.faults)
     )
     return next((other for other in bare_commands if _get_program_or_script(other.run) == program), None)
+
+
+def take_similar_faults(first_command: TriedCommand, second_command: TriedCommand) -> bool:
+    """Return whether two commands take nearly the same number of faults."""
+    fewest, most = sorted((min(first_command.faults), min(second_command.faults)))
+    return most - fewest <= _MAX_SIMILAR_DIFFERENCE * most
 
 
 def is_given_work(tried_command: TriedCommand) -> bool:

@@ -34,6 +34,8 @@ _NETWORK_HINT = (
 )
 _MAX_REBUILD_SECONDS = 180
 """A build that takes longer is not repeated for a larger input."""
+_LONG_BUILD_SECONDS = 60
+"""If a build takes longer than this, in seconds, only the chosen program's target is built, if possible."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
@@ -142,6 +144,7 @@ def choose_build_and_run(
     proposal, tree, chosen_command, start_faults = _choose_larger_input(
         first_measurement, proposal, tree, chosen_command, tried_commands, start_faults
     )
+    proposal, tree, chosen_command = _build_chosen_target(first_measurement, proposal, tree, chosen_command)
     stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
     missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
@@ -303,6 +306,40 @@ def _try_larger_input(
         f"the build makes its input file from copies of {small_result.run.file}"
     )
     return build, larger_tree, tried_command
+
+
+def _build_chosen_target(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, chosen_command: "TriedCommand"
+) -> tuple["BuildProposal", Path, "TriedCommand"]:
+    """Return the build of the chosen program's target alone, its tree, and the command's result.
+
+    Each gate builds both of its sides, and a large project may build all of its tests by default. If the whole build is
+    quick, or if the target alone does not build a program that works alike, these are the given ones.
+    """
+    from runner.adoption.command_choice import take_similar_faults
+    from runner.adoption.server_proposals import get_program
+    from runner.adoption.systems.cmake import propose_single_target
+    from runner.subject.build import BuildFailure
+
+    given = proposal, tree, chosen_command
+    target_build = propose_single_target(proposal, get_program(chosen_command.run))
+    if target_build is None:
+        return given
+    _, whole_build = first_measurement.build(proposal)  # from the cache
+    if whole_build.seconds < _LONG_BUILD_SECONDS:
+        return given
+    try:
+        with show_activity("building the chosen program alone") as show_progress:
+            target_tree, build = first_measurement.build(target_build)
+            results = list(first_measurement.try_runs(target_build, [chosen_command.run], target_tree, show_progress))
+    except (BuildFailure, FaultwatchError):
+        return given
+    result = next((result for result in results if result.run == chosen_command.run), None)
+    works_alike = result is not None and result.did_work and take_similar_faults(result, chosen_command)
+    if result is None or not works_alike or build.seconds > whole_build.seconds / 2:
+        return given
+    print_message(f"  built alone in {build.seconds:.1f} s: the gate builds only this program")
+    return target_build, target_tree, result
 
 
 def _try_larger_folder(

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from msgspec.structs import replace
 
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
-from runner.adoption.sources import Sources
+from runner.adoption.sources import Sources, is_plain_path
 
 _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
 _FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
@@ -23,6 +23,7 @@ _PROGRAM_FOLDERS = ("bench", "benchmark", "benchmarks", "test", "tests")
 """Folders that may be projects of their own."""
 _MISSING_INSTRUCTIONS = "target specific option mismatch"
 """What a compiler says about code that needs instructions for which no option was given."""
+_WHOLE_BUILD = re.compile(r"cmake --build \S+ " + re.escape(JOBS_OPTION))
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -114,3 +115,15 @@ def _propose_build(folder: str, target: str, options: list[str], text: str) -> B
         ("cmake", "gfortran") if uses_fortran else ("cmake",),
         depth=len(PurePosixPath(folder).parts),
     )
+
+
+def propose_single_target(proposal: BuildProposal, program: str) -> BuildProposal | None:
+    """Return the build of a program's target alone, with what it needs; None if the build is none of CMake's.
+
+    By default, a target has the name of its program.
+    """
+    name = PurePosixPath(program).name
+    command, n_replaced = _WHOLE_BUILD.subn(lambda match: f"{match[0]} --target {name}", proposal.command)
+    if proposal.system != "CMake" or n_replaced != 1 or not is_plain_path(name) or "/" not in program:
+        return None
+    return replace(proposal, command=command)

@@ -717,3 +717,27 @@ def test_a_refusal_shows_where_the_arguments_of_the_program_go(
     with pytest.raises(FaultwatchError) as refused:
         choose(host, monkeypatch, BuildProposal("Make", "make", runs=(RunProposal(command),)))
     assert f"--run '{start} ARGUMENTS'" in str(refused.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "faults", "is_alone"), [(400.0, 905, True), (20.0, 905, False), (400.0, 300, False)]
+)
+def test_of_a_long_build_only_the_target_of_the_chosen_program_is_kept(
+    seconds: float, faults: int, is_alone: bool
+) -> None:
+    whole = "sh -c 'cmake -S . -B build && cmake --build build -j$(nproc)'"
+    alone = "sh -c 'cmake -S . -B build && cmake --build build -j$(nproc) --target perf'"
+    run = RunProposal("build/bin/perf")
+    host = Host({(alone, run.command): (faults, faults)})
+    durations = {whole: seconds, alone: 9.0}
+
+    def build(proposal: BuildProposal) -> tuple[Path, Any]:
+        return Path(proposal.command), SimpleNamespace(seconds=durations[proposal.command])
+
+    host.build = build  # type: ignore[method-assign]
+    chosen = TriedCommand(run, (900, 900))
+    proposal, _, result = init_choice._build_chosen_target(
+        cast("FirstMeasurement", host), BuildProposal("CMake", whole), Path("tree"), chosen
+    )
+    assert (proposal.command == alone) is is_alone
+    assert result.faults == ((faults, faults) if is_alone else (900, 900))
