@@ -1,13 +1,18 @@
 """Sets variables of a proposed build, such as ``PATH``, so that it finds tools in unusual folders of the user."""
 
-import os
 import shutil
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.toolchains import VERSION_ARGUMENT, Toolchain, choose_toolchain, list_toolchains
+from runner.adoption.toolchains import (
+    VERSION_ARGUMENT,
+    Toolchain,
+    choose_toolchain,
+    find_rustup_home,
+    list_toolchains,
+)
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.subject.tool_search import find_tool_outside
 
@@ -23,7 +28,7 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
             continue
         path = f"{_make_folder_portable(file.parent, home)}:{path}"
         environment["PATH"] = path
-        rustup = _find_rustup_home(file, home)
+        rustup = find_rustup_home(file, home)
         if rustup:
             # Without this variable, rustup would look for its toolchains in HOME, which is the folder of the build.
             environment["RUSTUP_HOME"] = _make_folder_portable(rustup, home)
@@ -75,18 +80,6 @@ def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None
     present_file = shutil.which(tool, path=path)
     is_present = present_file is not None and toolchain.file.samefile(present_file)
     return None if is_present else toolchain.file
-
-
-def _find_rustup_home(tool: Path, home: Path) -> Path | None:
-    """Return the folder of rustup's toolchains; None if rustup did not install the tool."""
-    folder = tool.parent
-    if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
-        return None
-    candidates = [folder.parent.parent / ".rustup", home / ".rustup"]
-    configured_folder = os.environ.get("RUSTUP_HOME")
-    if configured_folder:
-        candidates.insert(0, Path(configured_folder))
-    return next((candidate for candidate in candidates if candidate.is_dir()), None)
 
 
 def _make_folder_portable(folder: Path, home: Path) -> str:
