@@ -6,7 +6,7 @@ _MAX_CHARACTERS = 300
 """The largest number of characters of an error that are shown."""
 _ERROR = re.compile(
     r"""^(?!.*\bmake\S{0,40}:\ \*\*\*\ \[)        # make's own line repeats that a command failed
-    (?!.*\bSome\ problems\ were\ encountered\b)  # Maven names them in the next lines
+    (?!.*\[(?:ERROR|FATAL)\].*:[\ \t]*$)         # Maven announces what the next lines say
     (?:.*(?:
         \berror(?:\[\w+\])?:\s+\S            # compilers, configure scripts, Cargo, pip
         |\b\w+(?:Error|Exception):\s+\S      # Python, Java and JavaScript

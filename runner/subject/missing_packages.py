@@ -203,6 +203,10 @@ _CONFIGURE_ERROR = re.compile(
     r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_VERSION = r"(\d(?:[\w.]*\w)?)"
+_MIN_RANGE = rf"is not in the allowed range \[?{_VERSION}(?:,\))?\.?[ \t]*$"
+"""What Maven prints about a range without an upper limit. With one, the version of this host may be too new."""
+_PATH_REMEDY = "and put its folder first in PATH under [build.environment]"
 _OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"\brequires rustc (\d[\w.]*)"), "Rust", "run `rustup update`, or see https://rustup.rs"),
     (re.compile(r"\brequires go >= (\d[\w.]*)"), "Go", "install it from https://go.dev/dl"),
@@ -212,7 +216,25 @@ _OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         re.compile(r"\brequires a different Python: \S+ not in '[^'\n]{0,100}>=(\d[\w.]*)"),
         "Python",
-        "install it, and put its folder first in PATH under [build.environment]",
+        f"install it, {_PATH_REMEDY}",
+    ),
+    (
+        re.compile(
+            rf"\bDetected Maven Version: \S+ {_MIN_RANGE}|\brequires (?:Apache )?Maven (?:version )?{_VERSION}",
+            re.MULTILINE,
+        ),
+        "Maven",
+        f"install it from https://maven.apache.org, {_PATH_REMEDY}",
+    ),
+    (
+        re.compile(
+            rf"\bDetected JDK\b.{{1,200}} {_MIN_RANGE}|\brelease version {_VERSION} not supported"
+            rf"|\binvalid target release: {_VERSION}"
+            rf"|\brequires (?:at least )?(?:Java|JDK|JVM)(?: runtime)?(?: version)? {_VERSION}",
+            re.MULTILINE,
+        ),
+        "Java",
+        f"install its JDK, {_PATH_REMEDY}",
     ),
 )
 """What build tools print if a project requires a newer version of a tool, the tool, and how to get that version."""
@@ -264,7 +286,8 @@ def _find_old_tool(log: str) -> MissingPart | None:
     for pattern, tool, update in _OLD_TOOLS:
         match = pattern.search(log)
         if match:
-            return MissingPart(f"{tool} {match[1]} or later", packages=None, update=update)
+            version = next(filter(None, match.groups()))
+            return MissingPart(f"{tool} {version} or later", packages=None, update=update)
     return None
 
 

@@ -41,6 +41,11 @@ Call Stack (most recent call first):
             "[ERROR] [ERROR] Some problems were encountered:\n[FATAL] Non-resolvable parent\n",
             "[FATAL] Non-resolvable parent",
         ),
+        (
+            "[ERROR] Failed to execute goal a:b on project x: \n[ERROR] Rule 0: a.RequireOS failed with message:\n"
+            "[ERROR] OS Arch: amd64 is not allowed\n[ERROR] -> [Help 1]\n",
+            "[ERROR] OS Arch: amd64 is not allowed",
+        ),
         ("0 errors, no terror\nall is well\n", ""),
     ],
 )
