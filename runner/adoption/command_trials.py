@@ -178,18 +178,30 @@ class FirstMeasurement:
         self.sources = sources
         self._file = file
         self._workbench = workbench
+        self._failures: dict[str, BuildFailure] = {}
+        """The builds that have failed, by their definition."""
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Build]:
         """Build the revision as proposed.
+
+        A build that failed before this object was made is repeated, because the user may have installed what it lacked.
 
         Raises
         ------
         BuildFailure, FaultwatchError
             As :meth:`runner.subject.build.Builder.build` does.
         """
-        return self._workbench.builder.build(
-            self.repository, self.revision.commit, self._make_workload(proposal, _PLACEHOLDER_RUN, TRIAL_SECONDS)
-        )
+        workload = self._make_workload(proposal, _PLACEHOLDER_RUN, TRIAL_SECONDS)
+        build_identity = workload.build.model_dump_json()
+        if build_identity in self._failures:
+            raise self._failures[build_identity]
+        try:
+            return replace(self._workbench.builder, retry_failed=True).build(
+                self.repository, self.revision.commit, workload
+            )
+        except BuildFailure as failure:
+            self._failures[build_identity] = failure
+            raise
 
     def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
