@@ -14,6 +14,7 @@ from runner.adoption.toolchains import (
     list_toolchains,
 )
 from runner.execution.process_variables import BASE_VARIABLES
+from runner.subject.missing_packages import MissingPart
 from runner.subject.tool_search import find_tool_outside
 
 
@@ -33,6 +34,21 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
             # Without this variable, rustup would look for its toolchains in HOME, which is the folder of the build.
             environment["RUSTUP_HOME"] = _make_folder_portable(rustup, home)
     return replace(build, environment=environment)
+
+
+def add_found_tool(build: BuildProposal, part: MissingPart, home: Path | None = None) -> BuildProposal | None:
+    """Return a failed build with the tool that it lacks, which is in a folder outside its ``PATH``.
+
+    None if this host has no such tool, or none that is better than the one on the build's ``PATH``.
+    """
+    if not part.tool:
+        return None
+    min_versions = {**build.min_versions, part.tool: part.version} if part.version else build.min_versions
+    tools = tuple(dict.fromkeys((*build.tools, part.tool)))
+    extended_build = add_tool_paths(replace(build, tools=tools, min_versions=min_versions), home)
+    # Another order of the same folders is no progress.
+    has_more_folders = set(_get_path(extended_build).split(":")) != set(_get_path(build).split(":"))
+    return extended_build if has_more_folders else None
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
@@ -72,7 +88,7 @@ def _get_path(build: BuildProposal) -> str:
 
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better version than there; None if there is neither."""
-    if tool not in VERSION_ARGUMENT:  # Its version is unknown, so no file is better than another.
+    if tool not in VERSION_ARGUMENT and tool not in build.min_versions:  # No version is better than another.
         return find_tool_outside(tool, path)
     toolchain = choose_toolchain(list_toolchains(tool, path), build.min_versions.get(tool, ""))
     if toolchain is None:

@@ -109,7 +109,7 @@ def _read_version(tool: str, file: str) -> str:
         environment["RUSTUP_HOME"] = str(rustup)
     try:
         result = subprocess.run(
-            [file, VERSION_ARGUMENT[tool]],
+            [file, VERSION_ARGUMENT.get(tool, "--version")],
             check=False,
             capture_output=True,
             text=True,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runner.adoption.command_trials import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
+    from runner.subject.build import BuildFailure
     from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
@@ -488,7 +489,6 @@ def _build_project(
         error of the most likely way.
     """
     from runner.adoption.build_retries import list_build_retries
-    from runner.adoption.command_trials import describe_build_failure
     from runner.adoption.tool_environment import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
@@ -514,9 +514,9 @@ def _build_project(
             part = _find_missing_part(first_measurement, proposal, failure)
             retries = list_build_retries(first_measurement.sources, proposal, failure, part) if build is None else []
             missing_part = missing_part or (None if retries else part)
-            problem = str(part) if part else describe_build_failure(failure)
-            if missing_tools:
-                problem = f"{missing_tools}; {problem}"
+            is_part_found = bool(retries) and retries[0].environment.get("PATH") != proposal.environment.get("PATH")
+            problem = _describe_problem(failure, part, missing_tools, is_part_found=is_part_found)
+            part = None if is_part_found else part
             error = _get_first_error(failure) or problem.splitlines()[0]
             if not proposal.offline:
                 build_errors.append(_BuildError(error, str(part) if part else ""))
@@ -552,6 +552,28 @@ def _build_project(
         _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules, main_reason)
     )
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
+
+
+def _describe_problem(
+    failure: "BuildFailure | FaultwatchError", part: "MissingPart | None", missing_tools: str, *, is_part_found: bool
+) -> str:
+    """Return why a build failed.
+
+    Parameters
+    ----------
+    part
+        What the build lacks; None if unknown.
+    missing_tools
+        Which tool is too old for the project; empty if none is.
+    is_part_found
+        Whether the part is a tool in a folder of this host, which the next attempt uses.
+    """
+    from runner.adoption.command_trials import describe_build_failure
+
+    if part and is_part_found:
+        return f"{part.tool} is outside its PATH: the next attempt adds its folder"
+    problem = str(part) if part else describe_build_failure(failure)
+    return f"{missing_tools}; {problem}" if missing_tools else problem
 
 
 def _print_problem(problem: str, reasons: set[str]) -> None:

@@ -1,5 +1,9 @@
 """What is tried after a build has failed."""
 
+from pathlib import Path
+
+import pytest
+
 from runner.adoption.build_retries import list_build_retries
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal
 from runner.adoption.systems import cmake
@@ -24,3 +28,14 @@ def test_a_build_that_lacks_a_library_is_tried_without_the_part_that_needs_it() 
     (reduced,) = list_build_retries(sources, proposal, FAILURE, MissingPart("ogg", None))
     assert "-DWITH_OGG=OFF" in reduced.command
     assert JOBS_OPTION in proposal.command, "one job would not help"
+
+
+def test_a_build_that_lacks_a_tool_is_tried_with_that_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "frob").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    proposal = BuildProposal("Make", f"make {JOBS_OPTION}")
+    (extended,) = list_build_retries(listing({}), proposal, FAILURE, MissingPart("frob", None, tool="frob"))
+    assert extended.command == proposal.command
+    assert extended.environment["PATH"].startswith(f"{tmp_path}:")
