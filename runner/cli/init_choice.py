@@ -62,10 +62,19 @@ class BuildAndRunChoice(Struct, frozen=True):
 
 
 class _BuildError(Struct, frozen=True):
-    """The first error of a way to build that failed, and the tool or package that it lacks, with its remedy, if any."""
+    """The first error of a way to build that failed.
+
+    Attributes
+    ----------
+    missing_part
+        The tool or package that the build lacks, with its remedy; empty if unknown.
+    system
+        The build system.
+    """
 
     text: str
     missing_part: str
+    system: str
 
 
 def choose_build_and_run(
@@ -134,8 +143,7 @@ def choose_build_and_run(
                 f"no program could be measured: {_NO_PROGRAM}",
                 f"{_suggest_remedy(build, missing_submodules, _NO_PROGRAM)}, or pass the command to measure with --run",
             )
-        error_texts = [error.text for error in build_errors]
-        raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
+        raise _explain_failure(first_measurement, failures, run, build_errors, finished_builds, missing_submodules)
     proposal, tree, tried_commands = working_build
     # Choose the command, an input with which it does more work, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried_commands, run)
@@ -519,7 +527,7 @@ def _build_project(
             part = None if is_part_found else part
             error = _get_first_error(failure) or problem.splitlines()[0]
             if not proposal.offline:
-                build_errors.append(_BuildError(error, str(part) if part else ""))
+                build_errors.append(_BuildError(error, str(part) if part else "", proposal.system))
             if not first_error or is_error_offline:
                 first_error = error
                 # The error of a build without downloads is provisional: it may only be that a package is missing.
@@ -702,14 +710,15 @@ def _explain_failure(
     first_measurement: "FirstMeasurement",
     failures: "list[TriedCommand]",
     run: str | None,
-    error_texts: Sequence[str],
+    build_errors: Sequence[_BuildError],
     finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+    missing_submodules: tuple[str, ...],
 ) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy.
 
     Parameters
     ----------
-    error_texts
+    build_errors
         The errors of other builds, which failed. The programs may lack what these builds would have made.
     finished_builds
         The builds whose commands failed, with their results.
@@ -735,7 +744,14 @@ def _explain_failure(
             f"number of its operations ({HOW_TO}):\n" + textwrap.indent(text.rstrip(), "    "),
         )
     failure = failures[0]
+    error_texts = [error.text for error in build_errors]
     network_error = next(filter(find_network_error, error_texts), "")
+    cause = None if run else _find_error_behind_failures(failures, build_errors, finished_builds)
+    if cause:
+        return FaultwatchError(
+            f"{first_measurement.repository.name} was not built: {cause.text}; without this build, {failure.problem}",
+            cause.missing_part or _suggest_remedy(None, missing_submodules, cause.text),
+        )
     # A command with a quote cannot be quoted below.
     example = "./program" if "'" in failure.run.command else failure.run.command
     tip = (
@@ -763,6 +779,25 @@ def _explain_failure(
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
     )
+
+
+def _find_error_behind_failures(
+    failures: "list[TriedCommand]",
+    build_errors: Sequence[_BuildError],
+    finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+) -> _BuildError | None:
+    """Return the error of the build that would have made, or installed, what all programs lack; None if unknown.
+
+    It is a build of the same system: what a Makefile builds, for example, is no module that a script of Node.js lacks.
+    """
+    from runner.adoption.printed_text import find_missing_code
+    from runner.subject.offline_builds import find_network_error
+
+    systems = {build.system for build, _ in finished_builds}
+    candidates = [error for error in build_errors if error.system in systems]
+    if not candidates or not all(find_missing_code(result.problem) for result in failures):
+        return None
+    return next((error for error in candidates if find_network_error(error.text)), candidates[0])
 
 
 def _ask_user(questions: Questions, tried_commands: "list[TriedCommand]", run: str | None) -> "TriedCommand":

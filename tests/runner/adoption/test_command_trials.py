@@ -415,6 +415,19 @@ def test_a_program_that_takes_long_to_fail_is_not_tried_with_further_files(
     assert [command for command in tried if "<" not in command][-2:] == [last, "./x --version"]
 
 
+@pytest.mark.parametrize(
+    ("problem", "last"),
+    [("Error: Cannot find module '../lib/x.js'", FROM_INPUT), ("Error: no view", "./x --version")],
+)
+def test_a_program_that_lacks_a_module_is_not_tried_with_further_files(
+    problem: str, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [BARE, WITH_FILE, WITH_OTHER_FILE, RunProposal("./x --version", may_do_nothing=True)]
+    commands = [*(run.command for run in runs), FROM_INPUT, OTHER_FROM_INPUT]
+    failures = {command: TriedCommand(BARE, (), problem) for command in commands}
+    assert try_file_runs(failures, monkeypatch, *runs)[-1] == last
+
+
 def test_the_subcommands_of_a_program_are_tried_where_it_refuses_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
     help_text = "Commands:\n  sort  Sort\n"

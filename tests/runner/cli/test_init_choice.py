@@ -589,6 +589,10 @@ def test_a_program_that_lacks_what_a_failed_build_makes_is_refused_with_that_bui
     builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
     with pytest.raises(FaultwatchError) as failure:
         choose(Broken({}), monkeypatch, *builds)
+    assert failure.value.what == f"x was not built: no network; without this build, {MISSING}"
+    other_system = BuildProposal("Make", "npm run build")
+    with pytest.raises(FaultwatchError) as failure:
+        choose(Broken({}), monkeypatch, other_system, builds[1])
     assert failure.value.what.endswith(f"node x.js, for example: {MISSING}; another build failed: no network")
 
 
@@ -607,7 +611,7 @@ def test_a_program_that_lacks_what_a_build_could_not_download_is_refused_with_th
     builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
     with pytest.raises(FaultwatchError) as failure:
         choose(host, monkeypatch, *builds)
-    assert failure.value.what.endswith("; another build failed: getaddrinfo ENOTFOUND files.example")
+    assert failure.value.what == f"x was not built: getaddrinfo ENOTFOUND files.example; without this build, {failed}"
     assert "the build downloads files that this host cannot reach" in str(failure.value.remedy)
 
 
