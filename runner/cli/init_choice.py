@@ -639,11 +639,16 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
 
     if find_network_error(reason):
         return _NETWORK_HINT
-    fetch = f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
+    fetch = _suggest_fetch(missing_submodules)
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
     driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
     return f"{fetch}pass the commands with --build and --run; or, {driver}"
+
+
+def _suggest_fetch(missing_submodules: tuple[str, ...]) -> str:
+    """Return the beginning of a remedy that names the submodules which the clone lacks; empty if it lacks none."""
+    return f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
 
 
 def _try_commands(
@@ -775,6 +780,8 @@ def _explain_failure(
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
+    elif error_texts:
+        tip = f"{_suggest_fetch(missing_submodules)}{tip}"  # the other build may lack them
     other_error = f"; another build failed: {network_error or error_texts[0]}" if error_texts else ""
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
