@@ -45,6 +45,7 @@ from runner.adoption.made_inputs import add_making_step, find_missing_format, li
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import (
+    find_missing_code,
     find_missing_module,
     find_only_error,
     find_unopened_files,
@@ -178,18 +179,30 @@ class FirstMeasurement:
         self.sources = sources
         self._file = file
         self._workbench = workbench
+        self._failures: dict[str, BuildFailure] = {}
+        """The builds that have failed, by their definition."""
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Build]:
         """Build the revision as proposed.
+
+        A build that failed before this object was made is repeated, because the user may have installed what it lacked.
 
         Raises
         ------
         BuildFailure, FaultwatchError
             As :meth:`runner.subject.build.Builder.build` does.
         """
-        return self._workbench.builder.build(
-            self.repository, self.revision.commit, self._make_workload(proposal, _PLACEHOLDER_RUN, TRIAL_SECONDS)
-        )
+        workload = self._make_workload(proposal, _PLACEHOLDER_RUN, TRIAL_SECONDS)
+        build_identity = workload.build.model_dump_json()
+        if build_identity in self._failures:
+            raise self._failures[build_identity]
+        try:
+            return replace(self._workbench.builder, retry_failed=True).build(
+                self.repository, self.revision.commit, workload
+            )
+        except BuildFailure as failure:
+            self._failures[build_identity] = failure
+            raise
 
     def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
@@ -337,7 +350,7 @@ class FirstMeasurement:
             results = programs.get(program, [])
             file_runs = [result.run for result in results if result.run.file]
             is_refused = bool(file_runs) and not any(result.did_work and result.run.file for result in results)
-            is_refused = is_refused and not _fails_slowly(run, results)
+            is_refused = is_refused and not (_fails_slowly(run, results) or _lacks_code(results))
             if not run.only_describes_itself or program in asked_programs:
                 yield run
                 continue
@@ -893,7 +906,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # A known server is tried only with its load.
     if any(result.run.is_server for result in earlier_results):
         return True
-    if _fails_slowly(run, earlier_results):
+    if _fails_slowly(run, earlier_results) or _lacks_code(earlier_results):
         return True
     # One command without a file that works is enough.
     arguments = run.command.split()[1:]
@@ -926,6 +939,12 @@ def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> 
     failed_files = {result.run.file for result in earlier_results if result.run.file}
     seconds = sum(result.seconds for result in earlier_results)
     return bool(run.file) and len(failed_files) > 1 and seconds > _MAX_FAILURE_SECONDS
+
+
+def _lacks_code(earlier_results: Sequence[TriedCommand]) -> bool:
+    """Return whether a program has failed with different commands because the same module or library is missing."""
+    missing_names = {find_missing_code(result.problem) for result in earlier_results}
+    return len(earlier_results) > 1 and len(missing_names) == 1 and "" not in missing_names
 
 
 def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:

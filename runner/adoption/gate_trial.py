@@ -66,7 +66,9 @@ def try_gate_build(
         folders = tuple(dict.fromkeys(str(need.folder) for need in hidden_needs))
         sandbox = replace(builder.sandbox, readable_folders=(*builder.sandbox.readable_folders, *folders))
         readable_folders = tuple(_make_folder_portable(Path(folder)) for folder in sandbox.readable_folders)
-        _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
+        # A build that failed earlier is repeated, because the user may have installed what it lacked.
+        builder = replace(builder, sandbox=sandbox, reveals_host=True, retry_failed=True)
+        _, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
         if NO_NETWORK in failure.message:
             # The message suggests filling a folder with packages. The gate must show this folder once it exists.

@@ -21,6 +21,11 @@ _NO_TERMINAL = re.compile(
 _UNOPENED = re.compile(r"(?:open|read|find|load)\b|no such file|not found|missing|does not exist", re.IGNORECASE)
 _FILE_NAME = re.compile(r"[\w+-][\w.+-]{0,100}(?:/[\w.+-]{1,100}){0,5}")
 _MAX_NAMES = 20
+_MISSING_CODE = re.compile(
+    r"\bNo module named '?([\w.]+)|\bCannot find (?:module|package) '([^'\n]+)"
+    r"|\berror while loading shared libraries: ([^\s:]+)|\bCould not find or load main class (\S+)"
+)
+"""What Python, Node.js, the dynamic linker and Java print about code that they do not find."""
 _MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 
 
@@ -61,3 +66,9 @@ def find_missing_module(text: str) -> tuple[str, str]:
     """
     match = _MISSING_MODULE.search(text)
     return (match[1].partition(".")[0], match[0].strip()) if match else ("", "")
+
+
+def find_missing_code(text: str) -> str:
+    """Return the module, library or class without which a program cannot start; empty if it names none."""
+    match = _MISSING_CODE.search(text)
+    return next(filter(None, match.groups())) if match else ""

@@ -1,14 +1,20 @@
 """Sets variables of a proposed build, such as ``PATH``, so that it finds tools in unusual folders of the user."""
 
-import os
 import shutil
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.toolchains import VERSION_ARGUMENT, Toolchain, choose_toolchain, list_toolchains
+from runner.adoption.toolchains import (
+    VERSION_ARGUMENT,
+    Toolchain,
+    choose_toolchain,
+    find_rustup_home,
+    list_toolchains,
+)
 from runner.execution.process_variables import BASE_VARIABLES
+from runner.subject.missing_packages import MissingPart
 from runner.subject.tool_search import find_tool_outside
 
 
@@ -23,11 +29,26 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
             continue
         path = f"{_make_folder_portable(file.parent, home)}:{path}"
         environment["PATH"] = path
-        rustup = _find_rustup_home(file, home)
+        rustup = find_rustup_home(file, home)
         if rustup:
             # Without this variable, rustup would look for its toolchains in HOME, which is the folder of the build.
             environment["RUSTUP_HOME"] = _make_folder_portable(rustup, home)
     return replace(build, environment=environment)
+
+
+def add_found_tool(build: BuildProposal, part: MissingPart, home: Path | None = None) -> BuildProposal | None:
+    """Return a failed build with the tool that it lacks, which is in a folder outside its ``PATH``.
+
+    None if this host has no such tool, or none that is better than the one on the build's ``PATH``.
+    """
+    if not part.tool:
+        return None
+    min_versions = {**build.min_versions, part.tool: part.version} if part.version else build.min_versions
+    tools = tuple(dict.fromkeys((*build.tools, part.tool)))
+    extended_build = add_tool_paths(replace(build, tools=tools, min_versions=min_versions), home)
+    # Another order of the same folders is no progress.
+    has_more_folders = set(_get_path(extended_build).split(":")) != set(_get_path(build).split(":"))
+    return extended_build if has_more_folders else None
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
@@ -67,7 +88,7 @@ def _get_path(build: BuildProposal) -> str:
 
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better version than there; None if there is neither."""
-    if tool not in VERSION_ARGUMENT:  # Its version is unknown, so no file is better than another.
+    if tool not in VERSION_ARGUMENT and tool not in build.min_versions:  # No version is better than another.
         return find_tool_outside(tool, path)
     toolchain = choose_toolchain(list_toolchains(tool, path), build.min_versions.get(tool, ""))
     if toolchain is None:
@@ -75,18 +96,6 @@ def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None
     present_file = shutil.which(tool, path=path)
     is_present = present_file is not None and toolchain.file.samefile(present_file)
     return None if is_present else toolchain.file
-
-
-def _find_rustup_home(tool: Path, home: Path) -> Path | None:
-    """Return the folder of rustup's toolchains; None if rustup did not install the tool."""
-    folder = tool.parent
-    if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
-        return None
-    candidates = [folder.parent.parent / ".rustup", home / ".rustup"]
-    configured_folder = os.environ.get("RUSTUP_HOME")
-    if configured_folder:
-        candidates.insert(0, Path(configured_folder))
-    return next((candidate for candidate in candidates if candidate.is_dir()), None)
 
 
 def _make_folder_portable(folder: Path, home: Path) -> str:

@@ -4,6 +4,7 @@ The version on the user's ``PATH`` comes first, unless the project requires a ne
 """
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -69,20 +70,53 @@ def parse_version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part[:_MAX_DIGITS]) for part in version.split(".") if part.isdecimal())
 
 
+def find_rustup_home(tool: Path, home: Path) -> Path | None:
+    """Return the folder of rustup's toolchains; None if rustup did not install the tool.
+
+    This is the configured folder, else the one beside the tool, else the one in a home. Of the homes, the first one
+    with toolchains counts, because rustup makes an empty folder in any ``HOME`` in which it starts.
+    """
+    folder = tool.parent
+    if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
+        return None
+    folders_in_homes = [parent / ".rustup" for parent in (home, *_list_own_homes())]
+    candidates = [
+        folder.parent.parent / ".rustup",
+        *(candidate for candidate in folders_in_homes if (candidate / "toolchains").is_dir()),
+        folders_in_homes[0],
+    ]
+    configured_folder = os.environ.get("RUSTUP_HOME")
+    if configured_folder:
+        candidates.insert(0, Path(configured_folder))
+    return next((candidate for candidate in candidates if candidate.is_dir()), None)
+
+
+def _list_own_homes() -> list[Path]:
+    """Return the home of the user in the password database, which ``HOME`` need not name; none if it is unknown."""
+    try:
+        return [Path(pwd.getpwuid(os.getuid()).pw_dir)]
+    except KeyError:
+        return []
+
+
 @lru_cache
 def _read_version(tool: str, file: str) -> str:
     """Return the version that a tool prints; empty if it prints none."""
+    # Do not let it switch to, or download, another version that some project requires.
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"}
+    rustup = find_rustup_home(Path(file), Path.home())
+    if rustup:
+        environment["RUSTUP_HOME"] = str(rustup)
     try:
         result = subprocess.run(
-            [file, VERSION_ARGUMENT[tool]],
+            [file, VERSION_ARGUMENT.get(tool, "--version")],
             check=False,
             capture_output=True,
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
             cwd="/",
-            # Do not let it switch to, or download, another version that some project requires.
-            env={**os.environ, "GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"},
+            env=environment,
             timeout=_TIMEOUT_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -39,14 +39,10 @@ def render_workload(
         lines += [_CAVEAT_COMMENT, f"caveat = {_format_string(caveat[:_MAX_CAVEAT_CHARACTERS])}"]
     if timeout:
         lines.append(f"timeout = {timeout}")
+    build_lines = _format_build(build)
+    if build_lines:
+        lines += ["", "[build]", *build_lines]
     if build.command:
-        lines += ["", "[build]", f"command = {_format_string(build.command)}"]
-        if build.tools:
-            lines.append(f"needs = {_format_list(build.tools)}")
-        if build.git:
-            lines.append("git = true")
-        if build.incomplete:
-            lines.append("incomplete = true")
         lines += _format_table("build.environment", build.environment)
     if run.load:
         lines += format_server(run, run.load)
@@ -58,6 +54,20 @@ def render_workload(
     lines.append('huge_pages = "never"')
     lines += _format_table("run.environment", run.environment)
     return "\n".join(lines) + "\n"
+
+
+def _format_build(build: BuildProposal) -> list[str]:
+    """Return the lines of the table ``[build]``; none if the defaults suffice."""
+    lines = []
+    if build.command:
+        lines.append(f"command = {_format_string(build.command)}")
+        if build.tools:
+            lines.append(f"needs = {_format_list(build.tools)}")
+        if build.git:
+            lines.append("git = true")
+    if build.incomplete:  # The commit is also checked out if there is nothing to build.
+        lines.append("incomplete = true")
+    return lines
 
 
 def format_server(run: RunProposal, load: LoadProposal) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runner.adoption.command_trials import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
+    from runner.subject.build import BuildFailure
     from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
@@ -63,10 +64,19 @@ class BuildAndRunChoice(Struct, frozen=True):
 
 
 class _BuildError(Struct, frozen=True):
-    """The first error of a way to build that failed, and the tool or package that it lacks, with its remedy, if any."""
+    """The first error of a way to build that failed.
+
+    Attributes
+    ----------
+    missing_part
+        The tool or package that the build lacks, with its remedy; empty if unknown.
+    system
+        The build system.
+    """
 
     text: str
     missing_part: str
+    system: str
 
 
 def choose_build_and_run(
@@ -135,8 +145,7 @@ def choose_build_and_run(
                 f"no program could be measured: {_NO_PROGRAM}",
                 f"{_suggest_remedy(build, missing_submodules, _NO_PROGRAM)}, or pass the command to measure with --run",
             )
-        error_texts = [error.text for error in build_errors]
-        raise _explain_failure(first_measurement, failures, run, error_texts, finished_builds)
+        raise _explain_failure(first_measurement, failures, run, build_errors, finished_builds, missing_submodules)
     proposal, tree, tried_commands = working_build
     # Choose the command, an input with which it does more work, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried_commands, run)
@@ -525,7 +534,6 @@ def _build_project(
         error of the most likely way.
     """
     from runner.adoption.build_retries import list_build_retries
-    from runner.adoption.command_trials import describe_build_failure
     from runner.adoption.tool_environment import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
@@ -551,12 +559,12 @@ def _build_project(
             part = _find_missing_part(first_measurement, proposal, failure)
             retries = list_build_retries(first_measurement.sources, proposal, failure, part) if build is None else []
             missing_part = missing_part or (None if retries else part)
-            problem = str(part) if part else describe_build_failure(failure)
-            if missing_tools:
-                problem = f"{missing_tools}; {problem}"
+            is_part_found = bool(retries) and retries[0].environment.get("PATH") != proposal.environment.get("PATH")
+            problem = _describe_problem(failure, part, missing_tools, is_part_found=is_part_found)
+            part = None if is_part_found else part
             error = _get_first_error(failure) or problem.splitlines()[0]
             if not proposal.offline:
-                build_errors.append(_BuildError(error, str(part) if part else ""))
+                build_errors.append(_BuildError(error, str(part) if part else "", proposal.system))
             if not first_error or is_error_offline:
                 first_error = error
                 # The error of a build without downloads is provisional: it may only be that a package is missing.
@@ -589,6 +597,28 @@ def _build_project(
         _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules, main_reason)
     )
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
+
+
+def _describe_problem(
+    failure: "BuildFailure | FaultwatchError", part: "MissingPart | None", missing_tools: str, *, is_part_found: bool
+) -> str:
+    """Return why a build failed.
+
+    Parameters
+    ----------
+    part
+        What the build lacks; None if unknown.
+    missing_tools
+        Which tool is too old for the project; empty if none is.
+    is_part_found
+        Whether the part is a tool in a folder of this host, which the next attempt uses.
+    """
+    from runner.adoption.command_trials import describe_build_failure
+
+    if part and is_part_found:
+        return f"{part.tool} is outside its PATH: the next attempt adds its folder"
+    problem = str(part) if part else describe_build_failure(failure)
+    return f"{missing_tools}; {problem}" if missing_tools else problem
 
 
 def _print_problem(problem: str, reasons: set[str]) -> None:
@@ -646,11 +676,16 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
 
     if find_network_error(reason):
         return _NETWORK_HINT
-    fetch = f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
+    fetch = _suggest_fetch(missing_submodules)
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
     driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
     return f"{fetch}pass the commands with --build and --run; or, {driver}"
+
+
+def _suggest_fetch(missing_submodules: tuple[str, ...]) -> str:
+    """Return the beginning of a remedy that names the submodules which the clone lacks; empty if it lacks none."""
+    return f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
 
 
 def _try_commands(
@@ -717,14 +752,15 @@ def _explain_failure(
     first_measurement: "FirstMeasurement",
     failures: "list[TriedCommand]",
     run: str | None,
-    error_texts: Sequence[str],
+    build_errors: Sequence[_BuildError],
     finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+    missing_submodules: tuple[str, ...],
 ) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy.
 
     Parameters
     ----------
-    error_texts
+    build_errors
         The errors of other builds, which failed. The programs may lack what these builds would have made.
     finished_builds
         The builds whose commands failed, with their results.
@@ -750,7 +786,14 @@ def _explain_failure(
             f"number of its operations ({HOW_TO}):\n" + textwrap.indent(text.rstrip(), "    "),
         )
     failure = failures[0]
+    error_texts = [error.text for error in build_errors]
     network_error = next(filter(find_network_error, error_texts), "")
+    cause = None if run else _find_error_behind_failures(failures, build_errors, finished_builds)
+    if cause:
+        return FaultwatchError(
+            f"{first_measurement.repository.name} was not built: {cause.text}; without this build, {failure.problem}",
+            cause.missing_part or _suggest_remedy(None, missing_submodules, cause.text),
+        )
     # A command with a quote cannot be quoted below.
     example = "./program" if "'" in failure.run.command else failure.run.command
     tip = (
@@ -774,10 +817,31 @@ def _explain_failure(
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
+    elif error_texts:
+        tip = f"{_suggest_fetch(missing_submodules)}{tip}"  # the other build may lack them
     other_error = f"; another build failed: {network_error or error_texts[0]}" if error_texts else ""
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
     )
+
+
+def _find_error_behind_failures(
+    failures: "list[TriedCommand]",
+    build_errors: Sequence[_BuildError],
+    finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+) -> _BuildError | None:
+    """Return the error of the build that would have made, or installed, what all programs lack; None if unknown.
+
+    It is a build of the same system: what a Makefile builds, for example, is no module that a script of Node.js lacks.
+    """
+    from runner.adoption.printed_text import find_missing_code
+    from runner.subject.offline_builds import find_network_error
+
+    systems = {build.system for build, _ in finished_builds}
+    candidates = [error for error in build_errors if error.system in systems]
+    if not candidates or not all(find_missing_code(result.problem) for result in failures):
+        return None
+    return next((error for error in candidates if find_network_error(error.text)), candidates[0])
 
 
 def _ask_user(questions: Questions, tried_commands: "list[TriedCommand]", run: str | None) -> "TriedCommand":

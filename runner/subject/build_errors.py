@@ -1,12 +1,13 @@
 """Finds the first error in the log of a build: the later errors are often only its consequences."""
 
 import re
+from itertools import takewhile
 
 _MAX_CHARACTERS = 300
 """The largest number of characters of an error that are shown."""
 _ERROR = re.compile(
     r"""^(?!.*\bmake\S{0,40}:\ \*\*\*\ \[)        # make's own line repeats that a command failed
-    (?!.*\bSome\ problems\ were\ encountered\b)  # Maven names them in the next lines
+    (?!.*\[(?:ERROR|FATAL)\].*:[\ \t]*$)         # Maven announces what the next lines say
     (?:.*(?:
         \berror(?:\[\w+\])?:\s+\S            # compilers, configure scripts, Cargo, pip
         |\b\w+(?:Error|Exception):\s+\S      # Python, Java and JavaScript
@@ -32,7 +33,7 @@ _CAUSE = re.compile(r"\bended with exit code \d+: (\S.*)")
 def find_first_error(log: str, message: str = "") -> str:
     """Return the first error of a failed build, as one line; empty if neither the message nor the log names any.
 
-    CMake explains an error in the paragraph below the line that announces it, so this paragraph is appended.
+    CMake explains an error in the indented paragraphs below the line that announces it, so these are appended.
 
     Parameters
     ----------
@@ -47,6 +48,6 @@ def find_first_error(log: str, message: str = "") -> str:
         return ""
     line = match[0].strip()
     if line.lower().startswith("cmake error"):
-        paragraph = log[match.end() :].lstrip().partition("\n\n")[0]
-        line = f"{line} {' '.join(paragraph.split())}"
+        explanation = takewhile(lambda text: not text.strip() or text.startswith(" "), log[match.end() :].splitlines())
+        line = " ".join([line, *" ".join(explanation).split()])
     return line[:_MAX_CHARACTERS]

@@ -26,11 +26,17 @@ class MissingPart(NamedTuple):
         The packages that contain the part; None if they are unknown.
     update
         How to get a newer version of a tool, if that of this host is too old; empty if the part is missing.
+    tool
+        The command of a tool, for which other folders of this host may be searched; empty if the part is none.
+    version
+        The oldest version of the tool that suffices; empty if any does.
     """
 
     name: str
     packages: Packages | None
     update: str = ""
+    tool: str = ""
+    version: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} is missing: {self.remedy}"
@@ -203,19 +209,56 @@ _CONFIGURE_ERROR = re.compile(
     r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
-_OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (re.compile(r"\brequires rustc (\d[\w.]*)"), "Rust", "run `rustup update`, or see https://rustup.rs"),
-    (re.compile(r"\brequires go >= (\d[\w.]*)"), "Go", "install it from https://go.dev/dl"),
-    (re.compile(r"\bCMake (\d[\w.]*) or higher is required"), "CMake", "run `pipx install cmake`"),
-    (re.compile(r"\bMeson version is \S+ but project requires >= ?(\d[\w.]*)"), "Meson", "run `pipx install meson`"),
-    (re.compile(r"\bAutoconf version (\d[\w.]*) or higher is required"), "Autoconf", "install a newer release of it"),
+_VERSION = r"(\d(?:[\w.]*\w)?)"
+_MIN_RANGE = rf"is not in the allowed range \[?{_VERSION}(?:,\))?\.?[ \t]*$"
+"""What Maven prints about a range without an upper limit. With one, the version of this host may be too new."""
+_PATH_REMEDY = "and put its folder first in PATH under [build.environment]"
+_OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
+    (re.compile(r"\brequires rustc (\d[\w.]*)"), "Rust", "cargo", "run `rustup update`, or see https://rustup.rs"),
+    (re.compile(r"\brequires go >= (\d[\w.]*)"), "Go", "go", "install it from https://go.dev/dl"),
+    (re.compile(r"\bCMake (\d[\w.]*) or higher is required"), "CMake", "cmake", "run `pipx install cmake`"),
+    (
+        re.compile(r"\bMeson version is \S+ but project requires >= ?(\d[\w.]*)"),
+        "Meson",
+        "meson",
+        "run `pipx install meson`",
+    ),
+    (
+        re.compile(r"\bAutoconf version (\d[\w.]*) or higher is required"),
+        "Autoconf",
+        "autoconf",
+        "install a newer release of it",
+    ),
     (
         re.compile(r"\brequires a different Python: \S+ not in '[^'\n]{0,100}>=(\d[\w.]*)"),
         "Python",
-        "install it, and put its folder first in PATH under [build.environment]",
+        "",
+        f"install it, {_PATH_REMEDY}",
+    ),
+    (
+        re.compile(
+            rf"\bDetected Maven Version: \S+ {_MIN_RANGE}|\brequires (?:Apache )?Maven (?:version )?{_VERSION}",
+            re.MULTILINE,
+        ),
+        "Maven",
+        "mvn",
+        f"install it from https://maven.apache.org, {_PATH_REMEDY}",
+    ),
+    (
+        re.compile(
+            rf"\bDetected JDK\b.{{1,200}} {_MIN_RANGE}|\brelease version {_VERSION} not supported"
+            rf"|\binvalid target release: {_VERSION}"
+            rf"|\brequires (?:at least )?(?:Java|JDK|JVM)(?: runtime)?(?: version)? {_VERSION}",
+            re.MULTILINE,
+        ),
+        "Java",
+        "java",
+        f"install its JDK, {_PATH_REMEDY}",
     ),
 )
-"""What build tools print if a project requires a newer version of a tool, the tool, and how to get that version."""
+"""What build tools print if a project requires a newer version of a tool, the tool, its command, and its remedy.
+
+The command of Python is left out: the first one on the user's ``PATH`` may be that of a virtual environment."""
 _UNSTARTED_PROGRAM = re.compile(
     r"^FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]{1,60})'$", re.MULTILINE
 )
@@ -261,10 +304,11 @@ def find_missing_header(log: str) -> str:
 
 def _find_old_tool(log: str) -> MissingPart | None:
     """Return the tool that is too old for a project; None if the log names none."""
-    for pattern, tool, update in _OLD_TOOLS:
+    for pattern, tool, command, update in _OLD_TOOLS:
         match = pattern.search(log)
         if match:
-            return MissingPart(f"{tool} {match[1]} or later", packages=None, update=update)
+            version = next(filter(None, match.groups()))
+            return MissingPart(f"{tool} {version} or later", None, update, tool=command, version=version)
     return None
 
 
@@ -293,7 +337,7 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
         for word in re.findall(r"[\w.+-]*\w", match[1]):
             packages = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
             if packages and len(word) >= _MIN_NAME_CHARACTERS and word not in _ORDINARY_WORDS:
-                return MissingPart(word, packages)
+                return MissingPart(word, packages, tool=word if word in _TOOLS else "")
     return None
 
 
@@ -306,8 +350,8 @@ def _find_known_tool(log: str) -> str:
 def name_missing_tool(tool: str) -> MissingPart:
     """Return the missing part for a tool that this host lacks."""
     if tool in _PYTHON_TOOLS:
-        return MissingPart(tool, None, f"run `pipx install {_PYTHON_TOOLS[tool]}`")
-    return MissingPart(tool, _TOOLS.get(tool))
+        return MissingPart(tool, None, f"run `pipx install {_PYTHON_TOOLS[tool]}`", tool=tool)
+    return MissingPart(tool, _TOOLS.get(tool), tool=tool)
 
 
 def _find_packages_of_header(header: str) -> Packages | None:

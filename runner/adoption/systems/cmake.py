@@ -24,6 +24,14 @@ _PROGRAM_FOLDERS = ("bench", "benchmark", "benchmarks", "test", "tests")
 _MISSING_INSTRUCTIONS = "target specific option mismatch"
 """What a compiler says about code that needs instructions for which no option was given."""
 _WHOLE_BUILD = re.compile(r"cmake --build \S+ " + re.escape(JOBS_OPTION))
+_CXX_STANDARD = "-DCMAKE_CXX_STANDARD="
+_OLD_CXX_STANDARD = re.compile(
+    r"only available (?:with|from) (?:['‘]?-std=(?:c|gnu)\+\+|C\+\+)(\d\d)\b|\bis not a member of ['‘]std['’]|"
+    r"\bno (?:member|template|type) named '\w+' in namespace 'std'"
+)
+"""What a compiler says about code that needs a later standard of C++, with that standard if it is named."""
+_USUAL_CXX_STANDARD = 17
+"""The standard that is tried if no error names one: most compilers support all of it."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -101,6 +109,18 @@ def build_release(build: BuildProposal, log: str) -> BuildProposal | None:
     if build.system != "CMake" or _BUILD_TYPE not in build.command or _MISSING_INSTRUCTIONS not in log:
         return None
     return replace(build, command=build.command.replace(_BUILD_TYPE, _RELEASE_TYPE))
+
+
+def raise_cxx_standard(build: BuildProposal, log: str) -> BuildProposal | None:
+    """Return the build with a later standard of C++ if an error is about the standard; else None, or if it is set.
+
+    A project may set an older standard only as a default.
+    """
+    matches = list(_OLD_CXX_STANDARD.finditer(log))
+    if build.system != "CMake" or _BUILD_TYPE not in build.command or _CXX_STANDARD in build.command or not matches:
+        return None
+    standard = max([_USUAL_CXX_STANDARD, *(int(match[1]) for match in matches if match[1])])
+    return replace(build, command=build.command.replace(_BUILD_TYPE, f"{_BUILD_TYPE} {_CXX_STANDARD}{standard}"))
 
 
 def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:

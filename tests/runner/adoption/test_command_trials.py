@@ -1,4 +1,5 @@
 import shlex
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,9 +13,13 @@ from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_in
 from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
+from runner.contract.report import Revision
 from runner.errors import FaultwatchError
 from runner.execution.execute import ProgramResult
 from runner.servers.listening import Listener
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_places import BuildPlaces
+from runner.subject.repository import open_repository
 from tests.runner.adoption.listings import listing
 
 
@@ -410,6 +415,19 @@ def test_a_program_that_takes_long_to_fail_is_not_tried_with_further_files(
     assert [command for command in tried if "<" not in command][-2:] == [last, "./x --version"]
 
 
+@pytest.mark.parametrize(
+    ("problem", "last"),
+    [("Error: Cannot find module '../lib/x.js'", FROM_INPUT), ("Error: no view", "./x --version")],
+)
+def test_a_program_that_lacks_a_module_is_not_tried_with_further_files(
+    problem: str, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [BARE, WITH_FILE, WITH_OTHER_FILE, RunProposal("./x --version", may_do_nothing=True)]
+    commands = [*(run.command for run in runs), FROM_INPUT, OTHER_FROM_INPUT]
+    failures = {command: TriedCommand(BARE, (), problem) for command in commands}
+    assert try_file_runs(failures, monkeypatch, *runs)[-1] == last
+
+
 def test_the_subcommands_of_a_program_are_tried_where_it_refuses_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
     help_text = "Commands:\n  sort  Sort\n"
@@ -667,3 +685,24 @@ def test_an_awk_gets_a_program_in_its_language_and_a_file(monkeypatch: pytest.Mo
         (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
         assert shlex.split(tried.run.command)[::2] == ["./awk", last_word]
         assert (tried.run.input_file == last_word) is is_input
+
+
+def test_a_build_that_failed_is_repeated_when_init_starts_again_but_not_before(
+    commit: Callable[..., str], tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    workbench = cast("Any", SimpleNamespace(builder=Builder(BuildPlaces(tmp_path / "builds"), {})))
+    proposal = BuildProposal("Make", f"sh -c 'echo x >>{tmp_path}/count; test -e {tmp_path}/installed'")
+
+    def start_init() -> FirstMeasurement:
+        revision = cast("Revision", SimpleNamespace(commit=head))
+        return FirstMeasurement(repository, revision, listing({}), tmp_path / "workload.toml", workbench)
+
+    first_start = start_init()
+    for _ in range(2):
+        with pytest.raises(BuildFailure):
+            first_start.build(proposal)
+    (tmp_path / "installed").touch()
+    assert [start_init().build(proposal)[1].cached for _ in range(2)] == [False, True]
+    assert (tmp_path / "count").read_text() == "x\n" * 2

@@ -3,6 +3,7 @@
 import pytest
 
 from runner.adoption.printed_text import (
+    find_missing_code,
     find_missing_module,
     find_only_error,
     find_unopened_files,
@@ -84,3 +85,18 @@ def test_the_files_that_a_program_cannot_open_are_named_in_its_message() -> None
     assert "in.lj.miniMD" in find_unopened_files("ERROR: Cannot open in.lj.miniMD\n")
     assert "data/a.txt" in find_unopened_files("fopen: data/a.txt: No such file or directory.\n")
     assert find_unopened_files("wrote data/a.txt\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ModuleNotFoundError: No module named 'numpy'", "numpy"),
+        ("Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/x/lib/m.js' imported from /x/bin/m.js", "/x/lib/m.js"),
+        ("Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'commander' imported from /x/bin/m.js", "commander"),
+        ("./x: error while loading shared libraries: libx.so.1: cannot open shared object file", "libx.so.1"),
+        ("Error: Could not find or load main class a.B", "a.B"),
+        ("cannot find file 'x'", ""),
+    ],
+)
+def test_the_code_without_which_a_program_cannot_start(text: str, name: str) -> None:
+    assert find_missing_code(text) == name

@@ -6,7 +6,7 @@ import pytest
 
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.tool_environment import add_tool_paths, describe_tools
-from runner.adoption.toolchains import Toolchain, choose_toolchain
+from runner.adoption.toolchains import Toolchain, choose_toolchain, find_rustup_home, list_toolchains
 
 
 @pytest.fixture
@@ -58,3 +58,36 @@ def test_versions_are_compared_as_numbers() -> None:
 def test_a_version_with_thousands_of_digits_is_only_a_new_one(versions: Path) -> None:
     _, lacks = describe_tools(go(f"1.{'9' * 5000}", versions / "old"))
     assert "but this host has go 1.22.1" in lacks
+
+
+def test_the_version_of_a_tool_of_rustup_is_read_although_home_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "user" / ".cargo" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("rustup", "cargo"):
+        (folder / name).write_text(
+            '#!/bin/sh\ntest -e "${RUSTUP_HOME:-$HOME/.rustup}/toolchains" && echo cargo 1.95.0\n'
+        )
+        (folder / name).chmod(0o755)
+    (tmp_path / "user" / ".rustup" / "toolchains").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr("runner.adoption.toolchains.list_usual_folders", list)
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "empty"))
+    monkeypatch.setenv("PATH", str(folder))
+    (cargo,) = list_toolchains("cargo", "/nowhere")
+    assert cargo.version == "1.95.0"
+
+
+def test_the_toolchains_of_the_users_own_home_replace_the_empty_ones_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "rustup").touch()
+    (tmp_path / "own" / ".rustup" / "toolchains").mkdir(parents=True)
+    (tmp_path / "other" / ".rustup").mkdir(parents=True)
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    monkeypatch.setattr("runner.adoption.toolchains._list_own_homes", lambda: [tmp_path / "own"])
+    found_folder = find_rustup_home(tmp_path / "bin" / "cargo", tmp_path / "other")
+    assert found_folder == tmp_path / "own" / ".rustup"

@@ -593,6 +593,10 @@ def test_a_program_that_lacks_what_a_failed_build_makes_is_refused_with_that_bui
     builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
     with pytest.raises(FaultwatchError) as failure:
         choose(Broken({}), monkeypatch, *builds)
+    assert failure.value.what == f"x was not built: no network; without this build, {MISSING}"
+    other_system = BuildProposal("Make", "npm run build")
+    with pytest.raises(FaultwatchError) as failure:
+        choose(Broken({}), monkeypatch, other_system, builds[1])
     assert failure.value.what.endswith(f"node x.js, for example: {MISSING}; another build failed: no network")
 
 
@@ -611,8 +615,21 @@ def test_a_program_that_lacks_what_a_build_could_not_download_is_refused_with_th
     builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
     with pytest.raises(FaultwatchError) as failure:
         choose(host, monkeypatch, *builds)
-    assert failure.value.what.endswith("; another build failed: getaddrinfo ENOTFOUND files.example")
+    assert failure.value.what == f"x was not built: getaddrinfo ENOTFOUND files.example; without this build, {failed}"
     assert "the build downloads files that this host cannot reach" in str(failure.value.remedy)
+
+
+def test_a_refusal_after_a_build_without_the_submodules_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = FailingHost("all", "CMake Error at CMakeLists.txt:3 (add_subdirectory):\n  The source directory\n")
+    usage = "`./tool` ended with exit code 1: Usage: tool COMMAND"
+    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), usage) for run in runs])
+    builds = [BuildProposal("CMake", f"make {part}", runs=(RunProposal("./tool"),)) for part in ("all", "tools")]
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: builds)
+    with pytest.raises(FaultwatchError) as failure:
+        init_choice.choose_build_and_run(
+            cast("FirstMeasurement", host), Questions(silent=True), missing_submodules=("deps/gtest",)
+        )
+    assert str(failure.value.remedy).startswith("fetch the submodules (deps/gtest), or pass the arguments")
 
 
 def test_the_outcome_of_a_trial_names_the_command_once(

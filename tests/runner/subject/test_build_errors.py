@@ -24,6 +24,12 @@ Call Stack (most recent call first):
         (f"make: *** [Makefile:1: y] Error 127\n{GCC}", "x.c:22:10: fatal error: frob.h: No such file or directory"),
         (CMAKE, "CMake Error at CMakeLists.txt:5 (message): The library frob is too old."),
         (
+            "CMake Error at CMakeLists.txt:3 (add_subdirectory):\n  The source directory\n\n    /x/y\n\n  does "
+            "not contain a CMakeLists.txt file.\n\n\n-- Looking for z\n",
+            "CMake Error at CMakeLists.txt:3 (add_subdirectory): The source directory /x/y does not contain a "
+            "CMakeLists.txt file.",
+        ),
+        (
             "go: downloading a/b v1\ngo: a/b@v1: missing go.sum entry for go.mod file; to add it:\n\tgo mod\n",
             "go: a/b@v1: missing go.sum entry for go.mod file; to add it:",
         ),
@@ -41,6 +47,11 @@ Call Stack (most recent call first):
             "[ERROR] [ERROR] Some problems were encountered:\n[FATAL] Non-resolvable parent\n",
             "[FATAL] Non-resolvable parent",
         ),
+        (
+            "[ERROR] Failed to execute goal a:b on project x: \n[ERROR] Rule 0: a.RequireOS failed with message:\n"
+            "[ERROR] OS Arch: amd64 is not allowed\n[ERROR] -> [Help 1]\n",
+            "[ERROR] OS Arch: amd64 is not allowed",
+        ),
         ("0 errors, no terror\nall is well\n", ""),
     ],
 )
@@ -48,6 +59,7 @@ def test_the_first_line_that_says_what_is_wrong(log: str, error: str) -> None:
     found = find_first_error(log)
     assert found.startswith(error)
     assert bool(found) is bool(error)
+    assert "Looking" not in found
 
 
 def test_the_cause_that_the_message_names_is_better_than_the_first_line() -> None:

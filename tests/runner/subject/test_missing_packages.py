@@ -20,6 +20,10 @@ def test_what_cmake_does_without_is_not_missing() -> None:
     assert part.name == "ZLIB"
 
 
+def test_a_java_that_may_be_too_new_is_not_too_old() -> None:
+    assert find_missing_dependency("Detected JDK Version: 17.0.8 is not in the allowed range [1.8,11).\n") is None
+
+
 @pytest.mark.parametrize(
     ("log", "sentence"),
     [
@@ -52,6 +56,19 @@ def test_what_cmake_does_without_is_not_missing() -> None:
             "ERROR: Package 'x' requires a different Python: 3.11.2 not in '!=3.14.1,>=3.12'\n",
             "Python 3.12 or later is missing: install it",
         ),
+        (
+            "[ERROR] Detected Maven Version: 3.8.7 is not in the allowed range [3.9,).\n[ERROR] -> [Help 1]\n",
+            "Maven 3.9 or later is missing: install it from https://maven.apache.org",
+        ),
+        ("Detected Maven Version: 3.8.7 is not in the allowed range 3.9.1.\n", "Maven 3.9.1 or later is missing"),
+        ("[ERROR] The plugin a:b:1 requires Maven version 3.9.0 -> [Help 1]\n", "Maven 3.9.0 or later is missing"),
+        (
+            "[ERROR] Detected JDK /usr/lib/jvm/a is version 17.0.8 which is not in the allowed range [21,).\n",
+            "Java 21 or later is missing: install its JDK",
+        ),
+        ("[ERROR] Fatal error compiling: error: release version 21 not supported\n", "Java 21 or later is missing"),
+        ("> error: invalid target release: 17\n", "Java 17 or later is missing"),
+        ("This build requires at least Java 21, but runs with 17.\n", "Java 21 or later is missing"),
         ("configure.ac:3: error: Autoconf version 2.72 or higher is required\n", "Autoconf 2.72 or later is missing"),
         ("sh: 1: aclocal: not found\n", "aclocal is missing: apt install automake, or dnf install automake"),
         ("./x.sh: line 3: frobnicate: command not found\n", "frobnicate is missing: install the package that provides"),
