@@ -141,8 +141,11 @@ _STANDARD_INPUT_ARGUMENT = "-"
 _ANY_SHELL_START = "sh -c '"
 _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
-_MIN_RANGE_RATIO = 10
-"""Variables that do not make a count exact are worth setting if they make its range this many times narrower."""
+_REPEATED_TRIALS = 2
+"""How many times a trial is repeated to compare the ranges of a command's counts with and without variables."""
+_MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 3, 10
+"""Variables that do not make a count exact are worth setting if they make its range this many times narrower: in
+repeated trials, and in a single one, whose few executions may agree by chance."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _TEST_RUNNER = re.compile(r"\bpytest\b|\bjunit\b|\bmocha\b|\bjest\b|\s-test\.parallel=|--test-threads=", re.IGNORECASE)
 """A command that runs a suite of tests, of Python, Java, JavaScript, Go or Rust."""
@@ -623,6 +626,7 @@ class FirstMeasurement:
         if not varies and not tried_command.run.command.startswith(_PYTHON_STARTS):
             return tried_command
         narrowest_result = tried_command
+        repeated_command: TriedCommand | None = None
         for variables in self.list_variables(proposal, tried_command.run):
             result_with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
             if not result_with_variables.faults:
@@ -638,10 +642,24 @@ class FirstMeasurement:
                 )
                 is_unaffected = result_with_meaningless_variable.faults == result_with_variables.faults
                 return tried_command if is_unaffected else result_with_variables
-            spread = max(_compute_spread(result_with_variables), 1)
-            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest_result):
-                narrowest_result = result_with_variables
+            if not varies:
+                continue
+            # The range of a few executions depends on chance, so more of them decide.
+            if repeated_command is None:
+                repeated_command = self._repeat_quick_trial(proposal, tried_command, tree)
+            compared_result = repeated_command if narrowest_result is tried_command else narrowest_result
+            repeated_result = self._repeat_quick_trial(proposal, result_with_variables, tree)
+            if _is_clearly_narrower(repeated_result.faults, compared_result.faults):
+                narrowest_result = repeated_result
         return narrowest_result
+
+    def _repeat_quick_trial(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Return the result of a command with the counts of further trials; those of a slow command stay as they are."""
+        if tried_command.work_seconds > MAX_SECONDS:
+            return tried_command
+        repeated_results = [self._try_run(proposal, tried_command.run, tree) for _ in range(_REPEATED_TRIALS)]
+        further_faults = [count for result in repeated_results for count in result.faults]
+        return replace(tried_command, faults=(*tried_command.faults, *further_faults))
 
     def find_single_thread_command(
         self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path
@@ -1012,9 +1030,17 @@ def _split_at_file(run: RunProposal) -> tuple[str, str]:
     return run.command, ""
 
 
-def _compute_spread(tried_command: TriedCommand) -> int:
-    """Return the difference between the largest and the smallest count of a command."""
-    return max(tried_command.faults) - min(tried_command.faults)
+def _is_clearly_narrower(counts: Sequence[int], wider_counts: Sequence[int]) -> bool:
+    """Return whether the range of counts is much narrower than the range of the middle half of other counts.
+
+    A few outliers, which occur on one side by chance, widen the range but not that of the middle half.
+    """
+    ordered_counts = sorted(wider_counts)
+    n_outer = len(ordered_counts) // 4
+    middle_range = ordered_counts[-1 - n_outer] - ordered_counts[n_outer]
+    is_repeated = min(len(counts), len(wider_counts)) > _RUNS_PER_TRIAL
+    ratio = _MIN_RANGE_RATIO if is_repeated else _MIN_RANGE_RATIO_OF_ONE_TRIAL
+    return max(max(counts) - min(counts), 1) * ratio <= middle_range
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

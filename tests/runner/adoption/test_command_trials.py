@@ -86,6 +86,36 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     assert steady.run.environment == chosen
 
 
+@pytest.mark.parametrize(
+    ("without", "with_variables", "is_kept"),
+    [
+        # The first three executions without the variables agree by chance.
+        ((1730, 1750, 1807, 1660, 2701, 2500, 2640, 1900, 2200), (4307, 4329, 4310) * 3, True),
+        # The first three with them agree by chance.
+        ((13399, 13500, 13682, 13400, 13402, 13650, 13401, 13405, 13400), (13401, 13428, 13410, 13648, 13600), False),
+        # A single outlier without them is chance, too.
+        ((818, 819, 1200, 818, 819, 818, 818, 819, 818), (818, 819, 820) * 3, False),
+    ],
+)
+def test_more_executions_decide_whether_variables_narrow_a_range(
+    without: tuple[int, ...], with_variables: tuple[int, ...], *, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {False: list(without[3:]), True: list(with_variables)}
+
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        remaining = counts["GOGC" in run.environment]
+        faults, remaining[:3] = tuple(remaining[:3]), []
+        return TriedCommand(run, faults)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
+    monkeypatch.setattr(FirstMeasurement, "list_variables", lambda *_: (GO[1],))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    before = TriedCommand(RunProposal("./x"), without[:3])
+    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), before, Path())
+    assert (steady.run.environment == GO[1]) is is_kept
+    assert is_kept or steady is before
+
+
 def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
     first = FirstMeasurement.__new__(FirstMeasurement)
     first.sources = listing({"run.sh": "#!/bin/sh\nexec java -cp . Main\n", "other.sh": "./javac-like\n"})
