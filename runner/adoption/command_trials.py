@@ -606,7 +606,8 @@ class FirstMeasurement:
                 input_format = find_missing_format(self.sources, usage) if is_usage(usage) else None
                 if input_format:
                     runs = list_made_input_runs(start_command, usage, input_format)
-                    return add_making_step(proposal, input_format), runs
+                    if runs:
+                        return add_making_step(proposal, input_format), runs
         return None
 
     def get_input_size(self, run: RunProposal, tree: Path) -> int:
@@ -654,7 +655,7 @@ class FirstMeasurement:
         return narrowest_result
 
     def _repeat_quick_trial(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Return the result of a command with the counts of further trials; those of a slow command stay as they are."""
+        """Return the result of a command with the counts of further trials; a slow one is not repeated."""
         if tried_command.work_seconds > MAX_SECONDS:
             return tried_command
         repeated_results = [self._try_run(proposal, tried_command.run, tree) for _ in range(_REPEATED_TRIALS)]
