@@ -61,6 +61,14 @@ def test_a_command_that_cannot_be_executed_as_it_stands_is_left_out(line: str) -
     assert not find(line)
 
 
+@pytest.mark.parametrize(
+    "start", ["$(WINE) ./sorter$(EXE)", "${RUN} $(WRAPPER) build/sorter${EXEEXT}", "@./sorter$(EXE)"]
+)
+def test_a_recipe_may_have_variables_before_and_after_the_name_of_its_program(start: str) -> None:
+    (command,) = find(f"test: sorter$(EXE)\n\t{start} --std test/a.fq\n", "Makefile")
+    assert command.arguments == ("--std", "test/a.fq")
+
+
 def test_a_recipe_and_a_ci_file_show_commands_too() -> None:
     (command,) = find("check: all\n\t@./sorter < test/a.fq > out\n", "Makefile")
     assert command == DocumentedCommand((), "test/a.fq", "test/a.fq")
