@@ -146,6 +146,8 @@ _REPEATED_TRIALS = 2
 _MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 3, 10
 """Variables that do not make a count exact are worth setting if they make its range this many times narrower: in
 repeated trials, and in a single one, whose few executions may agree by chance."""
+_SAME_OUTPUT = "the output is the same as without the file"
+"""What is known of a program that prints the same with a file as its standard input."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _TEST_RUNNER = re.compile(r"\bpytest\b|\bjunit\b|\bmocha\b|\bjest\b|\s-test\.parallel=|--test-threads=", re.IGNORECASE)
 """A command that runs a suite of tests, of Python, Java, JavaScript, Go or Rust."""
@@ -260,16 +262,10 @@ class FirstMeasurement:
                     if redirect_file_to_input(run) in variants:
                         # This loop tries it after the plain redirection.
                         variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
-                if (
-                    is_redirected_variant
-                    and tried_command.faults
-                    and not self._reads_standard_input(proposal, candidate, tree)
-                ):
-                    tried_command = TriedCommand(
-                        candidate,
-                        (),
-                        "it does not use the file: it prints an error, or the same output as without the file",
-                    )
+                if is_redirected_variant and tried_command.faults:
+                    problem = self._describe_unread_input(proposal, candidate, tree)
+                    if problem:
+                        tried_command = TriedCommand(candidate, (), problem, seconds=tried_command.seconds)
                 programs.setdefault(program, []).append(tried_command)
                 yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
@@ -811,8 +807,10 @@ class FirstMeasurement:
         timed_out = TIMEOUT_WORDS in report.failure.message
         return TriedCommand(run, (), report.failure.explained, timed_out=timed_out, seconds=seconds_to_fail)
 
-    def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
-        """Return whether a program reads its standard input: a file there changes its output, and causes no error.
+    def _describe_unread_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> str:
+        """Return why a program does not seem to read its standard input; empty if it does.
+
+        If it does, a file there changes its output, and causes no error.
 
         Its fault count cannot show this, because the faults of the shell that opens the file are counted too.
 
@@ -833,14 +831,18 @@ class FirstMeasurement:
             result_with_nothing.status,
             result_with_nothing.output,
         )
-        if outputs_differ and result_with_file.status == result_with_nothing.status:
+        if not outputs_differ:
+            return _SAME_OUTPUT
+        if result_with_file.status == result_with_nothing.status:
             # An output with times or addresses differs in each execution.
-            outputs_differ = execute_variant(run_without_content).output == result_with_nothing.output
+            repeated_output = execute_variant(run_without_content).output
+            if repeated_output != result_with_nothing.output:
+                return "the output differs in each execution, even without the file"
         # An error message in the output does not count if the file contains it too: the program may print its input.
         content = _read_text(tree / run.file)
         names_error_itself = any(map(reports_error, (result_with_nothing.output, content)))
         refuses_file = reports_error(result_with_file.output) and not names_error_itself
-        return outputs_differ and not refuses_file
+        return "it prints an error" if refuses_file else ""
 
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program prints most of the words of its file."""
@@ -950,7 +952,9 @@ def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> 
 def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:
     """Return a command and, for the first file of a kind, the command that passes the file as standard input.
 
-    For a program that has done work with a file as standard input, only that way is returned.
+    The next input is passed so too if the output was the same as without the one before: a program that counts
+    something may find none of it in one file. For a program that has done work with a file as standard input, only
+    that way is returned.
     """
     if not run.file or run.is_folder or run.command.startswith(_ANY_SHELL_START):
         return [run]
@@ -962,7 +966,11 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
         argument = _STANDARD_INPUT_ARGUMENT if f" {_STANDARD_INPUT_ARGUMENT} < " in redirected.command else ""
         return [] if run.needs_failures else [redirect_file_to_input(run, argument)]
     is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in results_with_files)
-    return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
+    may_read_another = bool(run.input_file) and any(
+        result.problem == _SAME_OUTPUT and result.run.input_file and result.seconds < SLOW_SECONDS
+        for result in results_with_files
+    )
+    return [run] if is_kind_tried and not may_read_another else [run, redirect_file_to_input(run)]
 
 
 def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:

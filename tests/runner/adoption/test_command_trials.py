@@ -268,7 +268,7 @@ def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.Mon
         lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
     )
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: False)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "it prints an error")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./x", from_service_file=True),
@@ -302,7 +302,7 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
 
 def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./test_x", may_do_nothing=True, is_test=True),
@@ -414,7 +414,7 @@ def try_file_runs(
         "_try_run",
         lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
     )
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
@@ -475,17 +475,22 @@ def test_a_program_that_reads_its_standard_input_gets_each_file_there(monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("content", "outputs", "reads"),
+    ("content", "outputs", "problem"),
     [
-        ("let error = 1", ("error in line 1", "", ""), True),
-        ("let x = 1", ("error in line 1", "", ""), False),
-        ("let x = 1", ("1", "", ""), True),
-        ("let x = 1", ("took 1.1 s", "took 1.2 s", "took 1.3 s"), False),
+        ("let error = 1", ("error in line 1", "", ""), ""),
+        ("let x = 1", ("error in line 1", "", ""), "it prints an error"),
+        ("let x = 1", ("1", "", ""), ""),
+        (
+            "let x = 1",
+            ("took 1.1 s", "took 1.2 s", "took 1.3 s"),
+            "the output differs in each execution, even without the file",
+        ),
+        ("let x = 1", ("0", "0"), "the output is the same as without the file"),
     ],
-    ids=["the file contains the word error", "an error", "another output", "an output that always differs"],
+    ids=["the file contains the word error", "an error", "another output", "an output that always differs", "the same"],
 )
 def test_a_program_reads_its_standard_input_if_only_the_file_changes_its_output(
-    content: str, outputs: tuple[str, ...], reads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    content: str, outputs: tuple[str, ...], problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_text(content)
     next_outputs = iter(outputs)
@@ -495,7 +500,30 @@ def test_a_program_reads_its_standard_input_if_only_the_file_changes_its_output(
     )
     first = FirstMeasurement.__new__(FirstMeasurement)
     run = redirect_file_to_input(RunProposal("./x a", input_file="a"))
-    assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads
+    assert first._describe_unread_input(BuildProposal("Make", ""), run, tmp_path) == problem
+
+
+def test_a_program_that_prints_the_same_with_a_file_as_its_input_gets_the_next_one_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< d" in run.command else (72,) * 3),
+    )
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_describe_unread_input",
+        lambda _, __, run, ___: "" if "< d" in run.command else "the output is the same as without the file",
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./count", may_do_nothing=True),
+        *(RunProposal(f"./count {file}", input_file=file) for file in ("a", "b", "c", "d")),
+    ]
+    tried = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert tried[-1].run.command == "sh -c 'exec ./count < d'"
+    assert tried[-1].faults == (900,) * 3
 
 
 @pytest.mark.parametrize(
@@ -599,7 +627,7 @@ def test_a_folder_is_tried_where_a_program_does_more_work_without_a_file_than_wi
 def test_a_command_that_already_redirects_its_file_is_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     larger = RunProposal("sh -c 'exec ./x < faultwatch-input.json'", input_file="t/a.json", program="./x")
     outcomes = {larger.command: TriedCommand(larger, (9, 9))}
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: pytest.fail("it was found before"))
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: pytest.fail("it was found before"))
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: outcomes[run.command])
     first = FirstMeasurement.__new__(FirstMeasurement)
     (tried,) = first.try_runs(BuildProposal("Make", ""), [larger], Path(), lambda _: None)
@@ -653,7 +681,7 @@ def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
     )
     first = FirstMeasurement.__new__(FirstMeasurement)
     run = RunProposal("./x a", input_file="a")
-    assert first._reads_standard_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
+    assert not first._describe_unread_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
     assert not first._prints_file(BuildProposal("Make", ""), run, tmp_path)
 
 

@@ -51,7 +51,6 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
         "sorter publish test/a.fq",
         "sorter LICENSE",
         "sorter sub/c.json",
-        "sorter --help",
         "sorter 'test/a.fq",
         "sorting test/a.fq",
         "The sorter reads test/a.fq",
