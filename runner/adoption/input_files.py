@@ -234,7 +234,11 @@ def _select_files_of_kind(
     best_files = [ranked_file for ranked_file in ranked_files if ranked_file[0] == best_rank]
     if best_rank == 0 and len(best_files) >= _MAX_FILES_OF_KIND:
         return _select_from_folders(best_files, rank_size, _MAX_FILES_OF_KIND)
-    later_files = [item for item in ranked_files if item not in best_files and rank_size(item[1])]
+    later_files = [
+        item
+        for item in ranked_files
+        if best_rank < item[0] < len(_INPUT_FOLDERS) and rank_size(item[1])  # in an input folder, of a known size
+    ]
     large_files = sorted(later_files, key=lambda item: rank_size(item[1]))[:_MAX_LARGE_LATER_FILES]
     n_places = _MAX_FILES_OF_KIND - len(large_files)
     other_files = (

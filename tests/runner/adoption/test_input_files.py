@@ -106,8 +106,10 @@ def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() 
 
 def test_benchmarks_and_the_largest_tests_get_places_besides_many_examples() -> None:
     examples = [f"examples/{letter}.js" for letter in "abcdefgh"]
-    files = dict.fromkeys((*examples, "tests/microbench.js", "tests/test_large.js", "tests/test_small.js"), "")
-    sizes = {"tests/test_large.js": 30_000, "tests/test_small.js": 10}
+    files = dict.fromkeys(
+        (*examples, "tests/microbench.js", "tests/test_large.js", "tests/test_small.js", "repl.js"), ""
+    )
+    sizes = {"repl.js": 90_000, "tests/test_large.js": 30_000, "tests/test_small.js": 10}
     chosen = list_inputs(listing(files), "qjs", lambda file: sizes.get(file, 100))
     assert len(chosen) == 6
     assert chosen[0] == "tests/microbench.js"
