@@ -143,7 +143,7 @@ _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
 _REPEATED_TRIALS = 2
 """How many times a trial is repeated to compare the ranges of a command's counts with and without variables."""
-_MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 3, 10
+_MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 2, 10
 """Variables that do not make a count exact are worth setting if they make its range this many times narrower: in
 repeated trials, and in a single one, whose few executions may agree by chance."""
 _SAME_OUTPUT = "the output is the same as without the file"
