@@ -39,6 +39,7 @@ _GENERATED_FILES = {
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
 }
 """Folders in which build systems keep programs of their own, or the project's programs under a second name."""
+_CARGO_HASH = re.compile(r"-[0-9a-f]{16}$")
 _OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
 """Options before an input, by its suffix: a compiler stops before it assembles, and AWK and sed read their program
 from a file."""
@@ -124,10 +125,12 @@ def _is_candidate_name(name: str) -> bool:
     path = PurePosixPath(name)
     # Cargo keeps the compiled build scripts of packages in target/…/build.
     is_build_script = "target" in path.parts and "build" in path.parts
+    # It also keeps each example as a second link, whose name contains a hash.
+    is_second_link = "target" in path.parts and path.parent.name == "examples" and _CARGO_HASH.search(path.name)
     return (
         _GENERATED_FILES.isdisjoint(path.parts[:-1])
         and ".so" not in path.suffixes
-        and not is_build_script
+        and not (is_build_script or is_second_link)
         and is_plain_path(name)
     )
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from runner.adoption.caveats import adds_little
+from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, adds_little
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
-from runner.adoption.tried_command import TriedCommand
+from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
 
 _MAX_PROGRAMS = 12
 """The largest number of programs that are tried."""
@@ -54,7 +54,13 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
         return None
     best_of_programs = [_choose_best_of_program(results) for results in programs.values()]
     best_command = min(
-        best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
+        best_of_programs,
+        key=lambda candidate: (
+            _rank(candidate),
+            *_rank_steadiness(candidate),
+            _is_small_test(candidate),
+            -candidate.own_faults,
+        ),
     )
     is_of_same_kind = _choose_kind_test(best_command)  # a function
     if is_of_same_kind:
@@ -264,7 +270,16 @@ def _is_hard_to_compare(tried_command: TriedCommand) -> bool:
     """Return whether a gate sees little with a command: its count varies a lot, or varies and takes long to repeat."""
     varies = len(set(tried_command.faults)) > 1
     is_erratic = max(tried_command.faults) > min(tried_command.faults) * _ERRATIC_RATIO
-    return is_erratic or (varies and tried_command.seconds > MAX_SECONDS)
+    return is_erratic or (varies and tried_command.work_seconds > MAX_SECONDS)
+
+
+def _is_small_test(tried_command: TriedCommand) -> bool:
+    """Return whether a native test takes only a few faults more than a start, and hardly any CPU time."""
+    return (
+        tried_command.run.is_test
+        and 0 < tried_command.cpu_seconds < START_CPU_SECONDS
+        and min(tried_command.faults) < MAX_NATIVE_START_FAULTS
+    )
 
 
 def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:
@@ -272,7 +287,11 @@ def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:
 
     If a shell opens the file instead, the faults of the shell are counted too.
     """
-    return is_redirected(tried_command.run), tried_command.seconds > SLOW_SECONDS, len(set(tried_command.faults)) > 1
+    return (
+        is_redirected(tried_command.run),
+        tried_command.work_seconds > SLOW_SECONDS,
+        len(set(tried_command.faults)) > 1,
+    )
 
 
 def is_redirected(run: RunProposal) -> bool:

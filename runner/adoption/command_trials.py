@@ -142,8 +142,13 @@ _STANDARD_INPUT_ARGUMENT = "-"
 _ANY_SHELL_START = "sh -c '"
 _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
-_MIN_RANGE_RATIO = 10
-"""Variables that do not make a count exact are worth setting if they make its range this many times narrower."""
+_REPEATED_TRIALS = 2
+"""How many times a trial is repeated to compare the ranges of a command's counts with and without variables."""
+_MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 2, 10
+"""Variables that do not make a count exact are worth setting if they make its range this many times narrower: in
+repeated trials, and in a single one, whose few executions may agree by chance."""
+_SAME_OUTPUT = "the output is the same as without the file"
+"""What is known of a program that prints the same with a file as its standard input."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _TEST_RUNNER = re.compile(r"\bpytest\b|\bjunit\b|\bmocha\b|\bjest\b|\s-test\.parallel=|--test-threads=", re.IGNORECASE)
 """A command that runs a suite of tests, of Python, Java, JavaScript, Go or Rust."""
@@ -270,16 +275,10 @@ class FirstMeasurement:
                     if redirect_file_to_input(run) in variants:
                         # This loop tries it after the plain redirection.
                         variants.append(redirect_file_to_input(run, _STANDARD_INPUT_ARGUMENT))
-                if (
-                    is_redirected_variant
-                    and tried_command.faults
-                    and not self._reads_standard_input(proposal, candidate, tree)
-                ):
-                    tried_command = TriedCommand(
-                        candidate,
-                        (),
-                        "it does not use the file: it prints an error, or the same output as without the file",
-                    )
+                if is_redirected_variant and tried_command.faults:
+                    problem = self._describe_unread_input(proposal, candidate, tree)
+                    if problem:
+                        tried_command = TriedCommand(candidate, (), problem, seconds=tried_command.seconds)
                 programs.setdefault(program, []).append(tried_command)
                 yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
@@ -616,7 +615,8 @@ class FirstMeasurement:
                 input_format = find_missing_format(self.sources, usage) if is_usage(usage) else None
                 if input_format:
                     runs = list_made_input_runs(start_command, usage, input_format)
-                    return add_making_step(proposal, input_format), runs
+                    if runs:
+                        return add_making_step(proposal, input_format), runs
         return None
 
     def get_input_size(self, run: RunProposal, tree: Path) -> int:
@@ -636,6 +636,7 @@ class FirstMeasurement:
         if not varies and not tried_command.run.command.startswith(_PYTHON_STARTS):
             return tried_command
         narrowest_result = tried_command
+        repeated_command: TriedCommand | None = None
         for variables in self.list_variables(proposal, tried_command.run):
             result_with_variables = self._try_with_variables(variables, proposal, tried_command, tree)
             if not result_with_variables.faults:
@@ -651,10 +652,24 @@ class FirstMeasurement:
                 )
                 is_unaffected = result_with_meaningless_variable.faults == result_with_variables.faults
                 return tried_command if is_unaffected else result_with_variables
-            spread = max(_compute_spread(result_with_variables), 1)
-            if spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest_result):
-                narrowest_result = result_with_variables
+            if not varies:
+                continue
+            # The range of a few executions depends on chance, so more of them decide.
+            if repeated_command is None:
+                repeated_command = self._repeat_quick_trial(proposal, tried_command, tree)
+            compared_result = repeated_command if narrowest_result is tried_command else narrowest_result
+            repeated_result = self._repeat_quick_trial(proposal, result_with_variables, tree)
+            if _is_clearly_narrower(repeated_result.faults, compared_result.faults):
+                narrowest_result = repeated_result
         return narrowest_result
+
+    def _repeat_quick_trial(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Return the result of a command with the counts of further trials; a slow one is not repeated."""
+        if tried_command.work_seconds > MAX_SECONDS:
+            return tried_command
+        repeated_results = [self._try_run(proposal, tried_command.run, tree) for _ in range(_REPEATED_TRIALS)]
+        further_faults = [count for result in repeated_results for count in result.faults]
+        return replace(tried_command, faults=(*tried_command.faults, *further_faults))
 
     def find_single_thread_command(
         self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path
@@ -805,8 +820,10 @@ class FirstMeasurement:
         timed_out = TIMEOUT_WORDS in report.failure.message
         return TriedCommand(run, (), report.failure.explained, timed_out=timed_out, seconds=seconds_to_fail)
 
-    def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
-        """Return whether a program reads its standard input: a file there changes its output, and causes no error.
+    def _describe_unread_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> str:
+        """Return why a program does not seem to read its standard input; empty if it does.
+
+        If it does, a file there changes its output, and causes no error.
 
         Its fault count cannot show this, because the faults of the shell that opens the file are counted too.
 
@@ -827,14 +844,18 @@ class FirstMeasurement:
             result_with_nothing.status,
             result_with_nothing.output,
         )
-        if outputs_differ and result_with_file.status == result_with_nothing.status:
+        if not outputs_differ:
+            return _SAME_OUTPUT
+        if result_with_file.status == result_with_nothing.status:
             # An output with times or addresses differs in each execution.
-            outputs_differ = execute_variant(run_without_content).output == result_with_nothing.output
+            repeated_output = execute_variant(run_without_content).output
+            if repeated_output != result_with_nothing.output:
+                return "the output differs in each execution, even without the file"
         # An error message in the output does not count if the file contains it too: the program may print its input.
         content = _read_text(tree / run.file)
         names_error_itself = any(map(reports_error, (result_with_nothing.output, content)))
         refuses_file = reports_error(result_with_file.output) and not names_error_itself
-        return outputs_differ and not refuses_file
+        return "it prints an error" if refuses_file else ""
 
     def _prints_file(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program prints most of the words of its file."""
@@ -950,7 +971,9 @@ def _lacks_code(earlier_results: Sequence[TriedCommand]) -> bool:
 def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:
     """Return a command and, for the first file of a kind, the command that passes the file as standard input.
 
-    For a program that has done work with a file as standard input, only that way is returned.
+    The next input is passed so too if the output was the same as without the one before: a program that counts
+    something may find none of it in one file. For a program that has done work with a file as standard input, only
+    that way is returned.
     """
     if not run.file or run.is_folder or run.command.startswith(_ANY_SHELL_START):
         return [run]
@@ -962,7 +985,11 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
         argument = _STANDARD_INPUT_ARGUMENT if f" {_STANDARD_INPUT_ARGUMENT} < " in redirected.command else ""
         return [] if run.needs_failures else [redirect_file_to_input(run, argument)]
     is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in results_with_files)
-    return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
+    may_read_another = bool(run.input_file) and any(
+        result.problem == _SAME_OUTPUT and result.run.input_file and result.seconds < SLOW_SECONDS
+        for result in results_with_files
+    )
+    return [run] if is_kind_tried and not may_read_another else [run, redirect_file_to_input(run)]
 
 
 def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -1031,9 +1058,17 @@ def _split_at_file(run: RunProposal) -> tuple[str, str]:
     return run.command, ""
 
 
-def _compute_spread(tried_command: TriedCommand) -> int:
-    """Return the difference between the largest and the smallest count of a command."""
-    return max(tried_command.faults) - min(tried_command.faults)
+def _is_clearly_narrower(counts: Sequence[int], wider_counts: Sequence[int]) -> bool:
+    """Return whether the range of counts is much narrower than the range of the middle half of other counts.
+
+    A few outliers, which occur on one side by chance, widen the range but not that of the middle half.
+    """
+    ordered_counts = sorted(wider_counts)
+    n_outer = len(ordered_counts) // 4
+    middle_range = ordered_counts[-1 - n_outer] - ordered_counts[n_outer]
+    is_repeated = min(len(counts), len(wider_counts)) > _RUNS_PER_TRIAL
+    ratio = _MIN_RANGE_RATIO if is_repeated else _MIN_RANGE_RATIO_OF_ONE_TRIAL
+    return max(max(counts) - min(counts), 1) * ratio <= middle_range
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

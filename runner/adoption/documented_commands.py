@@ -25,6 +25,11 @@ _MAX_COMMANDS = 4
 """The largest number of commands that are returned for a program."""
 _LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
 """What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
+_VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
+_LEADING_VARIABLES = re.compile(rf"\s*(?:{_VARIABLE}\s+)+")
+_TRAILING_VARIABLES = re.compile(rf"(?:{_VARIABLE})+$")
+"""Variables of a makefile before a program, and after its name: ``$(EMULATOR) ./program$(EXE)``. Usually they are
+empty."""
 _QUOTED_PART = re.compile(r"``([^`]+)``|`([^`']+)[`']|'([^']+)'")
 """A command within a sentence."""
 _CONTINUATION = re.compile(r"\\\n\s*")
@@ -174,7 +179,9 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
             for command in re.split(r"&&|;|\|\|", part):
                 before_pipe, _, after_pipe = command.partition("|")
                 writer, reader = (before_pipe, after_pipe) if _WRITER.match(command) else ("", command)
-                name = "".join(reader.split(maxsplit=1)[:1]).rpartition("/")[2]
+                reader = _LEADING_VARIABLES.sub("", reader, count=1) if _LEADING_VARIABLES.match(reader) else reader
+                first_word = "".join(reader.split(maxsplit=1)[:1])
+                name = _TRAILING_VARIABLES.sub("", first_word).rpartition("/")[2]
                 if name in names:
                     yield name, writer, reader
 

@@ -1,6 +1,6 @@
 """Describes how exact the first counts of a program are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -35,6 +35,7 @@ def assess_exactness(
     seconds: float = 0,
     *,
     is_server: bool = False,
+    tried_settings: Collection[str] = (),
 ) -> Exactness:
     """Return whether the minor faults of one program are exact, how much they vary, and what to do about it.
 
@@ -46,6 +47,8 @@ def assess_exactness(
         The settings of the run, which say how the program was built.
     is_server
         Whether an execution is a start of a server.
+    tried_settings
+        The assignments and the command that were tried to make the count repeat, which are not recommended.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def assess_exactness(
     """
     low, high = int(min(counts)), int(max(counts))
     executions = "starts" if is_server else "executions"
-    remedy = suggest_remedy(settings, is_server=is_server)
+    remedy = suggest_remedy(settings, is_server=is_server, tried_settings=tried_settings)
     if low == high and len(counts) >= _MIN_AGREEING:
         return Exactness(
             exact=True,
@@ -75,10 +78,11 @@ def assess_exactness(
             f"overall. More {executions} show whether the others are only outliers: `faultwatch measure --samples 10`. "
             f"{'' if is_server else _SETTING_HINT}{remedy}",
         )
+    next_step = "" if tried_settings else f"{_describe_next_step(is_server=is_server)} "
     return Exactness(
         exact=False,
         sentence=f"{low:,} to {high:,} minor faults in {len(counts)} {executions}: the count varies without a code "
-        f"change. {remedy} {_describe_next_step(is_server=is_server)} While it varies, comparisons need more "
+        f"change. {remedy} {next_step}While it varies, comparisons need more "
         f"{executions}.{_describe_power(counts, seconds)}",
     )
 

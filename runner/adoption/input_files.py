@@ -25,6 +25,8 @@ _MAX_FILES_OF_KIND = 6
 """The largest number of files to try that are of the kind that the program is named after."""
 _MAX_LARGE_FILES = 2
 """How many of them are chosen because they are the largest: they cause the most work."""
+_MAX_LARGE_LATER_FILES = 2
+"""How many places are kept for the largest files of other folders than the best one, such as the tests."""
 _MAX_DATA_FILES = 2
 """The largest number of files of the most frequent other kind to try."""
 _MAX_INPUT_BYTES = 8 << 20
@@ -49,6 +51,8 @@ _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<!
 _DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
 _RENDERED_KINDS = frozenset({"html", "xml", "tex"})
 """Suffixes of files that a program may make from documents."""
+_COMPRESSED_KINDS = frozenset({"br", "bz2", "gz", "lz", "lz4", "lzma", "lzo", "sz", "xz", "z", "zst"})
+"""Suffixes of files that a compressor makes."""
 _BUILD_KINDS = frozenset(
     {
         *("ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc"),
@@ -123,6 +127,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     candidates = [file for file in sources.files if _may_be_input(file)]
     sources_of_pages, pages = _pair_documents_with_pages(candidates)
     candidates = [file for file in candidates if file not in pages]
+    uncompressed_files = _find_uncompressed_files(candidates)
     # Files of the kind that the program is named after.
     name = PurePosixPath(program).name.lower()
     files_of_kind = [
@@ -139,7 +144,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
     # Data of any kind, the most frequent kind first.
     data_files = choose_unchanged(
-        [file for file in candidates if _is_data(file) or file in sources_of_pages]
+        [file for file in candidates if _is_data(file) or file in sources_of_pages or file in uncompressed_files]
         + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
     )
     frequency = Counter(_get_kind(file) for file in data_files)
@@ -190,13 +195,31 @@ def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]
     return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
 
 
+def _find_uncompressed_files(files: Sequence[str]) -> set[str]:
+    """Return the files in input folders next to which a compressed file has the same name: inputs of a compressor.
+
+    The suffix of the compressed file may replace that of the other one, or follow it.
+    """
+    compressed_stems = {
+        str(PurePosixPath(file).with_suffix("")) for file in files if _get_kind(file) in _COMPRESSED_KINDS
+    }
+    return {
+        file
+        for file in files
+        if _get_kind(file) not in _COMPRESSED_KINDS
+        and _is_in_input_folder(file)
+        and not compressed_stems.isdisjoint({file, str(PurePosixPath(file).with_suffix(""))})
+    }
+
+
 def _select_files_of_kind(
     ranked_files: list[tuple[int, str]], rank_size: Callable[[str], int]
 ) -> list[tuple[int, str]]:
     """Return at most :data:`_MAX_FILES_OF_KIND` files.
 
     If the best folders contain more, these are their largest files, then files at equal distances in the alphabet,
-    because files with similar names are alike.
+    because files with similar names are alike. Unless the benchmarks fill all places, a few of them are for the largest
+    files of other folders: an example often computes less than a test.
 
     Parameters
     ----------
@@ -205,14 +228,40 @@ def _select_files_of_kind(
     rank_size
         Returns a sort key: the largest file first; 0 if the size is unknown or too large.
     """
-    best_files = [ranked_file for ranked_file in ranked_files if ranked_file[0] == ranked_files[0][0]]
-    if len(best_files) <= _MAX_FILES_OF_KIND:
-        return ranked_files[:_MAX_FILES_OF_KIND]
+    if len(ranked_files) <= _MAX_FILES_OF_KIND:
+        return ranked_files
+    best_rank = ranked_files[0][0]
+    best_files = [ranked_file for ranked_file in ranked_files if ranked_file[0] == best_rank]
+    if best_rank == 0 and len(best_files) >= _MAX_FILES_OF_KIND:
+        return _select_from_folders(best_files, rank_size, _MAX_FILES_OF_KIND)
+    later_files = [
+        item
+        for item in ranked_files
+        if best_rank < item[0] < len(_INPUT_FOLDERS) and rank_size(item[1])  # in an input folder, of a known size
+    ]
+    large_files = sorted(later_files, key=lambda item: rank_size(item[1]))[:_MAX_LARGE_LATER_FILES]
+    n_places = _MAX_FILES_OF_KIND - len(large_files)
+    other_files = (
+        [item for item in ranked_files if item not in large_files][:n_places]
+        if len(best_files) <= n_places
+        else _select_from_folders(best_files, rank_size, n_places)
+    )
+    # A program may be tried with the first few of them only.
+    return [*other_files[:_MAX_LARGE_FILES], *large_files, *other_files[_MAX_LARGE_FILES:]]
+
+
+def _select_from_folders(
+    best_files: list[tuple[int, str]], rank_size: Callable[[str], int], max_files: int
+) -> list[tuple[int, str]]:
+    """Return some of the files of the best folders: the largest, then files at equal distances in the alphabet.
+
+    The parameters are those of :func:`_select_files_of_kind`, and the number of files to return.
+    """
     # Only files whose size is known and not too large.
     large_files = sorted((item for item in best_files if rank_size(item[1])), key=lambda item: rank_size(item[1]))
     del large_files[_MAX_LARGE_FILES:]
     other_files = [item for item in best_files if item not in large_files]
-    n_places = _MAX_FILES_OF_KIND - len(large_files)
+    n_places = min(max_files - len(large_files), len(other_files))
     return large_files + [other_files[place * len(other_files) // n_places] for place in range(n_places)]
 
 
@@ -272,9 +321,14 @@ def _get_folder(file: str) -> str:
 
 
 def _rank_folder(file: str) -> int:
-    """Return the rank of a file's folder among the input folders, from 0; their number if it is none of them."""
+    """Return the rank of a file's folder among the input folders, from 0; their number if it is none of them.
+
+    A file in one of them with "bench" in its name ranks as if it were in a folder of benchmarks.
+    """
     folder = _get_folder(file)
-    return next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
+    rank = next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
+    is_benchmark = rank < len(_INPUT_FOLDERS) and "bench" in PurePosixPath(file).name.lower()
+    return 0 if is_benchmark else rank
 
 
 def _is_of_kind(file: str, program: str, project: str) -> bool:

@@ -12,6 +12,13 @@ from runner.adoption.subcommands import list_subcommands_about
 
 _BASES = r'tr 0-9 ACGTACGTAC | tr -d "\n"'
 """Makes nucleotides from the digits of numbers, which are always the same."""
+_NUMBERS = "seq 1000003 24943 1000000000"
+_PARTS = r"\(...\)\(..\)\(.*\)"
+"""Matches a number, and its parts."""
+_TABLE = rf'{{ echo id,name,group,value; {_NUMBERS} | sed "s/{_PARTS}/&,n\1,\2,\1.\3/"; }}'
+"""Makes a table with a heading from numbers and their parts: some columns have few values, and others many."""
+_NOT_OPTION = r"(?<![-/])"
+"""Nothing precedes the name of a format by which it is an option, such as ``--csv``, which usually is about output."""
 
 
 class InputFormat(Struct, frozen=True):
@@ -55,6 +62,14 @@ _FORMATS = (
         (".fa", ".fasta", ".fna"),
         re.compile(r"\bfasta\b|\.(?:fa|fasta|fna)\b", re.IGNORECASE),
         f'{{ echo ">sequence"; seq 1000003 7919 1000000000 | {_BASES} | fold -w 60; echo; }}',
+    ),
+    InputFormat("TSV", (".tsv",), re.compile(_NOT_OPTION + r"\btsv\b", re.IGNORECASE), rf'{_TABLE} | tr , "\t"'),
+    InputFormat("CSV", (".csv",), re.compile(_NOT_OPTION + r"\bcsv\b", re.IGNORECASE), _TABLE),
+    InputFormat(
+        "JSON lines",
+        (".jsonl", ".ndjson"),
+        re.compile(_NOT_OPTION + r"\b(?:jsonl|ndjson|json[ -]lines)\b", re.IGNORECASE),
+        rf'{_NUMBERS} | sed "s/{_PARTS}/{{\"id\": &, \"name\": \"n\1\", \"group\": \"g\2\", \"value\": \1.\3}}/"',
     ),
 )
 """The first format that a text names is made. A program that reads FASTQ usually reads FASTA too."""

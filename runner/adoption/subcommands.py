@@ -39,11 +39,16 @@ def list_subcommands(help_text: str) -> list[str]:
 
 
 def list_subcommands_about(help_text: str, words: re.Pattern[str]) -> list[str] | None:
-    """Return the first few subcommands whose descriptions contain certain words; None if there are no subcommands."""
+    """Return the first few subcommands whose descriptions contain certain words; None if there are no subcommands.
+
+    If this is true of more than half of them, it is what the program is about: then all that read a file come first.
+    """
     descriptions = _describe_subcommands(help_text)
     names = [
         name for name, text in descriptions.items() if words.search(text) and not _CHANGING_SUBCOMMAND.search(name)
     ]
+    if 2 * len(names) > len(descriptions):
+        names = list(dict.fromkeys([*list_subcommands(help_text), *names]))
     return names[:_MAX_SUBCOMMANDS] if descriptions else None
 
 

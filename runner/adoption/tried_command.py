@@ -13,6 +13,8 @@ _RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS = 150, 0.005
 """The same for a program that is linked to the runtime library of Fortran or C++ too: 100 to 140 faults."""
 LONG_CPU_SECONDS, _LONG_NATIVE_CPU_SECONDS = 1.0, 0.25
 """More CPU time, in seconds, than nearly any program takes to start: with a language runtime, and without one."""
+_MAX_LOAD_FACTOR = 5
+"""The load of a host prolongs an execution up to about this many times."""
 _INTERPRETERS = frozenset({"node", "java", "python", "python3", "sh"})
 
 
@@ -54,6 +56,16 @@ class TriedCommand(Struct, frozen=True):
     is_foreign: bool = False
     cpu_seconds: float = 0.0
     only_imports: bool = False
+
+    @property
+    def work_seconds(self) -> float:
+        """How long an execution takes on a host that does nothing else.
+
+        This is its CPU time if that is lower than its duration, which the load of the host prolongs. A program whose
+        duration is much longer waits for something else.
+        """
+        may_be_prolonged = self.cpu_seconds * _MAX_LOAD_FACTOR >= self.seconds
+        return min(self.cpu_seconds, self.seconds) if may_be_prolonged else self.seconds
 
     @property
     def did_work(self) -> bool:

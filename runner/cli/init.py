@@ -183,6 +183,7 @@ def command(
         workload = proposal.workload if proposal else kept_workload
         assert workload
         trial_counts = proposal.trial_counts if proposal else ()
+        tried_settings = proposal.tried_settings if proposal else ()
         reports = _measure_workload(first_measurement, workload)
     # Write the workload file, and the file of the gate for the CI system.
     written_files = (
@@ -211,7 +212,9 @@ def command(
         _build_document(work_tree, workload_file, written_files, reports, trial_counts, gate),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show_result(reports, trial_counts, written_files, remarks, ci_file, " ".join(history_arguments)),
+        show=lambda: _show_result(
+            reports, trial_counts, tried_settings, written_files, remarks, ci_file, " ".join(history_arguments)
+        ),
     )
     if not any(report.samples for report in reports):
         raise click.exceptions.Exit(1)
@@ -228,12 +231,15 @@ class _WorkloadProposal(Struct, frozen=True):
         Remarks for the user about the workload.
     trial_counts
         The fault counts of the chosen command when it was tried.
+    tried_settings
+        What was tried in vain to make its count repeat.
     """
 
     text: str
     workload: "Workload"
     remarks: list[str]
     trial_counts: tuple[int, ...]
+    tried_settings: tuple[str, ...]
 
 
 def _find_workload_file(
@@ -422,7 +428,11 @@ def _propose_workload(
     ]
     distinct_remarks = list(dict.fromkeys(remark for remark in remarks if remark))
     return _WorkloadProposal(
-        text, first_measurement.parse_workload(text), distinct_remarks, choice.tried_command.faults
+        text,
+        first_measurement.parse_workload(text),
+        distinct_remarks,
+        choice.tried_command.faults,
+        choice.tried_settings,
     )
 
 
@@ -615,13 +625,17 @@ def _detect_branch(repository: "Repository") -> str:
     return "main"
 
 
-def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exactness | None":
+def _assess_exactness(
+    report: "Report", trial_counts: tuple[int, ...], tried_settings: tuple[str, ...] = ()
+) -> "Exactness | None":
     """Return whether the count of a case is exact, and how much it varies; None if it could not be measured.
 
     Parameters
     ----------
     trial_counts
         The counts of the case's trial. They are considered too, because a few samples may agree by chance.
+    tried_settings
+        What was tried in vain to make the count repeat, and is not recommended.
     """
     from runner.adoption.command_trials import FAULTS
     from runner.adoption.exactness import assess_exactness
@@ -632,7 +646,13 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
         return None
     seconds = compute_median(report.list_values("elapsed")) or 0
     is_server = any(sample.windows for sample in report.samples)
-    return assess_exactness((*trial_counts, *counts), report.environment.settings, float(seconds), is_server=is_server)
+    return assess_exactness(
+        (*trial_counts, *counts),
+        report.environment.settings,
+        float(seconds),
+        is_server=is_server,
+        tried_settings=tried_settings,
+    )
 
 
 def _build_document(
@@ -681,6 +701,7 @@ def _select_last_commits(repository: Any) -> list[str]:
 def _show_result(
     reports: "list[Report]",
     trial_counts: tuple[int, ...],
+    tried_settings: tuple[str, ...],
     written_files: list[str],
     remarks: list[str],
     ci_file: "CiFile | None",
@@ -690,7 +711,7 @@ def _show_result(
 
     Parameters
     ----------
-    trial_counts
+    trial_counts, tried_settings
         As in :func:`_assess_exactness`.
     ci_file
         The file for the CI system; None if none was requested.
@@ -703,7 +724,7 @@ def _show_result(
 
     show_reports(reports)
     for report in reports:
-        exactness = _assess_exactness(report, trial_counts)
+        exactness = _assess_exactness(report, trial_counts, tried_settings)
         if exactness:
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_escape_sequences(f"{prefix}{exactness.sentence}"))

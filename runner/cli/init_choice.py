@@ -54,6 +54,8 @@ class BuildAndRunChoice(Struct, frozen=True):
         The faults that the program takes without an input; 0 if unknown.
     missing_parts
         The tools and packages that builds of more parts of the project lack, each with its remedy.
+    tried_settings
+        The assignments of variables, and the command, with which the count still varies; empty if it does not.
     """
 
     proposal: "BuildProposal"
@@ -61,6 +63,7 @@ class BuildAndRunChoice(Struct, frozen=True):
     failures: tuple["TriedCommand", ...] = ()
     start_faults: int = 0
     missing_parts: tuple[str, ...] = ()
+    tried_settings: tuple[str, ...] = ()
 
 
 class _BuildError(Struct, frozen=True):
@@ -156,7 +159,15 @@ def choose_build_and_run(
     proposal, tree, chosen_command = _build_chosen_target(first_measurement, proposal, tree, chosen_command)
     stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
     missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
-    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts))
+    varies = len(set(chosen_command.faults)) > 1 and len(set(stable_command.faults)) > 1
+    tried_settings = (
+        (*_list_assignments(first_measurement, proposal, chosen_command), stable_command.run.command)
+        if varies and not chosen_command.run.is_server
+        else ()
+    )
+    return BuildAndRunChoice(
+        proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts), tried_settings
+    )
 
 
 def _choose_larger_input(
@@ -215,11 +226,7 @@ def _make_count_repeat(
         behaviour = "does not vary" if len(set(stable_command.faults)) == 1 else "varies less"
         print_message(f"  with {variables}: {_format_range(stable_command.faults)} minor faults; the count {behaviour}")
     elif len(set(chosen_command.faults)) > 1:
-        tried_assignments = dict.fromkeys(
-            f"{name}={value}"
-            for variables in first_measurement.list_variables(proposal, chosen_command.run)
-            for name, value in variables.items()
-        )
+        tried_assignments = _list_assignments(first_measurement, proposal, chosen_command)
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
     if may_change_options and len(set(stable_command.faults)) > 1:
         single_thread = first_measurement.find_single_thread_command(proposal, chosen_command, tree)
@@ -230,6 +237,18 @@ def _make_count_repeat(
                 "not vary"
             )
     return stable_command
+
+
+def _list_assignments(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tried_command: "TriedCommand"
+) -> list[str]:
+    """Return the assignments of variables that are tried to make the count of a command repeat."""
+    assignments = (
+        f"{name}={value}"
+        for variables in first_measurement.list_variables(proposal, tried_command.run)
+        for name, value in variables.items()
+    )
+    return list(dict.fromkeys(assignments))
 
 
 def _count_start_faults(

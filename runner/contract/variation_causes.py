@@ -1,7 +1,7 @@
 """Suggests why a count varies from execution to execution, and how to make it repeat."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 _GO = (
@@ -39,6 +39,12 @@ _NODE = (
     "reduced the variation of a count from 86 % to 0.06 %."
 )
 _NODE_HEAP = "A limit on the young generation (`--max-semi-space-size=16`) makes Node's heap stop growing earlier."
+_OTHER_CAUSES = (
+    "Threads of the program (use its own option for one thread), and sizes, seeds and work that depend on random "
+    "numbers or time (make them constant), move a count too."
+)
+"""What remains if the usual settings do not help."""
+_QUOTED_SETTING = re.compile(r"`([^`]+)`")
 _OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
 _RANDOM_HEAP_VERSION = 1, 26
@@ -46,7 +52,12 @@ _RANDOM_HEAP_VERSION = 1, 26
 _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
-def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *, is_server: bool = False) -> str:
+def suggest_remedy(
+    settings: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    is_server: bool = False,
+    tried_settings: Collection[str] = (),
+) -> str:
     """Return the likely reason why a count varies, and how to make it repeat.
 
     Parameters
@@ -55,20 +66,28 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
         The settings of a run, which show the build tools and the runtime of its program; empty if unknown.
     is_server
         Whether the count belongs to the windows of a server.
+    tried_settings
+        The assignments and the command with which the count still varies: what they contain is not suggested.
     """
+
+    def was_tried(text: str) -> bool:
+        """Return whether a setting that a text suggests was tried."""
+        names = _QUOTED_SETTING.findall(text)
+        return any(name in tried for name in names for tried in tried_settings)
+
     sentences = [_SERVER] if is_server else []
     for runtime, sentence, heap in (("java", _JVM, _JVM_HEAP), ("node", _NODE, _NODE_HEAP)):
         if _has_runtime(settings, runtime):
             sentences += [sentence, heap] if is_server else [sentence]
     if sentences:
-        return " ".join(sentences)
+        return " ".join(sentence for sentence in sentences if not was_tried(sentence)) or _OTHER_CAUSES
     # Meson and pip run every installed compiler, so if they build, the setting for Go does not show that Go is used.
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
-        return USUAL_CAUSES
+        return _OTHER_CAUSES if was_tried(USUAL_CAUSES) else USUAL_CAUSES
     heap_text = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
     if settings.get(_COLLECTOR) != "off":
-        return (_GO + heap_text).rstrip()
-    threads_text = "" if settings.get(_THREADS) == "1" else _GO_THREADS
+        return (f"{_OTHER_CAUSES} {heap_text}" if was_tried(_GO) else _GO + heap_text).rstrip()
+    threads_text = "" if settings.get(_THREADS) == "1" or was_tried(_GO_THREADS) else _GO_THREADS
     return (_GO_WITHOUT_COLLECTOR.format(threads_text) + heap_text).rstrip()
 
 

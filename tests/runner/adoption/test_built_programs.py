@@ -19,7 +19,15 @@ HEXYL = listing({"README.md": ""}, "hexyl")
 def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
     source = tmp_path / "x.c"
     source.write_text("int main(void) { return 0; }\n")
-    for name in ("program", "build/CMakeFiles/probe", "build/app", "committed", "target/release/deps/app-1f"):
+    examples = ("target/release/examples/count", "target/release/examples/count-a0f0a7fc3e6da6e7")
+    for name in (
+        "program",
+        "build/CMakeFiles/probe",
+        "build/app",
+        "committed",
+        "target/release/deps/app-1f",
+        *examples,
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cc", "-o", tmp_path / name, source], check=True)
     subprocess.run(["cc", "-static", "-o", tmp_path / "static", source], check=True)
@@ -31,7 +39,7 @@ def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("program")
     (tmp_path / "empty").touch(0o755)
     found = find_built_programs(tmp_path, ["x.c", "committed"])
-    assert [program.name for program in found] == ["build/app", "program", "static"]
+    assert [program.name for program in found] == ["build/app", "program", "static", examples[0]]
 
 
 def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> None:

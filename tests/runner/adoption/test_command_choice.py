@@ -55,6 +55,23 @@ def test_a_benchmark_that_takes_no_more_than_a_start_is_not_enough() -> None:
     assert chosen.run.command == "./scan a"
 
 
+def test_an_example_that_computes_for_long_comes_before_a_test_that_does_little() -> None:
+    example = TriedCommand(
+        RunProposal("bin/example6", may_do_nothing=True), (12_590,) * 3, seconds=2.9, cpu_seconds=1.4, own_faults=20
+    )
+    test = TriedCommand(
+        RunProposal("bin/tests", is_test=True, may_do_nothing=True),
+        (254,) * 3,
+        seconds=0.01,
+        cpu_seconds=0.003,
+        own_faults=90,
+    )
+    assert choose_best_command([example, test]) is example, "only the load of the host makes it slow"
+    assert choose_best_command([replace(example, cpu_seconds=2.8), test]) is test, "it is slow"
+    larger_test = replace(test, cpu_seconds=0.5)
+    assert choose_best_command([example, larger_test]) is larger_test
+
+
 def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     results = [
         TriedCommand(RunProposal(f"bin/{name}", may_do_nothing=True), faults)

@@ -91,6 +91,36 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     assert steady.run.environment == chosen
 
 
+@pytest.mark.parametrize(
+    ("without", "with_variables", "is_kept"),
+    [
+        # The first three executions without the variables agree by chance.
+        ((1730, 1750, 1807, 1660, 2701, 2500, 2640, 1900, 2200), (4307, 4329, 4310) * 3, True),
+        # The first three with them agree by chance.
+        ((13399, 13500, 13682, 13400, 13402, 13650, 13401, 13405, 13400), (13401, 13428, 13410, 13648, 13600), False),
+        # A single outlier without them is chance, too.
+        ((818, 819, 1200, 818, 819, 818, 818, 819, 818), (818, 819, 820) * 3, False),
+    ],
+)
+def test_more_executions_decide_whether_variables_narrow_a_range(
+    without: tuple[int, ...], with_variables: tuple[int, ...], *, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {False: list(without[3:]), True: list(with_variables)}
+
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        remaining = counts["GOGC" in run.environment]
+        faults, remaining[:3] = tuple(remaining[:3]), []
+        return TriedCommand(run, faults)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
+    monkeypatch.setattr(FirstMeasurement, "list_variables", lambda *_: (GO[1],))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    before = TriedCommand(RunProposal("./x"), without[:3])
+    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), before, Path())
+    assert (steady.run.environment == GO[1]) is is_kept
+    assert is_kept or steady is before
+
+
 def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
     first = FirstMeasurement.__new__(FirstMeasurement)
     first.sources = listing({"run.sh": "#!/bin/sh\nexec java -cp . Main\n", "other.sh": "./javac-like\n"})
@@ -243,7 +273,7 @@ def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.Mon
         lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
     )
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: False)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "it prints an error")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./x", from_service_file=True),
@@ -277,7 +307,7 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
 
 def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./test_x", may_do_nothing=True, is_test=True),
@@ -389,7 +419,7 @@ def try_file_runs(
         "_try_run",
         lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
     )
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
@@ -463,17 +493,22 @@ def test_a_program_that_reads_its_standard_input_gets_each_file_there(monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("content", "outputs", "reads"),
+    ("content", "outputs", "problem"),
     [
-        ("let error = 1", ("error in line 1", "", ""), True),
-        ("let x = 1", ("error in line 1", "", ""), False),
-        ("let x = 1", ("1", "", ""), True),
-        ("let x = 1", ("took 1.1 s", "took 1.2 s", "took 1.3 s"), False),
+        ("let error = 1", ("error in line 1", "", ""), ""),
+        ("let x = 1", ("error in line 1", "", ""), "it prints an error"),
+        ("let x = 1", ("1", "", ""), ""),
+        (
+            "let x = 1",
+            ("took 1.1 s", "took 1.2 s", "took 1.3 s"),
+            "the output differs in each execution, even without the file",
+        ),
+        ("let x = 1", ("0", "0"), "the output is the same as without the file"),
     ],
-    ids=["the file contains the word error", "an error", "another output", "an output that always differs"],
+    ids=["the file contains the word error", "an error", "another output", "an output that always differs", "the same"],
 )
 def test_a_program_reads_its_standard_input_if_only_the_file_changes_its_output(
-    content: str, outputs: tuple[str, ...], reads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    content: str, outputs: tuple[str, ...], problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_text(content)
     next_outputs = iter(outputs)
@@ -483,7 +518,30 @@ def test_a_program_reads_its_standard_input_if_only_the_file_changes_its_output(
     )
     first = FirstMeasurement.__new__(FirstMeasurement)
     run = redirect_file_to_input(RunProposal("./x a", input_file="a"))
-    assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads
+    assert first._describe_unread_input(BuildProposal("Make", ""), run, tmp_path) == problem
+
+
+def test_a_program_that_prints_the_same_with_a_file_as_its_input_gets_the_next_one_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< d" in run.command else (72,) * 3),
+    )
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_describe_unread_input",
+        lambda _, __, run, ___: "" if "< d" in run.command else "the output is the same as without the file",
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./count", may_do_nothing=True),
+        *(RunProposal(f"./count {file}", input_file=file) for file in ("a", "b", "c", "d")),
+    ]
+    tried = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert tried[-1].run.command == "sh -c 'exec ./count < d'"
+    assert tried[-1].faults == (900,) * 3
 
 
 @pytest.mark.parametrize(
@@ -587,7 +645,7 @@ def test_a_folder_is_tried_where_a_program_does_more_work_without_a_file_than_wi
 def test_a_command_that_already_redirects_its_file_is_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     larger = RunProposal("sh -c 'exec ./x < faultwatch-input.json'", input_file="t/a.json", program="./x")
     outcomes = {larger.command: TriedCommand(larger, (9, 9))}
-    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: pytest.fail("it was found before"))
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: pytest.fail("it was found before"))
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: outcomes[run.command])
     first = FirstMeasurement.__new__(FirstMeasurement)
     (tried,) = first.try_runs(BuildProposal("Make", ""), [larger], Path(), lambda _: None)
@@ -641,7 +699,7 @@ def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
     )
     first = FirstMeasurement.__new__(FirstMeasurement)
     run = RunProposal("./x a", input_file="a")
-    assert first._reads_standard_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
+    assert not first._describe_unread_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
     assert not first._prints_file(BuildProposal("Make", ""), run, tmp_path)
 
 

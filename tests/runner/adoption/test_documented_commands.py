@@ -50,7 +50,6 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
         "sorter publish test/a.fq",
         "sorter LICENSE",
         "sorter sub/c.json",
-        "sorter --help",
         "sorter 'test/a.fq",
         "sorting test/a.fq",
         "The sorter reads test/a.fq",
@@ -58,6 +57,14 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
 )
 def test_a_command_that_cannot_be_executed_as_it_stands_is_left_out(line: str) -> None:
     assert not find(line)
+
+
+@pytest.mark.parametrize(
+    "start", ["$(WINE) ./sorter$(EXE)", "${RUN} $(WRAPPER) build/sorter${EXEEXT}", "@./sorter$(EXE)"]
+)
+def test_a_recipe_may_have_variables_before_and_after_the_name_of_its_program(start: str) -> None:
+    (command,) = find(f"test: sorter$(EXE)\n\t{start} --std test/a.fq\n", "Makefile")
+    assert command.arguments == ("--std", "test/a.fq")
 
 
 def test_a_recipe_and_a_ci_file_show_commands_too() -> None:

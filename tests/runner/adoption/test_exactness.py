@@ -41,6 +41,30 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
 
 
+def test_what_was_tried_in_vain_is_not_recommended() -> None:
+    node = "/usr/bin/node, 13 bytes of 2026-01-01 00:00:00"
+    for settings, tried in (
+        ({}, ["OMP_NUM_THREADS=1", "./x"]),
+        ({"tool.go": "go1.26.8"}, ["GOGC=off", "GOMAXPROCS=1", "./x"]),
+        ({"program": node}, ["node --single-threaded x.js"]),
+        ({"program": "/usr/bin/java, 13 bytes"}, ["JAVA_TOOL_OPTIONS=-XX:+UseSerialGC -Xbatch", "java x"]),
+    ):
+        sentence = assess_exactness([1, 2, 3], settings, tried_settings=tried).sentence
+        for words in (
+            "OMP_NUM_THREADS",
+            "GOGC",
+            "GOMAXPROCS",
+            "--single-threaded",
+            "UseSerialGC",
+            "Try such a setting",
+        ):
+            assert words not in sentence, (settings, words)
+        assert "make them constant" in sentence
+        assert "  " not in sentence
+    other = assess_exactness([1, 2, 3], {"program": node}, tried_settings=["OMP_NUM_THREADS=1", "node x.js"]).sentence
+    assert "`--single-threaded`" in other, "it was not tried"
+
+
 def test_a_count_that_most_executions_share_says_how_to_find_out_about_the_others() -> None:
     sentence = assess_exactness([1234, 1230, 1234, 1240, 1234]).sentence
     assert sentence.startswith(

@@ -104,6 +104,28 @@ def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() 
     assert list_inputs(data, "./parse", len) == ["bench/large.json", "bench/a.json"]
 
 
+def test_benchmarks_and_the_largest_tests_get_places_besides_many_examples() -> None:
+    examples = [f"examples/{letter}.js" for letter in "abcdefgh"]
+    files = dict.fromkeys(
+        (*examples, "tests/microbench.js", "tests/test_large.js", "tests/test_small.js", "repl.js"), ""
+    )
+    sizes = {"repl.js": 90_000, "tests/test_large.js": 30_000, "tests/test_small.js": 10}
+    chosen = list_inputs(listing(files), "qjs", lambda file: sizes.get(file, 100))
+    assert len(chosen) == 6
+    assert chosen[0] == "tests/microbench.js"
+    assert "tests/test_large.js" in chosen[:4]
+    del files["tests/microbench.js"]
+    without_benchmark = list_inputs(listing(files), "qjs", lambda file: sizes.get(file, 100))
+    assert "tests/test_large.js" in without_benchmark[:4]
+    assert len(without_benchmark) == 6
+
+
+def test_a_file_next_to_its_compressed_form_is_an_input_of_a_compressor() -> None:
+    files = ("tests/sample1.bz2", "tests/sample1.ref", "tests/log.gz", "tests/log", "tests/notes.ref", "src/a.c")
+    assert list_inputs(listing(dict.fromkeys(files, "")), "bzip2") == ["tests/sample1.ref"]
+    assert list_inputs(listing({"tests/a.log2.gz": "", "tests/a.log2": ""}), "pack") == ["tests/a.log2"]
+
+
 def test_a_program_that_refuses_each_input_gets_one_of_another_kind() -> None:
     files = ("tests/corpus/1.txt", "tests/corpus/2.txt", "tests/a.xml", "_benchmarks/page.html", "src/a.json")
     sources = listing(dict.fromkeys(files, ""))

@@ -1,5 +1,6 @@
 """The inputs that are made for programs whose projects keep none."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,10 @@ INDEXER = "Usage: x <command>\n\nCommand: index     index a FASTA file\n        
         ("Usage: x [options] <in.fq>\n", "FASTQ"),
         ("usage: x seq  transformation of FASTA/Q\n", "FASTQ"),
         ("usage: x ref.fasta\n", "FASTA"),
+        ("usage: x sort   Sort CSV data\n", "CSV"),
+        ("usage: x FILE.tsv\n", "TSV"),
+        ("usage: x FILE.jsonl\n", "JSON lines"),
+        ("usage: x FILE [--csv]\n", ""),
         ("usage: x fasting breakfast.file .fat\n", ""),
     ],
 )
@@ -40,6 +45,33 @@ def test_the_made_input_goes_to_the_subcommands_that_read_it() -> None:
     assert list_made_input_runs("./x", INDEXER, fastq) == []
     (run,) = list_made_input_runs("./x", "usage: x in.fq\n", fastq)
     assert run.command == "./x faultwatch-input.fq"
+
+
+def test_a_program_whose_subcommands_are_about_a_format_gets_it_with_those_that_compute() -> None:
+    usage = "Usage: x <command>\n\nCommands:\n  headers  Show headers of CSV\n  sort  Sort CSV data\n  stats  Compute\n"
+    csv = find_missing_format(listing({}), usage)
+    assert csv
+    runs = list_made_input_runs("./x", usage, csv)
+    assert [run.command.split()[1] for run in runs] == ["stats", "sort", "headers"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_a_table_is_made_the_same_each_time_with_as_many_fields_in_each_line(suffix: str, tmp_path: Path) -> None:
+    found = find_missing_format(listing({}), f"usage: x in.{suffix}\n")
+    assert found
+    script = add_making_step(BuildProposal("Make", "true"), found).command.removeprefix("sh -c '").removesuffix("'")
+    texts = set()
+    for _ in range(2):
+        subprocess.run(("sh", "-c", script), cwd=tmp_path, check=True)
+        texts.add((tmp_path / found.file).read_text())
+    (text,) = texts
+    assert len(text) > 1_000_000
+    lines = text.splitlines()
+    if suffix == "jsonl":
+        assert {tuple(json.loads(line)) for line in lines} == {("id", "name", "group", "value")}
+    else:
+        separator = {"csv": ",", "tsv": "\t"}[suffix]
+        assert {len(line.split(separator)) for line in lines} == {4}
 
 
 @pytest.mark.parametrize(
