@@ -9,7 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON = .venv/bin/python
 # The lock files are complete. pip must not resolve them again: older ones want a newer pydantic than is locked as soon
 # as there is one, because a package names it with an extra.
-PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input --quiet
+pip-of = $(1)/bin/python -m pip --disable-pip-version-check --no-input --quiet
+PIP = $(call pip-of,.venv)
 UV = uv
 LOCK = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --quiet
@@ -272,8 +273,7 @@ system-fresh:
 # The packages of a lock file, for a virtual environment.
 install-packages = .venv/bin/uv pip install --quiet --no-cache --python $(2)/bin/python \
 	--no-deps --require-hashes --requirement $(1) \
-	|| $(2)/bin/python -m pip --disable-pip-version-check --no-input --quiet install \
-	--no-deps --require-hashes --requirement $(1)
+	|| $(call pip-of,$(2)) install --no-deps --require-hashes --requirement $(1)
 
 # requirements-dev.txt contains everything in requirements.txt, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/uv

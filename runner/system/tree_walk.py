@@ -46,7 +46,7 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
                     pending_folders.append(entry.path)
 
 
-def inspect(entry: os.DirEntry[str]) -> os.stat_result:
+def inspect_entry(entry: os.DirEntry[str]) -> os.stat_result:
     """Return the status of an entry itself, not of what it links to.
 
     Raises
@@ -64,7 +64,7 @@ def explain_unusable_tree(tree: Path) -> str:
     """Return why a tree cannot be used, as the predicate of a sentence; empty if it can be used."""
     try:
         for entry in walk_tree(tree):
-            inspect(entry)
+            inspect_entry(entry)
     except TreeTooLarge as error:
         return str(error)
     except OSError as error:
@@ -94,7 +94,7 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
         name = os.path.relpath(entry.path, tree)
         if name == ignored:
             continue
-        status = inspect(entry)
+        status = inspect_entry(entry)
         # Leave out the times of a folder: they change with its entries, which are included themselves.
         content_state: tuple[int, ...] = ()
         if not stat.S_ISDIR(status.st_mode):

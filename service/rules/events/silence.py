@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -31,6 +32,20 @@ class SilencePattern:
             and matches_pattern(self.case, case)
             and matches_pattern(self.metric, metric)
         )
+
+
+def find_end_of_silence(
+    patterns: Iterable[SilencePattern], location: tuple[str, str, str, str], now: datetime
+) -> datetime | None:
+    """Return until when the drifts of a series are silenced; None if they are not.
+
+    Parameters
+    ----------
+    location
+        The subject, host, case and metric of the series.
+    """
+    ends = (pattern.until for pattern in patterns if pattern.covers(*location, now))
+    return max(ends, default=None)
 
 
 def matches_pattern(pattern: str, name: str) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import get_metric
 from service.rules.events import headline, lifecycle
-from service.rules.events.silence import SilencePattern
+from service.rules.events.silence import SilencePattern, find_end_of_silence
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
 from service.schemas.certainty import Certainty
@@ -418,9 +418,7 @@ def _build_drift(drift: Drift, returned: bool, active_silences: Sequence[Silence
         percent=drift.percent,
         wants_rerun=drift.evidence.wants_rerun,
         returned=returned,
-        silenced_until=max(
-            (silence.until for silence in active_silences if silence.covers(*location, now)), default=None
-        ),
+        silenced_until=find_end_of_silence(active_silences, location, now),
         sentence=drift.evidence.sentence,
         price=drift.price,
     )

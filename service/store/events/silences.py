@@ -74,12 +74,8 @@ def list_active_silences(session: Session, now: datetime) -> list[silence.Silenc
 
 def find_end_of_silence(session: Session, entry: SeriesHead, now: datetime) -> datetime | None:
     """Return until when the drifts of a series are silenced; None if they are not."""
-    ends = (
-        pattern.until
-        for pattern in list_active_silences(session, now)
-        if pattern.covers(entry.subject, entry.host, entry.case, entry.metric, now)
-    )
-    return max(ends, default=None)
+    location = (entry.subject, entry.host, entry.case, entry.metric)
+    return silence.find_end_of_silence(list_active_silences(session, now), location, now)
 
 
 def build_view(row: SilenceRow, now: datetime) -> triage.Silence:
