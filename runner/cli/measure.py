@@ -176,7 +176,7 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
     from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
-    files = [spool.add(report) for report in reports]
+    files = [file for report in reports for file in spool.add(report)]  # each alone: a full disk costs only one
     with connect_to_service(settings) as service:
         commit = reports[0].revision.commit
         revisions = repository.list_revisions(commit)[-_MAX_COMMITS:]

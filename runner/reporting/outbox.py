@@ -99,17 +99,24 @@ class Outbox:
             self._pause = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
-        """Store documents in the spool; those that cannot be stored are sent at once.
+        """Store documents in the spool, together if possible; those that cannot be stored are sent at once.
 
         Raises
         ------
         FaultwatchError
             A document can neither be stored nor sent.
         """
+        try:
+            self._posted_files.update(self.spool.add(*documents))
+        except FaultwatchError as storage_error:
+            self._store_or_send(documents, storage_error)
+
+    def _store_or_send(self, documents: Sequence[SpooledDocument], storage_error: FaultwatchError) -> None:
+        """Store the documents for which there is room, and send the others at once."""
         for document in documents:
             try:
-                self._posted_files.add(self.spool.add(document))
-            except FaultwatchError as storage_error:
+                self._posted_files.update(self.spool.add(document))
+            except FaultwatchError:
                 try:
                     self._send_document(document)
                 except FaultwatchError:

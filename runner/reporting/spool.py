@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
-from runner.system.durable_files import rename_durably
+from runner.system.durable_files import rename_together_durably
 from runner.system.private_folder import make_private_folder
 from runner.system.processes import is_alive, read_own_name
 
@@ -36,29 +36,36 @@ class Spool(Struct, frozen=True):
 
     folder: Path
 
-    def add(self, document: SpooledDocument) -> Path:
-        """Write a document durably, so that it survives a crash of the process or the machine; return its file.
+    def add(self, *documents: SpooledDocument) -> list[Path]:
+        """Write documents durably, so that they survive a crash of the process or the machine; return their files.
+
+        They are stored together: if a crash kept one side of a pair only, the whole pair would be measured again.
 
         Raises
         ------
         FaultwatchError
-            It cannot be written; the message says where, and why.
+            One of them cannot be written; the message says where, and why.
         """
-        file = self.get_file(document)
-        temporary_file = file.with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
+        files = {self._name_partial_file(document): self.get_file(document) for document in documents}
         try:
             make_private_folder(self.folder)
-            temporary_file.write_text(document.model_dump_json(), encoding="utf-8")
-            _requeue_document(temporary_file)
-            rename_durably(temporary_file, file)
+            for document, partial_file in zip(documents, files, strict=True):
+                partial_file.write_text(document.model_dump_json(), encoding="utf-8")
+                _requeue_document(partial_file)
+            rename_together_durably(files)
         except OSError as error:
-            with suppress(OSError):
-                temporary_file.unlink()
+            for partial_file in files:
+                with suppress(OSError):
+                    partial_file.unlink()
             raise FaultwatchError(
                 f"the result cannot be stored in {self.folder}: {error.strerror}",
                 "free some space there, or set FAULTWATCH_HOME to another folder",
             ) from None
-        return file
+        return list(files.values())
+
+    def _name_partial_file(self, document: SpooledDocument) -> Path:
+        """Return the file into which a document is written before it has its name."""
+        return self.get_file(document).with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
 
     def flush(self, send: Callable[[SpooledDocument], None]) -> int:
         """Send all waiting documents, oldest first; delete those that are acknowledged, and return their number.

@@ -1,6 +1,7 @@
 """Replaces files and folders atomically and durably: even after a power cut, there is never a partial one."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from runner.system.tree_walk import walk_tree
@@ -14,9 +15,30 @@ def rename_durably(complete_path: Path, target: Path) -> None:
     OSError
         The complete file cannot be read, or the other one cannot be replaced.
     """
-    _sync_path(complete_path)
-    complete_path.replace(target)
-    sync_folder(target.parent)
+    rename_together_durably({complete_path: target})
+
+
+def rename_together_durably(targets: Mapping[Path, Path]) -> None:
+    """Replace several files of one folder by complete ones, as :func:`rename_durably` does with one.
+
+    Nothing is written to the storage between the first and the last file, so that they hardly ever are there in part.
+
+    Parameters
+    ----------
+    targets
+        The file to replace, by the complete file.
+
+    Raises
+    ------
+    OSError
+        A complete file cannot be read, or one of the others cannot be replaced.
+    """
+    for complete_path in targets:
+        _sync_path(complete_path)
+    for complete_path, target in targets.items():
+        complete_path.replace(target)
+    for folder in {target.parent for target in targets.values()}:
+        sync_folder(folder)
 
 
 def rename_folder_durably(complete_path: Path, target: Path) -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Report
-from runner.errors import FaultwatchError, RequestRefused
+from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
 from runner.reporting.outbox import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, Outbox
 from runner.reporting.spool import Spool, SpooledDocument
+from runner.system.processes import read_own_name
 from tests.runner.sample_reports import profile, report
 
 
@@ -62,6 +63,20 @@ def test_pauses_grow_up_to_a_bound(tmp_path: Path) -> None:
     pauses = [after - before for before, after in pairwise(asked_at)]
     assert pauses[:3] == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS, 4 * FIRST_PAUSE_SECONDS]
     assert max(pauses) == MAX_PAUSE_SECONDS
+
+
+def test_what_cannot_be_stored_of_a_pair_is_sent_at_once(tmp_path: Path) -> None:
+    spool, (base, head), sent = Spool(tmp_path), (report(1), report(2)), []
+    spool.get_file(base).with_suffix(f".{read_own_name()}.partial").mkdir()  # its file cannot be written
+
+    def send(one: Report) -> None:
+        sent.append(one)
+        if one == head:
+            raise ServiceUnavailable("the service is down")
+
+    Outbox(spool, send).post(base, head)
+    assert sent[0] == base
+    assert spool.get_file(head).is_file(), "there was room for it"
 
 
 def test_an_older_report_that_is_refused_is_none_of_the_refused_reports_of_a_command(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting.spool import MAX_FAILURES, Spool, SpooledDocument
-from runner.system.processes import get_process_name
+from runner.system.processes import get_process_name, read_own_name
 from tests.runner.sample_reports import profile, report
 
 ROOT = Path(__file__).parents[3]
@@ -108,6 +108,18 @@ def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path)
     assert fresh.exists(), "another process may be writing it"
     assert not old.exists()
     assert not older.exists()
+
+
+def test_a_pair_is_stored_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    base, head = report(1), report(2)
+    obstacle = spool.get_file(head).with_suffix(f".{read_own_name()}.partial")
+    obstacle.mkdir()  # so that the second file cannot be written
+    with pytest.raises(FaultwatchError):
+        spool.add(base, head)
+    assert list(tmp_path.iterdir()) == [obstacle]
+    obstacle.rmdir()
+    assert spool.add(base, head) == spool.list_waiting()
 
 
 def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
