@@ -301,13 +301,17 @@ class GateOutcome:
 
     @cached_property
     def state(self) -> GateState:
-        """The case's state that comes first in :class:`GateState`; NOTHING if no case could be measured."""
+        """The case's state that comes first in :class:`GateState`; NOTHING if no case could be measured.
+
+        Once the changes are accepted, a case that nobody can accept comes before them: it has to be measured first.
+        """
         states = {case.state for case in self.cases}
         # A case that head adds has no base, so it cannot make up for cases that were not measured.
         judged_states = {case.state for case in self.cases if not case.case.added} or states
         if judged_states <= {GateState.UNMEASURED} and GateState.HEAD_FAILED not in states:
             return GateState.NOTHING
-        return min(states, key=list(GateState).index)
+        failed_states = {state for state in states if _VERDICTS[state] is GateVerdict.FAILED}
+        return min((self.accepted and failed_states) or states, key=list(GateState).index)
 
     @property
     def same_bytes(self) -> bool:

@@ -80,6 +80,15 @@ def test_a_case_that_only_head_cannot_be_measured_in_fails() -> None:
     assert outcome.cases[0].first_failure == ("head", outcome.cases[0].case.head.failure)
 
 
+def test_an_accepted_regression_does_not_let_a_case_pass_that_could_not_be_measured() -> None:
+    over = made_gates.case([100] * 30, [101] * 30)
+    report = made_gates.gate(over, made_gates.skipped_for_head(mib=8))
+    before, after = judge_gate(report), judge_gate(report, Acceptance("ada", "wanted"))
+    assert (before.state, before.passed) == (GateState.OVER, False)
+    assert (after.state, after.verdict, after.passed) == (GateState.DISTURBED, "failed", False)
+    assert judge_gate(made_gates.gate(over), Acceptance("ada", "wanted")).passed
+
+
 def test_a_metric_that_some_executions_of_head_lack_does_not_pass() -> None:
     made = made_gates.case([100] * 30, [100] * 30, speeds=([1000.0] * 30, [900.0] * 30), judge=("throughput",))
     samples = tuple(
