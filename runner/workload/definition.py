@@ -196,6 +196,15 @@ class RunRecipe(Table):
         _require_pattern(self.output, self.pattern)
         return self
 
+    @model_validator(mode="after")
+    def _check_output_of_processes(self) -> Self:
+        if self.output_file is not None and self.processes not in {1, "1"}:
+            raise ValueError(
+                "output_file: several processes would write the same file, whose work would be counted once for each; "
+                "let them report their work on standard output"
+            )
+        return self
+
     def list_texts(self) -> tuple[str, ...]:
         """Return all texts in which placeholders are replaced."""
         limits = str(self.processes), self.memory_limit, self.huge_pages

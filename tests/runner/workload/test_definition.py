@@ -63,6 +63,13 @@ def test_a_pattern_that_finds_no_work_is_refused(pattern: str, write) -> None:  
             load_workload(write(text))
 
 
+@pytest.mark.parametrize("processes", ["4", "'{mib}'"])
+def test_one_result_file_of_several_processes_is_refused(processes: str, write) -> None:  # type: ignore[no-untyped-def]
+    run = f'[run]\noutput = "json"\noutput_file = "work.json"\nprocesses = {processes}'
+    with pytest.raises(FaultwatchError, match="output_file: several processes would write the same file"):
+        load_workload(write(GOOD.replace("[run]", run)))
+
+
 def test_points_can_be_left_out_and_added(write) -> None:  # type: ignore[no-untyped-def]
     text = GOOD + '[[exclude]]\nmib = 64\nmode = "fresh"\n[[include]]\nmib = 256\nmode = "mapped"\n'
     workload = load_workload(write(text))
