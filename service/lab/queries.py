@@ -111,16 +111,16 @@ def read_reports(session: Session, numbers: Collection[int], metrics: Sequence[s
 
 def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
     """Return the jobs about the case at the commit with other settings, the newest first."""
+    question = {"revision": target.commit, "case": target.case, "host": target.host}
+    is_of_target = (Job.question[key].as_string() == value for key, value in question.items())
     rows = session.scalars(
-        select(Job).where(Job.subject == target.subject, Job.kind == "remedy").order_by(Job.id.desc()).limit(_MAX_JOBS)
+        select(Job)
+        .where(Job.subject == target.subject, Job.kind == "remedy", *is_of_target)
+        .order_by(Job.id.desc())
+        .limit(_MAX_JOBS)
     )
-    views = (jobs.build_view(row) for row in rows if row.question.get("revision") == target.commit)
-    return [
-        (view.question, view)
-        for view in views
-        if isinstance(view.question, RemedyQuestion)
-        and (view.question.case, view.question.host) == (target.case, target.host)
-    ]
+    views = map(jobs.build_view, rows)
+    return [(view.question, view) for view in views if isinstance(view.question, RemedyQuestion)]
 
 
 def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: int = _MAX_RUNS) -> list[LabRun]:

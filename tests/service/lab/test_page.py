@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from service.lab import queries
 from tests.service import reports
 from tests.service.lab import made_lab
 from tests.service.web import history
@@ -70,6 +71,18 @@ def test_what_is_not_measured_can_be_ordered_with_a_preview(lab: FlaskClient) ->
     made_lab.finish(lab, job, "failed", "the library is not there")
     cell = cells(lab)["libjemalloc.so.2", "never"]
     assert (cell["state"], cell["sentence"]) == ("failed", "Failed: the library is not there")
+
+
+def test_an_order_is_shown_however_many_were_made_for_other_commits(
+    lab: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert lab.post("/lab/orders?subject=demo").status_code == 303
+    (job,) = lab.get("/api/v1/jobs").json["items"]
+    question = {key: value for key, value in job["question"].items() if value is not None}
+    order = {"question": question | {"revision": reports.commit(made_lab.COMMIT - 1)}, "backend": job["backend"]}
+    assert lab.post("/api/v1/jobs", json=order).status_code in {200, 201}
+    monkeypatch.setattr(queries, "_MAX_JOBS", 1)
+    assert cells(lab)["libjemalloc.so.2", "never"]["state"] == "ordered"
 
 
 def test_one_cell_is_ordered_by_its_own_button(lab: FlaskClient) -> None:
