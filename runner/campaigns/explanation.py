@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict
-from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, LineRange, Remedy
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import is_apart
 from runner.contract.report import Sample
@@ -19,6 +19,7 @@ from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority,
 from runner.measuring.trial import Trial
 from runner.perf.program_failure import ExecutionFailure
 from runner.profile.case_profiler import Progress, open_profiling
+from runner.subject.source_change import SourceChange
 from runner.system.valid_text import make_valid_text
 from runner.workload.remedy import apply_remedy
 
@@ -49,8 +50,8 @@ class RegressedCase(Struct, frozen=True):
     ----------
     base_sample, head_sample
         The sample that each trial has just taken; None if that side is a stored run.
-    changed_lines
-        The lines of head that differ from base, by file.
+    change
+        How the sources of head differ from those of base.
     """
 
     base: Trial
@@ -58,7 +59,7 @@ class RegressedCase(Struct, frozen=True):
     verdict: MetricVerdict
     base_sample: Sample | None = None
     head_sample: Sample | None = None
-    changed_lines: dict[str, tuple[LineRange, ...]] = {}
+    change: SourceChange = SourceChange()
 
 
 def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
@@ -107,7 +108,10 @@ def explain_regression(
             # Analyse the recordings only after both sides have been executed.
             base_profile, head_profile = [assemble() for assemble in pending_profiles]
         request = DiagnosisRequest(
-            profile=head_profile, before=base_profile, changed_lines=regressed_case.changed_lines
+            profile=head_profile,
+            before=base_profile,
+            changed_lines=regressed_case.change.lines,
+            changed_calls=regressed_case.change.calls,
         )
         diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:

@@ -29,7 +29,6 @@ from runner.cli.options import (
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
 from runner.contract.comparison import Comparison, ComparisonRequest
-from runner.contract.diagnosis import LineRange
 from runner.contract.explanation import MIN_SECONDS
 from runner.contract.number_text import format_count
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
@@ -46,9 +45,9 @@ from runner.measuring.stored_base import MIN_SAMPLES, build_base_query, compare_
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.changed_lines import list_changed_lines
 from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.subject.repository import Repository
+from runner.subject.source_change import SourceChange, read_source_change
 from runner.workload import Workload
 from runner.workload.gate_cases import CasePair
 from runner.workload.workload_lookup import choose_cases
@@ -196,14 +195,14 @@ def compare_cases(
                 trials_by_index[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)
         max_seconds = max(MIN_SECONDS, time.monotonic() - started_at)
-        changed_lines = list_changed_lines(repository, *ends) if trials_by_index else {}
-        return _explain_regressions(results, trials_by_index, changed_lines, service, max_seconds, activity)
+        change = read_source_change(repository, *ends) if trials_by_index else SourceChange()
+        return _explain_regressions(results, trials_by_index, change, service, max_seconds, activity)
 
 
 def _explain_regressions(
     results: Sequence[ComparisonResult],
     trials_by_index: Mapping[int, tuple[Trial, Trial]],
-    changed_lines: dict[str, tuple[LineRange, ...]],
+    change: SourceChange,
     service: Service,
     max_seconds: float,
     activity: Activity,
@@ -214,8 +213,8 @@ def _explain_regressions(
     ----------
     trials_by_index
         The trials of base and head of each case to explain, by the index of its result.
-    changed_lines
-        The lines that head changed, by file.
+    change
+        What head changed in the sources.
     """
     from runner.campaigns.explanation import RegressedCase, choose_verdict, compute_relative_change, explain_regression
 
@@ -237,7 +236,7 @@ def _explain_regressions(
             verdicts_by_index[index],
             base_sample=None if result.base_stored else result.base.samples[-1],
             head_sample=result.head.samples[-1],
-            changed_lines=changed_lines,
+            change=change,
         )
         explanation = explain_regression(regressed_case, service, seconds=remaining_seconds, progress=activity)
         explained_results[index] = replace(result, explanation=explanation)

@@ -88,7 +88,7 @@ def command(
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler
     from runner.reporting.embedded_service import connect_to_service
-    from runner.subject.changed_lines import list_changed_lines
+    from runner.subject.source_change import SourceChange, read_source_change
 
     # Check the arguments.
     base, head = _parse_commits(commit_range, revision)
@@ -115,8 +115,10 @@ def command(
     with connect_to_service(settings) as service:
         profiles_to_send = profiles if upload else []
         refusals = _send_profiles(profiles_to_send, service, settings, repository, workload)
-        changed_lines = list_changed_lines(repository, ends[0], ends[1]) if base_profile else {}
-        request = DiagnosisRequest(profile=profile, before=base_profile, changed_lines=changed_lines)
+        change = read_source_change(repository, ends[0], ends[1]) if base_profile else SourceChange()
+        request = DiagnosisRequest(
+            profile=profile, before=base_profile, changed_lines=change.lines, changed_calls=change.calls
+        )
         diagnosis, failure = _request_diagnosis(service, request)
     documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 

@@ -11,8 +11,19 @@ from runner.contract.profile import Count, Label, Profile
 _LineNumber = Annotated[int, Field(ge=0, le=2**31)]
 LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
-MAX_CHANGED_FILES, MAX_CHANGED_RANGES = 1000, 10_000
-"""The largest numbers of files and line ranges of a change. The lines of a larger change are ignored."""
+MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS = 1000, 10_000, 1000
+"""The largest numbers of files, line ranges and calls of a change. What a larger change has more is ignored."""
+
+
+class ChangedCall(Strict):
+    """A call in a line that a change added or rewrote."""
+
+    callee: Label
+    """The name of the called function, without its parameters."""
+    caller: Label
+    """The name of the function that contains the line, without its parameters."""
+    file: Label
+    line: _LineNumber
 
 
 class DiagnosisRequest(Strict):
@@ -22,6 +33,8 @@ class DiagnosisRequest(Strict):
     before: Profile | None = None
     changed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
     """The lines that the change added or rewrote, or before which it removed lines, by file; empty if unknown."""
+    changed_calls: tuple[ChangedCall, ...] = Field(default=(), max_length=MAX_CHANGED_CALLS)
+    """The calls in the lines that the change added or rewrote, of functions that only one of these lines calls."""
 
 
 class Remedy(Strict):

@@ -22,6 +22,7 @@ from service.rules.diagnose.added_cost import costs_more
 from service.rules.diagnose.difference_causes import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
+from service.rules.diagnose.tail_calls import insert_tail_callers
 
 RULES: tuple[Rule, ...] = (
     returned_memory.RETURNED_MEMORY,
@@ -55,7 +56,10 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     If there is an earlier profile, only what costs more than before is a finding, because nothing else can have caused
     the change.
     """
-    facts = Facts.from_profile(request.profile, request.before)
+    profile = request.profile
+    if request.before is not None:
+        profile = insert_tail_callers(profile, request.before, request.changed_calls)
+    facts = Facts.from_profile(profile, request.before)
     findings: list[Finding] = []
     for rule in RULES:
         finding = rule.evaluate(facts)

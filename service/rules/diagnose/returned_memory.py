@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from runner.contract.diagnosis import Remedy
-from runner.contract.profile import Memory, Touch
+from runner.contract.profile import Frame, Memory, Touch
 from service.rules.diagnose.heap_remedies import (
     COLLECTING_RUNTIMES,
     KEEP_BUFFER,
@@ -29,6 +32,7 @@ _RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 _MALLOC_MEMORY = frozenset({Memory.HEAP})
 """Memory that only malloc takes: a collector maps its own memory, which can look like an arena of malloc."""
 _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
+_TRIM_FUNCTION = re.compile(r"_*(?:libc_)?malloc_trim(?:@.*)?")
 
 
 def _is_heap_collected(facts: Facts) -> bool:
@@ -91,11 +95,24 @@ def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
 def _suggest_keeping_pages(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that keep freed pages in the process: settings of its runtime or malloc, or code changes.
 
-    glibc calls madvise only to trim, so with glibc, it is usually the program itself that gives its pages back.
+    glibc calls madvise only to trim, so with glibc, it is usually the program itself that gives its pages back. No
+    setting of glibc changes what its function ``malloc_trim`` does.
     """
     settings = suggest_heap_settings(facts)
+    if _is_trimmed_by_program(facts):
+        replacing_settings = (remedy for remedy in settings if "allocator" in remedy.settings)
+        return (Remedy(text="call malloc_trim less often, or not at all"), *replacing_settings)
     is_own_advice = identify_allocator(facts.profile) is Allocator.GLIBC and not _is_heap_collected(facts)
     return (KEEP_BUFFER, *settings) if is_own_advice else (*settings, KEEP_BUFFER)
+
+
+def _is_trimmed_by_program(facts: Facts) -> bool:
+    """Return whether most of the time in madvise is spent on behalf of calls of ``malloc_trim``."""
+
+    def calls_trim(frames: Sequence[Frame]) -> bool:
+        return any(_TRIM_FUNCTION.fullmatch(frame.function) for frame in frames)
+
+    return facts.find_returning_place(calls_trim, "madvise") is True
 
 
 RETURNED_MEMORY = Rule(

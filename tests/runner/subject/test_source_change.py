@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.subject.changed_lines import list_changed_lines, parse_changed_lines
+from runner.contract.diagnosis import ChangedCall
 from runner.subject.repository import Repository
+from runner.subject.source_change import parse_source_change, read_source_change
 from tests.runner.commands import git
 
 
@@ -24,7 +25,7 @@ def test_added_and_rewritten_lines_are_ranges_in_the_newer_commit(tmp_path: Path
     (tmp_path / "gone.c").unlink()
     git(tmp_path, "add", "--all")
     git(tmp_path, "commit", "--quiet", "--message", "second")
-    assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {
+    assert read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").lines == {
         "a.c": ((2, 3), (6, 6)),
         "folder with space/b.c": ((1, 2),),
     }
@@ -42,18 +43,33 @@ def test_where_lines_were_only_removed_the_line_in_their_place_is_changed(
     git(tmp_path, "commit", "--quiet", "--message", "first")
     (tmp_path / "a.c").write_text(left, encoding="utf-8")
     git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
-    changed_lines = list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD")
+    changed_lines = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").lines
     assert changed_lines == {"a.c": ((changed_line, changed_line),)}
+
+
+def test_the_calls_in_added_lines_are_known_if_a_single_line_makes_them(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    body = "  mark();\n  // sweep(all) in the end\n  sweep(x);\n"
+    (tmp_path / "gc.c").write_text(f"void\ncollect(void)\n{{\n{body}}}\n\nint other(int x)\n{{\n}}\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    changed = body.replace("sweep(x);\n", "sweep(x);\n  if (done(x)) malloc_trim (0); // free(x) later\n")
+    other = "  log_it(x);\n  log_it(1);\n#define FREE() free(0)\n  return done(2);\n"
+    text = f"void\ncollect(void)\n{{\n{changed}}}\n\nint other(int x)\n{{\n{other}}}\n"
+    (tmp_path / "gc.c").write_text(text, encoding="utf-8")
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
+    calls = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").calls
+    assert calls == (ChangedCall(callee="malloc_trim", caller="collect", file="gc.c", line=7),)
 
 
 def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
-    assert list_changed_lines(Repository(tmp_path, "changes"), "missing", "HEAD") == {}
+    assert read_source_change(Repository(tmp_path, "changes"), "missing", "HEAD").lines == {}
 
 
 @given(st.text(alphabet="@+-b/ ,0129a\n", max_size=200))
 def test_any_text_is_read_without_an_error(text: str) -> None:
-    for ranges in parse_changed_lines(text).values():
+    for ranges in parse_source_change(text).lines.values():
         assert all(first <= last for first, last in ranges)
 
 
@@ -63,7 +79,7 @@ def test_a_file_with_a_name_of_any_letters_is_named_as_it_is(tmp_path: Path) -> 
     (tmp_path / "größe.c").write_text("one\n", encoding="utf-8")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "second")
-    assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {"größe.c": ((1, 1),)}
+    assert read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").lines == {"größe.c": ((1, 1),)}
 
 
 def test_the_lines_between_two_changes_are_unchanged_whatever_the_user_has_configured(
@@ -80,5 +96,5 @@ def test_the_lines_between_two_changes_are_unchanged_whatever_the_user_has_confi
         (folder / "b.c").write_text(f"{first}\n", encoding="utf-8")
         git(folder, "add", ".")
         git(folder, "commit", "--quiet", "--message", message)
-    changed_lines = list_changed_lines(Repository(folder, "changes"), "HEAD~1", "HEAD")
+    changed_lines = read_source_change(Repository(folder, "changes"), "HEAD~1", "HEAD").lines
     assert changed_lines == {"a.c": ((1, 1), (5, 5)), "b.c": ((1, 1),)}
