@@ -284,8 +284,9 @@ class Facts:
         """Return the place from which the given system calls give memory back.
 
         It is the place with most of the CPU-time samples of these calls, whose time grows with the memory given back.
-        None if there are too few samples, or if no place has half of them. Stacks recorded with frame pointers are not
-        enough, because the C library, which makes the calls, has none.
+        None if there are too few samples, or if no place has half of them. In stacks recorded with frame pointers, the
+        place is unknown if a library makes the call, because the C library has no frame pointers. Go's runtime, which
+        is part of the program, has them.
 
         Parameters
         ----------
@@ -293,12 +294,14 @@ class Facts:
             Returns the place of a stack, given its frames, outermost first.
         """
         on_cpu = self.profile.on_cpu
-        if on_cpu is None or on_cpu.call_graph == "fp" or not on_cpu.total:
+        if on_cpu is None or not on_cpu.total:
             return None
         call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
-        weights: Counter[_Place] = Counter()
+        weights: Counter[_Place | None] = Counter()
         for stack in _list_stacks(on_cpu, call_frames):
-            weights[find_place([self.profile.frames[index] for index in stack.frames])] += stack.weight
+            frames = [self.profile.frames[index] for index in stack.frames]
+            is_known = on_cpu.call_graph != "fp" or not _is_innermost_in_library(frames)
+            weights[find_place(frames) if is_known else None] += stack.weight
         n_samples = on_cpu.samples * weights.total() / on_cpu.total  # weights are times
         if n_samples < _MIN_CALLING_SAMPLES:
             return None
@@ -497,6 +500,12 @@ def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> li
         for stack in (stacks.stacks if stacks else ())
         if not any(frames.isdisjoint(stack.frames) for frames in frame_sets)
     ]
+
+
+def _is_innermost_in_library(frames: Sequence[Frame]) -> bool:
+    """Return whether the innermost frame outside of the kernel is in a shared library, or unknown."""
+    user_frame = next((frame for frame in reversed(frames) if not frame.module.startswith("[")), None)
+    return user_frame is None or _LIBRARY.search(user_frame.module) is not None
 
 
 def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:

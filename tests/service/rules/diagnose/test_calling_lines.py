@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference
@@ -145,10 +147,25 @@ def test_a_changed_line_is_not_named_if_one_that_may_be_removed_explains_more() 
     assert (difference.changed_place, difference.is_indirect) == (None, False), "the line of file.c may be removed"
 
 
-@pytest.mark.parametrize(("samples", "is_named"), [(200, True), (5, False)])
-def test_a_changed_line_that_calls_what_gives_memory_back_is_named(samples: int, *, is_named: bool) -> None:
+GO_RUNTIME = Frame(function="runtime.madvise", module="prog", file="/usr/lib/go/src/runtime/sys.s", line=5)
+GIVE_BACK = Frame(function="give_back", module="prog", file="src/os.c", line=5)
+LIBRARY = Frame(function="__madvise", module="/usr/lib/libc.so.6")
+
+
+@pytest.mark.parametrize(
+    ("samples", "call_graph", "give_back", "is_named"),
+    [
+        (200, "dwarf", GIVE_BACK, True),
+        (200, "dwarf", LIBRARY, True),
+        (200, "fp", GO_RUNTIME, True),
+        (200, "fp", LIBRARY, False),  # it has no frame pointers, so that its caller may be missing
+        (5, "dwarf", GIVE_BACK, False),
+    ],
+)
+def test_a_changed_line_that_calls_what_gives_memory_back_is_named(
+    samples: int, call_graph: Literal["dwarf", "fp"], give_back: Frame, *, is_named: bool
+) -> None:
     purge = Frame(function="purge", module="prog", file="src/arena.c", line=20)
-    give_back = Frame(function="give_back", module="prog", file="src/os.c", line=5)
     advise = Frame(function="__x64_sys_madvise", module="[kernel.kallsyms]")
     frames = (MAIN, GROW, purge, give_back, advise)
 
@@ -159,7 +176,7 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(samples: int,
             samples=samples,
             period=1,
             total=100,
-            call_graph="dwarf",
+            call_graph=call_graph,
             stacks=(Stack(frames=(0, 1), weight=40), Stack(frames=(0, 2, 3, 4), weight=60)),
         )
         known = profiled(*(row for row in rows if row[4]), stacks={(0, 1): 100 + n_again})
