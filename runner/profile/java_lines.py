@@ -75,7 +75,7 @@ class JavaLineRecorder:
 
     def close(self) -> None:
         """Read the recording, and remove its folder."""
-        self.recording = self._folder.remove(_RESULT, _MAX_BYTES)
+        self.recording = b"".join(self._folder.remove(_RESULT, _MAX_BYTES))
 
 
 def find_jfr(files: Iterable[Path]) -> Path | None:

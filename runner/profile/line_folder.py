@@ -1,5 +1,6 @@
 """The folder in a working tree by which an executed program reports about its own lines."""
 
+import fnmatch
 import os
 import stat
 from collections.abc import Mapping
@@ -37,15 +38,27 @@ class LineFolder:
             # Keep the folder open, because the program may replace it by something else.
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
-    def remove(self, result: str, max_bytes: int) -> bytes:
-        """Remove the folder; return the beginning of the program's result, or nothing if that is not a regular file."""
-        content = b""
+    def remove(self, results: str, max_bytes: int) -> list[bytes]:
+        """Remove the folder; return the contents of the regular files that the program wrote there, by their names.
+
+        Parameters
+        ----------
+        results
+            A pattern of file names, with the wildcards of a shell.
+        max_bytes
+            The largest number of bytes that are read of all files together.
+        """
+        contents = []
         if self._descriptor is not None:
-            content = _read_file(self._descriptor, result, max_bytes)
+            with suppress(OSError):
+                names = os.listdir(self._descriptor)  # noqa: PTH208 - of the opened folder, not of a path
+                for name in sorted(fnmatch.filter(names, results)):
+                    contents.append(_read_file(self._descriptor, name, max_bytes))
+                    max_bytes -= len(contents[-1])
             os.close(self._descriptor)
             self._descriptor = None
         remove_tree(self.path)
-        return content
+        return contents
 
 
 def _read_file(folder: int, name: str, max_bytes: int) -> bytes:

@@ -6,7 +6,7 @@ Python imports a module named ``sitecustomize`` when it starts. In a separate ex
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from runner.profile.stack_folding import make_path_relative
 from runner.system.valid_text import make_valid_text
 
 _TRACER = Path(__file__).with_name("python_tracer.py")
-_RESULT = "lines.json"
-_MAX_BYTES = 1 << 20
-"""The largest number of bytes that are read of the result: the program that writes it can make it any size."""
+_RESULTS = "lines.*.json"
+"""The names of the results: one for each process."""
+_MAX_BYTES = 16 << 20
+"""The largest number of bytes that are read of the results: the program that writes them can make them any size."""
 
 
 _MAX_LINES = 100
@@ -53,8 +54,8 @@ class PythonLineRecorder:
         self._folder.create({"sitecustomize.py": _TRACER.read_bytes()})
 
     def close(self) -> None:
-        """Read the result, and remove the tracer."""
-        self.lines = parse_lines(self._folder.remove(_RESULT, _MAX_BYTES), self._root)
+        """Read the results, and remove the tracer."""
+        self.lines = parse_lines(self._folder.remove(_RESULTS, _MAX_BYTES), self._root)
 
 
 def executes_python(files: Iterable[Path]) -> bool:
@@ -63,21 +64,37 @@ def executes_python(files: Iterable[Path]) -> bool:
     return runtime is not None and runtime[0] is RuntimeName.PYTHON
 
 
-def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
-    """Parse the result of the tracer; leave out invalid lines. Files below ``root`` get relative paths."""
-    lines = []
+def parse_lines(contents: Iterable[bytes], root: str) -> tuple[PythonLine, ...]:
+    """Parse the results of the tracer, and add up the faults of each line in all processes.
+
+    Invalid lines are left out. Files below ``root`` get relative paths.
+    """
+    lines: dict[tuple[str, str, int], PythonLine] = {}
+    for content in contents:
+        for line in _parse_process(content, root):
+            key = line.file, line.function, line.line
+            other = lines.get(key)
+            lines[key] = line if other is None else _add_lines(other, line)
+    return tuple(sorted(lines.values(), key=lambda line: -line.faults)[:_MAX_LINES])
+
+
+def _add_lines(first: PythonLine, second: PythonLine) -> PythonLine:
+    """Return a line with its faults in two processes together."""
+    sums = {"faults": first.faults + second.faults, "after_fork": first.after_fork + second.after_fork}
+    return first.model_copy(update=sums)
+
+
+def _parse_process(content: bytes, root: str) -> Iterator[PythonLine]:
+    """Yield the valid lines in the result of a process."""
     with suppress(ValueError, RecursionError):
         document = json.loads(content)
         for entry in document if isinstance(document, list) else ():
             with suppress(ValidationError, ValueError, TypeError, AttributeError):
                 file, function, line, faults, after_fork = entry
-                lines.append(
-                    PythonLine(
-                        file=cut_label(make_valid_text(make_path_relative(file, root))),
-                        function=function,
-                        line=line,
-                        faults=faults,
-                        after_fork=after_fork,
-                    )
+                yield PythonLine(
+                    file=cut_label(make_valid_text(make_path_relative(file, root))),
+                    function=function,
+                    line=line,
+                    faults=faults,
+                    after_fork=after_fork,
                 )
-    return tuple(sorted(lines, key=lambda line: -line.faults)[:_MAX_LINES])

@@ -1,8 +1,8 @@
 """Counts the page faults of each line of a Python program, which imports a copy of this module as ``sitecustomize``.
 
 The module imports nothing else of Faultwatch, and must run in every Python from 3.8 on. Faults in a library belong to
-the line of the program that called the library. The faults of all threads are counted together; those of child
-processes are not counted. The module imports little, because its imports cause faults in the program.
+the line of the program that called the library. The faults of all threads are counted together. A forked process counts
+its own faults, and writes its own result. The module imports little, because its imports cause faults in the program.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ MAX_SECONDS = 20
 MAX_LINES = 100
 """Largest number of lines of the program that are written: those with the most faults."""
 _EVENTS_PER_TIME_CHECK = 10_000
+_MIN_UNWRITTEN_FAULTS, _MAX_UNWRITTEN_SHARE = 64, 0.25
+"""A result is written again when it lacks more faults than these, and than this share of those written: the process may
+be killed, as the workers of a pool are when it is closed."""
 _COUNTING_PROCESS = "_FAULTWATCH_COUNTING_PROCESS"
 """The variable with the id of the process that counts. Its children inherit it with the variable by which Python finds
 this module."""
@@ -42,7 +45,7 @@ class LineCounter:
     def __init__(self) -> None:
         self.faults: Counter[tuple[CodeType, int]] = Counter()
         self.faults_after_fork: Counter[tuple[CodeType, int]] = Counter()
-        self.pid = os.getpid()
+        self._n_faults = self._n_written_faults = 0
         self._is_own_by_file: dict[str, bool] = {}
         self._place: tuple[CodeType, int] | None = None
         self._assigned_faults = self._n_events = 0
@@ -51,7 +54,7 @@ class LineCounter:
     def start(self) -> None:
         """Begin to count, in this thread and in all threads that are started later."""
         self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
-        os.register_at_fork(before=self._note_fork)
+        os.register_at_fork(before=self._note_fork, after_in_child=self._start_in_child)
         threading.settrace(self.trace_call)
         sys.settrace(self.trace_call)
 
@@ -78,15 +81,27 @@ class LineCounter:
         self._assign_faults()
         self._has_forked = True
 
+    def _start_in_child(self) -> None:
+        """Begin to count the faults of a forked process, whose pages are shared with its parent."""
+        self.faults.clear()
+        self.faults_after_fork.clear()
+        self._assigned_faults = self._n_faults = self._n_written_faults = 0
+
     def _assign_faults(self) -> None:
         """Assign the faults since the last trace event to the line that was executed."""
         fault_count = getrusage(RUSAGE_SELF).ru_minflt
-        if fault_count != self._assigned_faults:
-            if self._place is not None:
-                self.faults[self._place] += fault_count - self._assigned_faults
-                if self._has_forked:
-                    self.faults_after_fork[self._place] += fault_count - self._assigned_faults
-            self._assigned_faults = fault_count
+        n_new_faults = fault_count - self._assigned_faults
+        if not n_new_faults:
+            return
+        self._assigned_faults = fault_count
+        if self._place is not None:
+            self.faults[self._place] += n_new_faults
+            if self._has_forked:
+                self.faults_after_fork[self._place] += n_new_faults
+            self._n_faults += n_new_faults
+            n_unwritten_faults = self._n_faults - self._n_written_faults
+            if n_unwritten_faults > max(_MIN_UNWRITTEN_FAULTS, _MAX_UNWRITTEN_SHARE * self._n_written_faults):
+                self.write()
 
     def _move_to(self, frame: FrameType | None) -> None:
         """Assign the faults since the last trace event, and remember the line that comes next."""
@@ -109,19 +124,35 @@ class LineCounter:
         return is_own
 
     def write(self) -> None:
-        """Write the lines with the most faults; do nothing in a child process, or if there is a result already."""
-        sys.settrace(None)
-        if os.getpid() != self.pid:
-            return
+        """Write the lines of this process with the most faults. The faults of writing itself are not counted."""
         lines = [
             [code.co_filename, code.co_name, line, faults, self.faults_after_fork[code, line]]
             for (code, line), faults in self.faults.most_common(MAX_LINES)
         ]
+        self._n_written_faults = self._n_faults
+        result = os.path.join(_FOLDER, f"lines.{os.getpid()}.json")
         try:
-            with open(os.path.join(_FOLDER, "lines.json"), "x", encoding="utf-8", errors="replace") as file:
+            with open(f"{result}.partial", "w", encoding="utf-8", errors="replace") as file:
                 json.dump(lines, file)
+            os.replace(f"{result}.partial", result)
         except OSError:
-            pass  # A shell has started several programs, or the execution has ended and the folder is removed.
+            pass  # The execution has ended, and the folder is removed.
+        self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
+
+    def end(self) -> None:
+        """Stop counting, and write the result."""
+        sys.settrace(None)
+        self.write()
+
+    def write_before_exit(self) -> None:
+        """Let ``os._exit`` write the result: forked processes usually end by it, without what is registered."""
+        exit_at_once = os._exit
+
+        def write_and_exit(status: int) -> None:
+            self.end()
+            exit_at_once(status)
+
+        os._exit = write_and_exit
 
 
 def import_hidden_module() -> None:
@@ -141,5 +172,6 @@ if __name__ == "sitecustomize":
     import_hidden_module()
     if not is_child():
         _counter = LineCounter()
-        atexit.register(_counter.write)
+        atexit.register(_counter.end)
+        _counter.write_before_exit()
         _counter.start()

@@ -56,9 +56,31 @@ def test_nothing_stays_in_the_tree(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py"]
 
 
-def test_children_count_nothing_and_break_nothing(tmp_path: Path) -> None:
-    source = "import os\nif os.fork() == 0:\n    bytearray(8 << 20)\n    raise SystemExit\nos.wait()\n"
-    assert all(line.line != 3 for line in run_traced(tmp_path, source))
+@pytest.mark.parametrize(
+    ("end", "least"),
+    [("raise SystemExit", 2_000), ("os._exit(0)", 2_000), ("os.kill(os.getpid(), 9)", 1_000)],
+)
+def test_the_lines_of_forked_processes_are_added_up_however_they_end(tmp_path: Path, end: str, least: int) -> None:
+    source = (
+        "import os\nkept = bytearray(8 << 20)\n"
+        "for turn in range(3):\n    if os.fork() == 0:\n"
+        "        for part in range(16):\n            bytearray(kept)[part]\n"
+        f"        {end}\n    os.wait()\n"
+    )
+    by_line = {line.line: line for line in run_traced(tmp_path, source)}
+    assert by_line[2].after_fork == 0
+    assert by_line[6].faults == by_line[6].after_fork > 3 * least
+
+
+def test_the_lines_of_a_pool_whose_workers_are_terminated_are_known(tmp_path: Path) -> None:
+    source = (
+        "from multiprocessing import get_context\ntable = [str(number) for number in range(100_000)]\n"
+        "def count(start):\n    return sum(len(text) for text in table[start::2])\n"
+        "if __name__ == '__main__':\n    with get_context('fork').Pool(2) as pool:\n"
+        "        print(sum(pool.map(count, [0, 1])))\n"
+    )
+    after_fork = {(line.function, line.line): line.after_fork for line in run_traced(tmp_path, source)}
+    assert after_fork["count", 4] > 200, "the counts of references are written to"
 
 
 @pytest.mark.parametrize(
@@ -108,18 +130,18 @@ def test_a_module_that_the_environment_has_of_the_same_name_is_imported_too(tmp_
 
 def test_a_program_can_put_nothing_else_in_place_of_the_result(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "lines.json").write_text(json.dumps([["secret", "f", 1, 1, 0]]))
+    (tmp_path / "secret" / "lines.1.json").write_text(json.dumps([["secret", "f", 1, 1, 0]]))
     source = "import shutil, os\nshutil.rmtree('.faultwatch-lines')\nos.symlink('secret', '.faultwatch-lines')\n"
     recorder = PythonLineRecorder(tmp_path)
     recorder.attach([])
     subprocess.run([sys.executable, "-S", "-c", source], cwd=tmp_path, check=True, timeout=60)
     recorder.close()
     assert recorder.lines == ()
-    assert (tmp_path / "secret" / "lines.json").exists()
+    assert (tmp_path / "secret" / "lines.1.json").exists()
 
 
 def test_a_line_in_a_file_whose_name_is_not_text_is_reported() -> None:
-    (line,) = parse_lines(json.dumps([[os.fsdecode(b"/tree/caf\xe9.py"), "f", 1, 2, 0]]).encode(), "/tree/")
+    (line,) = parse_lines([json.dumps([[os.fsdecode(b"/tree/caf\xe9.py"), "f", 1, 2, 0]]).encode()], "/tree/")
     assert line.file == r"caf\udce9.py"
 
 
@@ -136,4 +158,4 @@ JSON = st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda 
 
 @given(JSON.map(json.dumps).map(str.encode) | st.binary(max_size=100))
 def test_no_result_breaks_the_parser(content: bytes) -> None:
-    parse_lines(content, "/tree/")
+    parse_lines([content, content], "/tree/")
