@@ -41,7 +41,7 @@ def is_own_frame(frame: Frame) -> bool:
 def find_own_line(frames: Sequence[Frame]) -> str:
     """Return the subject's innermost function in a stack, and its line; empty if unknown."""
     own_frame = find_own_frame(frames)
-    if own_frame is None:
+    if own_frame is None or own_frame.module.startswith(_SYSTEM_PREFIXES):
         return ""
     if own_frame.module == COMPILED_MODULE and own_frame.function != UNKNOWN_FUNCTION and not own_frame.line:
         # Code that was compiled at run time may have no known line, so only its function is returned.

@@ -21,7 +21,7 @@ from resource import RUSAGE_SELF, getrusage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Any
+    from typing import Any, NoReturn
 
 MAX_SECONDS = 20
 """Seconds of CPU time after which tracing stops, because it makes each line take about ten times as long."""
@@ -148,7 +148,7 @@ class LineCounter:
         """Let ``os._exit`` write the result: forked processes usually end by it, without what is registered."""
         exit_at_once = os._exit
 
-        def write_and_exit(status: int) -> None:
+        def write_and_exit(status: int) -> NoReturn:
             self.end()
             exit_at_once(status)
 

@@ -29,3 +29,8 @@ def test_a_folder_whose_name_only_begins_like_one_of_the_system_is_the_projects(
     libraries = [Frame(function="memcpy", module=f"/{folder}/libc.so.6") for folder in ("lib", "lib64", "lib32", "usr")]
     assert find_own_frame([own, *libraries]) == own
     assert find_own_line([own, *libraries]) == "main at main.c:3"
+
+
+def test_a_line_of_the_c_library_is_no_line_of_a_program_without_lines() -> None:
+    unmapping = Frame(function="__munmap", module="/usr/lib/libc.so.6", file="./misc/../sysdeps/template.S", line=117)
+    assert find_own_line([Frame(function="_PyEval_EvalFrameDefault", module="/usr/bin/python3.11"), unmapping]) == ""
