@@ -54,8 +54,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="explained-gates-") as folder:
         for number, regression in steps(list(enumerate(drawn)), "gates"):
             report = run_gate(regression, Path(folder, str(number)))
-            problem, share = judge_explanation(regression, report)
             kind = "curable" if regression.is_curable else "incurable"
+            if report["line"].startswith("**Better"):
+                # A collector may keep its heap smaller with what was planted than without it.
+                counts[f"{kind}, no regression"] += 1
+                print(f"none   {regression.title}: {report['line']}", flush=True)
+                continue
+            problem, share = judge_explanation(regression, report)
             counts[f"{kind}, right" if not problem else f"{kind}, wrong"] += 1
             if share is not None:
                 shares.append(share)
@@ -66,7 +71,7 @@ def main() -> None:
                 print(f"       {problem}", flush=True)
             if not regression.is_curable and "invents" in problem:
                 misses.append(f"{regression.title}: {problem}")
-    n_curable = sum(regression.is_curable for regression in drawn)
+    n_curable = sum(regression.is_curable for regression in drawn) - counts["curable, no regression"]
     if counts["curable, right"] < int(MIN_RIGHT_SHARE * n_curable):
         misses.append(
             f"{counts['curable, right']} of {n_curable} curable regressions are explained, {MIN_RIGHT_SHARE:.0%} wanted"

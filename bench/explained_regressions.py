@@ -402,7 +402,7 @@ def _draw_threads(rng: random.Random) -> Regression:
     body = "    if (request == 0) {\n        pthread_t threads[32];\n        for (int i = 0; i < %d; i++)\n"
     body += "            pthread_create(&threads[i], 0, work, &sum); /* HERE */\n        for (int i = 0; i < %d; i++)\n"
     body += "            pthread_join(threads[i], 0);\n    }"
-    causes = {"new memory", "thread-stacks"}
+    causes = {"new memory", "stack", "thread-stacks"}
     return _c("start more threads", body % (few, few), body % (many, many), causes, False, top=top)
 
 
