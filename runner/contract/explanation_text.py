@@ -15,7 +15,8 @@ _PLAIN_WORD = re.compile(
 """A word or an amount that no medium can take for markup, a link or a mention."""
 INDIRECT_CHANGE = (
     "No changed line contributes notably to this or calls code that does: the change acts indirectly, for example by "
-    "changing the size of data, where it lies or how often other code runs, or through what it removed."
+    "changing the size of data, where it lies, what the kernel is asked for or how often other code runs, or through "
+    "what it removed."
 )
 """The sentence about a change that moves the count although none of its lines faults more, or less."""
 EscapeText = Callable[[str], str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Finding
+from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING, Rule
 
@@ -16,7 +17,8 @@ def costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     It is also true if the rule itself compares with the earlier profile: its price is that of the growth alone.
 
     If a rule can count what it recognises, the count must have grown as well, because a share of the time also grows by
-    chance, or because the rest of the work shrinks. The time before the change is then subtracted even if it was too
+    chance, or because the rest of the work shrinks. If huge pages were lost, each fault before the change counts as one
+    on all small pages that replaced its page. The time before the change is then subtracted even if it was too
     short for a finding. A program of a few milliseconds has too few sampled stacks to compare times, so only the counts
     decide.
     """
@@ -27,7 +29,8 @@ def costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     if rule.count is None:
         earlier_finding = rule.evaluate(before)
         return earlier_finding is None or finding.price - earlier_finding.price * time_ratio >= MIN_SAVING
-    count_before, count_after = rule.count(before), rule.count(facts)
+    faults_per_fault = facts.pages_per_huge_page if compare_huge_pages(before, facts) < 0 else 1
+    count_before, count_after = rule.count(before) * faults_per_fault, rule.count(facts)
     price_of_growth = finding.price * (count_after - count_before) / count_after if count_after else 0.0
     earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if count_before else 0.0
     if before.operations and facts.operations and _estimate_time_error(before, facts) > _MAX_TIME_ERROR:

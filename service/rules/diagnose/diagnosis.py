@@ -45,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     storage_faults.MEMORY_LIMIT,
     huge_page_changes.HUGE_PAGES_LOST,
     huge_page_changes.HUGE_PAGES_GAINED,
+    huge_page_changes.HUGE_PAGES_CLEARED,
     start_changes.LOADER,
 )
 """All rules; if two rules can save equally much, the more specific one comes first."""

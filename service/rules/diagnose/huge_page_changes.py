@@ -110,6 +110,17 @@ def _has_gained_huge_pages(facts: Facts) -> bool:
     )
 
 
+def _clears_huge_pages(facts: Facts) -> bool:
+    """Return whether there are more huge pages than before, but hardly fewer faults, and these take longer."""
+    before = facts.before
+    return (
+        before is not None
+        and 0 < facts.faults <= _MAX_AREA_GROWTH * before.faults < _MIN_FAULTS_FACTOR * facts.faults
+        and _has_huge_fault_stacks(facts)
+        and compare_huge_pages(before, facts) > 0
+    )
+
+
 def _compute_slower_fault_share(facts: Facts) -> float | None:
     """Return the share of the CPU time by which faults take longer than before; None if it is unknown."""
     return None if facts.before is None else _compute_growth(facts.before, facts)
@@ -123,11 +134,12 @@ def _compute_faster_fault_share(facts: Facts) -> float | None:
 def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
     """Return by how much longer the faults of ``longer`` take than those of ``shorter``, as a share of its CPU time.
 
-    None if the times are unknown.
+    If ``shorter`` is too short to be sampled, all of its time counts as time in faults. None if the times are unknown.
     """
-    if not shorter.timed or not longer.timed or not longer.cpu_seconds:
+    if not longer.timed or not longer.cpu_seconds or not shorter.cpu_seconds:
         return None
-    return longer.fault_cost_share - shorter.fault_cost_share * shorter.cpu_seconds / longer.cpu_seconds
+    share_of_shorter = shorter.fault_cost_share if shorter.timed else 1.0
+    return longer.fault_cost_share - share_of_shorter * shorter.cpu_seconds / longer.cpu_seconds
 
 
 def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
@@ -193,6 +205,23 @@ HUGE_PAGES_GAINED = Rule(
     max_saving=_compute_faster_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; setting huge_pages in a workload file makes counts repeatable"),),
+    report=_REPORT,
+    is_comparison=True,
+)
+
+HUGE_PAGES_CLEARED = Rule(
+    name="huge-pages",
+    title="Huge pages are cleared, and hardly save a fault",
+    condition=_clears_huge_pages,
+    max_saving=_compute_slower_fault_share,
+    evidence=_describe_huge_pages,
+    remedies=lambda _: (
+        Remedy(
+            text="advise huge pages only for memory that is used densely, and MADV_NOHUGEPAGE for the rest: the kernel "
+            "clears a whole huge page at its first touch",
+            settings={"thp": "never"},
+        ),
+    ),
     report=_REPORT,
     is_comparison=True,
 )

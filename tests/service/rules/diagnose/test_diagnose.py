@@ -21,6 +21,7 @@ from runner.contract.profile import (
     Profile,
     Site,
     StackKind,
+    StackProfile,
     Touch,
 )
 from runner.contract.report import Environment
@@ -544,6 +545,26 @@ def test_advice_without_effect_loses_huge_pages_where_faults_on_them_took_time()
     assert rules(after, few_stacks) == []
 
 
+def test_huge_pages_that_save_hardly_a_fault_cost_their_clearing() -> None:
+    """A program touches one byte of each of some huge pages."""
+    frames = (*FRAMES, Frame(function="clear_huge_page"))
+    seconds = {(MAIN,): 10**8, (MAIN, FAULTING, len(FRAMES)): 9 * 10**8}
+
+    def sparse(faults: int = 150, *, advice: int = 0, on_cpu: StackProfile | None = None) -> Profile:
+        census = Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": advice} if advice else {})
+        on_cpu = on_cpu or stacks(StackKind.ON_CPU, {(MAIN,): 10**7}, samples=10)  # too short to be sampled
+        seconds = {"task-clock": on_cpu.total / 1e9}
+        return profile(anatomy({Touch.FIRST: faults}), frames=frames, on_cpu=on_cpu, census=census, readings=seconds)
+
+    cleared = sparse(advice=1, on_cpu=stacks(StackKind.ON_CPU, seconds))
+    (finding,) = findings(cleared, sparse())
+    assert finding.title == "Huge pages are cleared, and hardly save a fault"
+    assert finding.price == pytest.approx(0.89)
+    assert finding.remedies[0].settings == {"thp": "never"}
+    assert rules(cleared, cleared) == []
+    assert rules(cleared, sparse(faults=9_000)) == [], "they save most faults, and cost more than these did"
+
+
 def test_advice_that_is_gone_loses_huge_pages() -> None:
     (finding,) = findings(touched_by_pages(16_384, size=1 << 27), touched_by_pages(32, advice=1, cost=0.1))
     assert finding.rule == "huge-pages"
@@ -941,6 +962,16 @@ def test_new_memory_that_is_read_first_faults_twice() -> None:
 def test_a_few_pages_that_are_read_first_are_no_finding() -> None:
     assert rules(of_kinds((Memory.HEAP, Touch.FIRST, 9_000), (Memory.HEAP, Touch.AFTER_READ, 1_000))) == []
     assert rules(of_kinds((Memory.HEAP, Touch.FIRST, 200), (Memory.HEAP, Touch.AFTER_READ, 200))) == []
+
+
+def test_pages_that_fault_twice_are_no_finding_where_only_their_huge_pages_were_lost() -> None:
+    def made(policy: str, first: int, second: int) -> Profile:
+        profile = of_kinds((Memory.ANONYMOUS, Touch.FIRST, first), (Memory.ANONYMOUS, Touch.AFTER_READ, second))
+        return profile.model_copy(update={"environment": Environment(settings={"process.huge_pages": policy})})
+
+    after = made("never", 8_200, 8_000)
+    assert "read-before-write" not in rules(after, made("always", 16, 16))
+    assert "read-before-write" in rules(after, made("always", 16, 0))
 
 
 LINKER = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
