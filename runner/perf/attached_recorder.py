@@ -15,8 +15,10 @@ _MAX_RECORDING_SIZE = "1G"
 """The size at which perf stops a recording and reports this. Without it, a program could produce events without end."""
 _FINISH_SECONDS = 30.0
 """Seconds within which perf must write the rest of a recording."""
-_BUFFER_PAGES = 8192
+_BUFFER_BYTES = 32 << 20
 """The size of each CPU's buffer, for half a million fault records, if the user may lock that much memory."""
+_MAX_MEMORY_SHARE = 1 / 32
+"""The buffers of all CPUs together may be larger if they take at most this share of the memory."""
 
 
 class RecordPlan(Struct, frozen=True):
@@ -28,10 +30,14 @@ class RecordPlan(Struct, frozen=True):
         The options of perf record: the events, their period, their fields.
     output
         The file that perf writes; the content is untrusted.
+    expected_bytes
+        The expected size of the recording; 0 if unknown. Records that come faster than perf writes them are lost,
+        unless the buffers hold all of them.
     """
 
     options: tuple[str, ...]
     output: Path
+    expected_bytes: int = 0
 
 
 class Tracer(Protocol):
@@ -86,7 +92,7 @@ class Recorder(ControlledPerf):
         # perf otherwise watches which BPF programs are loaded, in a thread that notices the end after up to a second.
         if has_record_option("--no-bpf-event"):
             command.append("--no-bpf-event")
-        command += [*_list_buffer_options(), *plan.options, "-o", str(plan.output)]
+        command += [*_list_buffer_options(plan.expected_bytes), *plan.options, "-o", str(plan.output)]
         super().__init__(
             command,
             processes,
@@ -101,6 +107,25 @@ class Recorder(ControlledPerf):
         self.end(timeout=_FINISH_SECONDS)
 
 
-def _list_buffer_options() -> tuple[str, ...]:
+def _list_buffer_options(expected_bytes: int) -> tuple[str, ...]:
     """Return the option for large buffers; none for other users than root, whose locked memory the kernel limits."""
-    return ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
+    if os.geteuid() != 0:
+        return ()
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return ("-m", str(compute_buffer_pages(expected_bytes, memory_bytes, os.cpu_count() or 1)))
+
+
+def compute_buffer_pages(expected_bytes: int, memory_bytes: int, n_cpus: int) -> int:
+    """Return the pages of each CPU's buffer, a power of two, for a recording of an expected size.
+
+    Parameters
+    ----------
+    memory_bytes
+        The memory of the host.
+    """
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    max_bytes = max(_BUFFER_BYTES, int(memory_bytes * _MAX_MEMORY_SHARE / n_cpus))
+    n_bytes = _BUFFER_BYTES
+    while n_bytes < expected_bytes and 2 * n_bytes <= max_bytes:
+        n_bytes *= 2
+    return max(1, n_bytes // page_bytes)

@@ -287,7 +287,8 @@ class AnatomyBuilder(Struct):
         """Add one recorded fault, classified by its memory, its page's history, and its place in the program."""
         pid, tid, time, name, address, ip, place_text, error_code = event
         image = self._images.get(pid, pid)
-        mapping = self._get_mappings(image).find(address)
+        mappings = self._get_mappings(image)
+        mapping = mappings.find(address) or mappings.grow_stack(address)
         memory_kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
         if (image, ip) not in self._modules:
             # Look this up now, because the code may be unmapped later.
@@ -321,10 +322,11 @@ class AnatomyBuilder(Struct):
         self.recorded += self.period
         self._time_range = (self._time_range[0] or time, time)
         if mapping is not None:
-            thread_faults = self._thread_faults.get((image, mapping.start, tid))
+            area = image, mapping.fixed_address, tid
+            thread_faults = self._thread_faults.get(area)
             if thread_faults is None:
-                thread_faults = self._thread_faults[image, mapping.start, tid] = _ThreadFaults(mapping, first_time=time)
-            elif mapping.end > thread_faults.mapping.end:
+                thread_faults = self._thread_faults[area] = _ThreadFaults(mapping, first_time=time)
+            elif mapping.size > thread_faults.mapping.size:
                 thread_faults.mapping = mapping
             thread_faults.faults += self.period
             thread_faults.last_time = time
@@ -471,19 +473,21 @@ class AnatomyBuilder(Struct):
     def _build_areas(self) -> tuple[Area, ...]:
         """Return the memory areas with the most faults."""
         faults_by_area: dict[tuple[int, int], list[_ThreadFaults]] = {}
-        for (image, start, _), faults in self._thread_faults.items():
-            faults_by_area.setdefault((image, start), []).append(faults)
+        for (image, fixed_address, _), faults in self._thread_faults.items():
+            faults_by_area.setdefault((image, fixed_address), []).append(faults)
         areas = [self._build_area(image, thread_faults) for (image, _), thread_faults in faults_by_area.items()]
         return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
     def _build_area(self, image: int, thread_faults: list[_ThreadFaults]) -> Area:
         """Return one memory area, with the faults of all its threads."""
         # The mapping may have grown between the faults of two threads.
-        mapping = max((faults_of_thread.mapping for faults_of_thread in thread_faults), key=lambda mapping: mapping.end)
+        mapping = max(
+            (faults_of_thread.mapping for faults_of_thread in thread_faults), key=lambda mapping: mapping.size
+        )
         return Area(
             memory=mapping.memory,
             name=cut_label(mapping.file),
-            size=mapping.end - mapping.start,
+            size=mapping.size,
             faults=sum(faults_of_thread.faults for faults_of_thread in thread_faults),
             pages=self._pages[image].count_pages(mapping.start, mapping.end),
             threads=len(thread_faults),

@@ -196,8 +196,9 @@ class Collector(Struct):
             expected_counts.faults, recording_plan.MAX_FAULT_STACKS[self.call_graph]
         )
         options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
+        expected_bytes = recording_plan.estimate_stack_bytes(expected_counts.faults, period, self.call_graph)
         compiled_code = self._follow_compiled_code()
-        self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
+        self._execute_recorded([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
 
         def read() -> StackProfile:
             """Read the recording; return the profile of its stacks, with weights that add up to the counted faults."""

@@ -18,6 +18,9 @@ _MAX_NEW_ARENA_BYTES = 4 << 20
 them accessible."""
 MAX_GUARD_BYTES = 1 << 16
 """The largest guard below the stack of a thread: one page, of at most 64 KiB."""
+_MAX_STACK_BYTES = 128 << 20
+"""How far below the stack the kernel maps nothing else (``MIN_GAP``), so that the stack can grow."""
+_MAIN_STACK = "[stack]"
 _KERNEL_MAPPINGS = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
 
@@ -48,6 +51,16 @@ class MemoryMapping(Struct, frozen=True):
     def move(self, start: int, new_start: int, size: int) -> "MemoryMapping":
         """Return the part of the mapping from ``start`` on, moved to ``new_start`` and resized to ``size`` bytes."""
         return replace(self, start=new_start, end=new_start + size, offset=self.offset + start - self.start)
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.end - self.start
+
+    @property
+    def fixed_address(self) -> int:
+        """The end that stays when the mapping grows: the last address of the stack, and the first of all others."""
+        return self.end - 1 if self.name == _MAIN_STACK else self.start
 
     @property
     def file(self) -> str:
@@ -138,6 +151,21 @@ class ProcessMappings(Struct):
         if index >= 0 and address < self._mappings[index].end:
             return self._mappings[index]
         return None
+
+    def grow_stack(self, address: int) -> MemoryMapping | None:
+        """Return the main thread's stack if it has grown to an address that was not mapped; None if it has not.
+
+        The kernel reports the stack at the start of the program, and not when it grows.
+        """
+        index = bisect_right(self._starts, address)
+        if index == len(self._mappings):
+            return None
+        stack = self._mappings[index]
+        if stack.name != _MAIN_STACK or stack.start - address > _MAX_STACK_BYTES:
+            return None
+        self._starts[index] = address
+        self._mappings[index] = replace(stack, start=address)
+        return self._mappings[index]
 
     def copy(self) -> "ProcessMappings":
         """Return a copy of the mappings, with which a child process starts."""

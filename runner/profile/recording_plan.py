@@ -17,6 +17,8 @@ copy of the stack memory."""
 MAX_FAULT_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 16_000}
 """The same for the stacks of faults in a program that is executed for the profile, at most 130 MB. Only if each fault
 is recorded with its stack is it known to the single fault which line has more of them than before."""
+_STACK_BYTES = {"fp": 512, "lbr": 1024, "dwarf": 8192 + 512}
+"""The size of a recorded stack, rounded up."""
 _MIN_CLOCK_NANOSECONDS = 100_000
 """The smallest number of nanoseconds of CPU time between two recorded stacks."""
 TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
@@ -47,6 +49,11 @@ def compute_faults_period(expected_counts: ExpectedCounts) -> int:
 def compute_stacks_period(event_count: int, max_stacks: int) -> int:
     """Return N, if one in N events is to be recorded with its stack, and at most ``max_stacks`` of them."""
     return max(1, -(-event_count // max_stacks))
+
+
+def estimate_stack_bytes(event_count: int, period: int, call_graph: CallGraph) -> int:
+    """Return the size of a recording of one in ``period`` events with their stacks, in bytes."""
+    return -(-event_count // period) * _STACK_BYTES[call_graph]
 
 
 def compute_clock_period(expected_counts: ExpectedCounts, call_graph: CallGraph) -> int:

@@ -164,8 +164,11 @@ def _count_unknown_faults(profile: Profile) -> int:
 def _knows_callers(profile: Profile) -> bool:
     """Return whether nearly all faults have stacks with lines of the program that reach beyond the innermost function.
 
-    Stacks that were unwound without frame pointers often end there.
+    Stacks that were unwound without frame pointers often end there, and many may have been lost.
     """
+    stacks = profile.faults
+    if stacks is not None and stacks.lost > _MAX_UNKNOWN_SHARE * (stacks.samples + stacks.lost):
+        return False
     n_known = total = 0
     for frames, weight in _list_own_stacks(profile):
         total += weight

@@ -20,6 +20,9 @@ PAGE = 4096
 HERE = "main+0x10 (/srv/build/program)"
 
 
+STACK_START = 0x7FFF_0000_0000
+
+
 def named(places: Iterable[CodePlace]) -> dict[CodePlace, Frame]:
     return {place: Frame(function=place.function, module=place.module) for place in places}
 
@@ -354,6 +357,17 @@ def test_static_data_is_known_by_the_data_of_its_file_below_it() -> None:
     assert memories(text, data, elsewhere, address=0x40_7000) is Memory.ANONYMOUS
     assert memories(text, data, mapped(0x90_0000, 1), static_data, address=0x40_6000) is Memory.ANONYMOUS
     assert memories(data, static_data, address=0x40_6000) is Memory.ANONYMOUS
+
+
+def test_the_stack_of_the_program_grows_downwards_in_one_area() -> None:
+    stack = mapped(STACK_START, 33, "[stack]")
+    pages = [STACK_START + 8 * PAGE, *(STACK_START - number * PAGE for number in (1, 2, 400, 3))]
+    library = mapped(0x7F00_0000_0000, 9, "/usr/lib/libc.so.6")
+    anatomy = dissected([library, stack, *map(fault, pages)]).build_anatomy(0, named)
+    assert anatomy.by_memory == {Memory.STACK: 5}
+    (area,) = anatomy.areas
+    assert (area.faults, area.pages, area.size) == (5, 5, 433 * PAGE)
+    assert memories(stack, address=STACK_START - (1 << 40)) is Memory.OTHER, "so far it cannot grow"
 
 
 def test_the_stack_of_a_thread_is_known_by_the_guard_below_it() -> None:

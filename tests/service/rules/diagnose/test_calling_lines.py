@@ -206,6 +206,21 @@ def test_a_recursive_line_counts_each_fault_once() -> None:
     assert place.faults == 50
 
 
+def test_no_change_is_called_indirect_if_many_stacks_were_lost() -> None:
+    sides = [profile_stacks({(MAIN, PLAN, GROW): weight, (MAIN, READ): 100}) for weight in (100, 150)]
+    for n_lost, is_indirect in ((10, True), (50, False)):
+        profiles = [
+            side.model_copy(update={"faults": side.faults.model_copy(update={"lost": n_lost})})
+            for side in sides
+            if side.faults
+        ]
+        changed_lines = {"src/file.c": ((1, 9),)}
+        request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=changed_lines)
+        difference = diagnose_profile(request).difference
+        assert difference is not None
+        assert difference.is_indirect is is_indirect
+
+
 def test_a_change_none_of_whose_lines_faults_more_acts_indirectly() -> None:
     before = {(MAIN, PLAN, GROW): 100, (MAIN, READ): 100}
     after = before | {(MAIN, PLAN, GROW): 150}
