@@ -99,6 +99,24 @@ def test_no_text_is_drawn_over_another_or_beyond_the_picture(
         assert not overlaps, f"{width} px: {overlaps}"
 
 
+LINES = ".map [class$='-line'] { visibility: hidden }"
+LETTERS = """() => [...document.querySelectorAll(".map .callout")].map((text) => {
+  const { x, y, width, height } = text.getBoundingClientRect();
+  return { x, y: y + 1, width, height: height - 2 };
+})"""
+
+
+def test_no_line_is_seen_through_the_letters_of_a_text(opened: Page, measured_app: APIFlask) -> None:
+    with measured_app.test_request_context("/map.svg"):
+        opened.set_content(render_template("drift_map.svg", map=plant(1), style=read_style()))
+    opened.set_viewport_size({"width": 1280, "height": 900})
+    boxes = opened.evaluate(LETTERS)
+    assert len(boxes) > 4
+    shown = [opened.screenshot(clip=box) for box in boxes]
+    opened.add_style_tag(content=LINES)
+    assert [opened.screenshot(clip=box) for box in boxes] == shown
+
+
 @pytest.fixture
 def measured(browser: Browser, measured_app: APIFlask) -> Iterator[Watched]:
     with served(measured_app) as address:
