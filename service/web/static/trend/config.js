@@ -1,7 +1,7 @@
 // Converts the server's trend document into a Chart.js configuration.
 
 import { buildHorizontalScale } from "./axis.js";
-import { makeCrosshair } from "./crosshair.js";
+import { makeCrosshair, show } from "./crosshair.js";
 import { flagLabels, tone } from "./flags.js";
 import { lineAt, settingLines } from "./settings.js";
 import { describe, headline, lettersIn, shorten } from "./text.js";
@@ -151,7 +151,11 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
           limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
           pan: { enabled: true, mode: "x", modifierKey: "shift", onPan: actions.moved },
           zoom: {
-            onZoom: actions.moved,
+            onZoom: (zoomed) => {
+              // The run that was shown is the one where the drag began, far from the pointer.
+              if (zoomed.trigger === "drag") show(zoomed.chart, null);
+              actions.moved(zoomed);
+            },
             mode: "x",
             drag: { enabled: true, threshold: 8, backgroundColor: `${theme.accent}22`, borderColor: theme.accent, borderWidth: 1 },
             wheel: { enabled: true, modifierKey: "ctrl" },

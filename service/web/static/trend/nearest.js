@@ -32,6 +32,16 @@ export function at(chart, value) {
   return own.slice(0, 1);
 }
 
+// The points of a run, and of overlaid series at its place; none if the run is not in the window.
+export function same(chart, { x, url, text }) {
+  const isSame = ({ datasetIndex, index }) => {
+    const { run } = chart.data.datasets[datasetIndex].data[index];
+    return run.x === x && run.url === url && run.text === text;
+  };
+  const own = FIRST.flatMap((id) => elements(chart, id)).find(isSame);
+  return own ? [own, ...over(chart, own.element.x)] : [];
+}
+
 function after(chart, line) {
   const [first] = elements(chart, "path").filter(({ element }) => element.x > chart.scales.x.getPixelForValue(line.at));
   return first ? [first, ...over(chart, first.element.x)] : [];

@@ -701,6 +701,52 @@ def test_the_axis_of_negative_values_has_ticks(growing: tuple[FlaskClient, str],
         ticks[workload] = page.evaluate(f"{scale}.ticks.map(({{ value }}) => value)")
     assert len(ticks["shrinking"]) > 1
     assert min(ticks["around"]) < 0 < max(ticks["around"])
+CARET = """(() => {
+  const { tooltip, crosshair, scales } = Chart.getChart(document.querySelector("canvas"));
+  return tooltip.getActiveElements().length ? Math.abs(tooltip.caretX - scales.x.getPixelForValue(crosshair)) : null;
+})()"""
+"""How many pixels the tooltip points beside the line at its run; null without a tooltip."""
+
+
+def test_the_tooltip_stays_at_its_line_through_zooms_and_hides_after_a_drag(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    Api(client).send(*(report("long", number, count(1000 + number * 7919 % 500)) for number in range(800)))
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(client, 'long')}?x=time")
+    box = page.locator("canvas").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 700, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] + 60, box["y"] + 220, steps=6)
+    page.mouse.up()
+    whole = drawn(page)["x"]
+    page.wait_for_timeout(600)  # the points of the window replace those of the whole series
+    assert page.evaluate(CARET) is None, "the run that was shown is far from the pointer"
+    page.locator("canvas").focus()
+    for key in ("ArrowRight", "ArrowRight", "-", "Home", "0", "+", "End"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(400)
+        beside = page.evaluate(CARET)
+        assert beside is None or beside < 1, key
+    assert drawn(page)["x"] != whole
+    watched.assert_quiet()
+
+
+def test_the_keys_go_on_from_the_run_under_the_pointer(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    box = page.locator("canvas").bounding_box()
+    assert box
+    x, y = drawn(page)["datasets"]["path"][history.REGRESSION]["pixel"]
+    page.locator("canvas").focus()
+    page.mouse.move(box["x"] + x, box["y"] + y + 40)
+    assert comes_true(page, f"({TOLD}).length > 0")
+    page.keyboard.press("ArrowRight")
+    assert history.TITLES[history.REGRESSION + 1] in page.locator("[data-reading]").inner_text()
+    measured.assert_quiet()
+
+
     assert min(ticks["empty"]) == 0
     watched.assert_quiet()
 
