@@ -12,7 +12,7 @@ zooming reveals more points.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple, TypedDict
@@ -367,32 +367,24 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl)
     ]
 
 
-def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
-    """Return the level of each section between two drifts; without drifts, the median of all points."""
-    if not path.points:
-        return []
-    steps = sorted(
-        (
-            (path.index_of_run[drift.run_after], drift)
-            for drift in drifts
-            if drift.run_before in path.index_of_run and drift.run_after in path.index_of_run
-        ),
-        key=lambda start_and_drift: start_and_drift[0],
-    )
-    bounds = [0, *(start for start, _ in steps), len(path.points)]
-    if steps:
-        _start, first_drift = steps[0]
-        values = [first_drift.before, *(drift.after for _, drift in steps)]
-    else:
-        values = [statistics.median(path.values)]
+def _list_levels(path: DrawnPoints, drifts: Iterable[Drift], scale: Scale) -> list[LevelLine]:
+    """Return the level of each section between two drifts: the median of its points.
+
+    The levels of a drift are not those of whole sections, because they describe the runs nearest to the drift.
+    """
+    starts = {
+        path.index_of_run[drift.run_after]
+        for drift in drifts
+        if drift.run_before in path.index_of_run and drift.run_after in path.index_of_run
+    }
+    bounds = sorted({0, *starts, len(path.points)})
     return [
         {
             "x": [path.slot_numbers[start], path.slot_numbers[end - 1]],
             "t": [min(path.times[start:end]), max(path.times[start:end])],
-            "y": scale_value(value, scale),
+            "y": scale_value(statistics.median(path.values[start:end]), scale),
         }
-        for (start, end), value in zip(pairwise(bounds), values, strict=True)
-        if start < end
+        for start, end in pairwise(bounds)
     ]
 
 

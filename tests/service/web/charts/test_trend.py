@@ -49,6 +49,17 @@ def test_levels_reach_from_drift_to_drift() -> None:
     ]
 
 
+def test_a_level_lies_on_its_runs_though_those_next_to_the_drift_are_higher() -> None:
+    series = made_series.long(200)
+    step = next(index for index, point in enumerate(series.points) if point.run_id == series.drifts[0].run_after)
+    points = [
+        point.model_copy(update={"value": 2236}) if index > step + 32 else point
+        for index, point in enumerate(series.points)
+    ]
+    levels = build_chart(series.model_copy(update={"points": points}), str)["levels"]
+    assert [level["y"] for level in levels] == [2239, 2236]
+
+
 def test_a_series_without_drifts_is_one_level() -> None:
     series = made_series.faults().model_copy(
         update={"drifts": [], "points": [made_series.point(0, 5), made_series.point(1, 5)]}
