@@ -171,5 +171,14 @@ controlByKeys(canvas, {
 draw();
 zoomTo(zoomed);
 requestWindow();
-prepareCopyButton(root, canvas);
+prepareCopyButton(root, canvas, () => {
+  const { text, ...colours } = theme();
+  const { title, place } = root.dataset;
+  const others = view.as === "apart" ? [] : document_.others;
+  return [
+    { text: title, colour: text },
+    { text: others.length ? `line and dots: ${place}` : place, colour: text },
+    ...others.map((other, index) => ({ text: other.title, colour: colours[`over-${index + 1}`] })),
+  ];
+});
 prepareOverlayForm(root, address, ZOOM);
