@@ -19,6 +19,7 @@ from typing import NamedTuple, TypedDict
 from uuid import UUID
 
 from service.rules.series.setting_words import (
+    describe_new_value,
     describe_setting_change,
     describe_setting_changes,
     rank_setting_changes,
@@ -30,6 +31,8 @@ from service.web.charts.axis_slots import Slots
 from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
 MakeRunUrl = Callable[[UUID], str]
+_MAX_SHORT_CHARACTERS = 24
+"""Largest number of characters of the short label of a configuration change."""
 _SMALLEST_LEVEL = 1e-9
 """The divisor of a relative change from a level of zero."""
 
@@ -89,6 +92,8 @@ class ConfigLine(AxisPlace):
     """A vertical line on the path where the configuration changes."""
 
     label: str
+    short: str
+    """The label with the new value only, for lack of room."""
     settings: list[str]
     """The changed settings in a few words each, the most informative first."""
     weight: float
@@ -400,6 +405,7 @@ def _list_lines(series: SeriesDetail, path: DrawnPoints) -> list[ConfigLine]:
                 "x": path.slot_numbers[after] - 0.5,  # midway between the slots of the two runs
                 "t": (path.times[before] + path.times[after]) / 2,
                 "label": describe_setting_changes(change.settings),
+                "short": describe_new_value(change.settings, _MAX_SHORT_CHARACTERS),
                 "settings": [describe_setting_change(setting) for setting in rank_setting_changes(change.settings)],
                 "weight": weigh_setting_changes(change.settings),
             }

@@ -3,7 +3,7 @@
 import { buildHorizontalScale } from "./axis.js";
 import { makeCrosshair, show } from "./crosshair.js";
 import { flagLabels, tone } from "./flags.js";
-import { lineAt, settingLines } from "./settings.js";
+import { lineAt, makeCounter, settingLines } from "./settings.js";
 import { describe, headline, lettersIn, shorten } from "./text.js";
 import { buildVerticalScale } from "./values.js";
 import { whiskers } from "./whiskers.js";
@@ -114,7 +114,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
   return {
     type: "line",
     data: { datasets },
-    plugins: [whiskers, makeCrosshair(actions.pointed)],
+    plugins: [whiskers, makeCrosshair(actions.pointed), ...(small ? [] : [makeCounter(actions.unlabelled)])],
     options: {
       animation: false,
       parsing: false,

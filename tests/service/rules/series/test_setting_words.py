@@ -25,7 +25,7 @@ def test_the_flavour_of_a_kernel_is_named_only_if_it_changed(before: str, after:
     [
         (kernel("5.4.0-163-generic", "5.15.0-88-generic"), "kernel → 5.15.0-88"),
         (SettingChange(name="variable.A_LONG_VARIABLE_NAME", before="1", after="22"), "→ 22"),
-        (SettingChange(name="LD_PRELOAD", before="", after="/usr/lib/loaded/libjemalloc.so.2"), "→ …aded/libjemalloc.so.2"),
+        (SettingChange(name="PRELOAD", before="", after="/usr/loaded/libjemalloc.so.2"), "→ …aded/libjemalloc.so.2"),
         (SettingChange(name="variable.THREADS", before="4", after=None), "THREADS → not set"),
     ],
 )  # fmt: skip

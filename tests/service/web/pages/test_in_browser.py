@@ -381,6 +381,23 @@ def test_labels_of_configuration_changes_cover_each_other_never_and_their_lines_
     watched.assert_quiet()
 
 
+def test_a_label_without_room_for_both_values_keeps_the_new_one_and_the_legend_counts_the_lines_without_a_label(
+    extremes: FlaskClient, extremes_address: str, opened: Opener
+) -> None:
+    watched = opened(extremes_address, **MODES["phone, dark"])
+    page = watched.open(f"/series/{series_id(extremes, 'restless_case')}")
+    frame = page.locator("canvas").bounding_box()
+    assert frame
+    labels = page.evaluate(LABELS)
+    assert labels
+    assert all(label["left"] >= 0 and label["right"] <= frame["width"] + 1 for label in labels)
+    assert all(label["content"][0].rpartition("→ ")[2].isdecimal() for label in labels), "the new values are whole"
+    lines = sum(entry["id"].startswith("config-") for entry in drawn(page)["annotations"])
+    note = f"({lines - len(labels)} without a label, for lack of room"
+    assert comes_true(page, f"document.querySelector('[data-unlabelled]').textContent.includes('{note}')")
+    watched.assert_quiet()
+
+
 def test_a_pointer_on_a_label_reads_its_settings_and_moves_no_label(
     extremes: FlaskClient, extremes_address: str, opened: Opener
 ) -> None:
@@ -391,8 +408,8 @@ def test_a_pointer_on_a_label_reads_its_settings_and_moves_no_label(
     assert box
     for label in labels:
         page.mouse.move(box["x"] + (label["left"] + label["right"]) / 2, box["y"] + label["top"] + 8, steps=8)
-        first = label["content"][0].partition(" and ")[0]
-        assert comes_true(page, f"({TOLD}).includes({json.dumps(first)})"), label
+        value = label["content"][0].partition(" and ")[0].partition("→")[2]
+        assert comes_true(page, f"({TOLD}).some((line) => line.endsWith({json.dumps('→' + value)}))"), label
     assert page.evaluate(LABELS) == labels
     watched.assert_quiet()
 
@@ -684,23 +701,6 @@ def test_after_a_zoom_into_a_long_series_the_keys_still_open_the_selected_run(
     watched.assert_quiet()
 
 
-def test_the_axis_of_negative_values_has_ticks(growing: tuple[FlaskClient, str], opened: Opener) -> None:
-    client, address = growing
-    for workload, values in (("shrinking", (-3_000_000, -2_000_000)), ("around", (-5000, 4000)), ("empty", (0, 0))):
-        Api(client).send(
-            *(
-                report(workload, number, [Sample(readings={"resident-growth": Reading(value=value)})])
-                for number, value in enumerate(values)
-            )
-        )
-    watched = opened(address, **MODES["desktop"])
-    ticks = {}
-    for workload in ("shrinking", "around", "empty"):
-        page = watched.open(f"/series/{series_id(client, workload, 'resident-growth')}")
-        scale = "Chart.getChart(document.querySelector('canvas')).scales.y"
-        ticks[workload] = page.evaluate(f"{scale}.ticks.map(({{ value }}) => value)")
-    assert len(ticks["shrinking"]) > 1
-    assert min(ticks["around"]) < 0 < max(ticks["around"])
 CARET = """(() => {
   const { tooltip, crosshair, scales } = Chart.getChart(document.querySelector("canvas"));
   return tooltip.getActiveElements().length ? Math.abs(tooltip.caretX - scales.x.getPixelForValue(crosshair)) : null;
@@ -747,6 +747,23 @@ def test_the_keys_go_on_from_the_run_under_the_pointer(measured: Watched) -> Non
     measured.assert_quiet()
 
 
+def test_the_axis_of_negative_values_has_ticks(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    for workload, values in (("shrinking", (-3_000_000, -2_000_000)), ("around", (-5000, 4000)), ("empty", (0, 0))):
+        Api(client).send(
+            *(
+                report(workload, number, [Sample(readings={"resident-growth": Reading(value=value)})])
+                for number, value in enumerate(values)
+            )
+        )
+    watched = opened(address, **MODES["desktop"])
+    ticks = {}
+    for workload in ("shrinking", "around", "empty"):
+        page = watched.open(f"/series/{series_id(client, workload, 'resident-growth')}")
+        scale = "Chart.getChart(document.querySelector('canvas')).scales.y"
+        ticks[workload] = page.evaluate(f"{scale}.ticks.map(({{ value }}) => value)")
+    assert len(ticks["shrinking"]) > 1
+    assert min(ticks["around"]) < 0 < max(ticks["around"])
     assert min(ticks["empty"]) == 0
     watched.assert_quiet()
 
