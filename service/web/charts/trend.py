@@ -27,7 +27,7 @@ from service.rules.series.setting_words import (
 )
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
-from service.web.charts.axis_slots import Slots
+from service.web.charts.axis_slots import OverlaidSlots, Slots
 from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
 MakeRunUrl = Callable[[UUID], str]
@@ -105,7 +105,8 @@ class OverlaidSeries(TypedDict):
 
     id: int
     title: str
-    metric: str
+    label: str
+    """What distinguishes it from the series of the page."""
     host: str
     whole: bool
     unit: str
@@ -177,7 +178,8 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         *_list_gaps(plot.valueless, slots, run_url),
     ]
     others = [
-        _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid_series
+        _describe_overlaid_series(other, series, slots, run_url, window, {series.unit: scale})
+        for other in overlaid_series
     ]
     is_thinned = len(thinned_path) < len(path.points) or len(thinned_off_path) < len(off_path.points)
     return {
@@ -224,25 +226,34 @@ def scale_value(value: Number, scale: Scale) -> Number:
     return value if scale.divisor == 1 else value / scale.divisor
 
 
-def _describe_overlaid_series(
-    series: SeriesDetail, slots: Slots, run_url: MakeRunUrl, window: Window | None, scales: Mapping[str, Scale]
+def _describe_overlaid_series(  # noqa: PLR0917 - what an overlaid series is made of
+    series: SeriesDetail,
+    below: SeriesDetail,
+    slots: Slots,
+    run_url: MakeRunUrl,
+    window: Window | None,
+    scales: Mapping[str, Scale],
 ) -> OverlaidSeries:
     """Return the data of a series that the chart overlays.
 
     Parameters
     ----------
+    below
+        The series of the page.
     scales
         The scales of the chart, by the unit of a series: a series with another unit gets a scale of its own.
     """
-    drawn_points = DrawnPoints([point for point in series.points if point.on_path and point.value is not None], slots)
-    plot = OverlaidPlot(drawn_points, slots)
+    path = [point for point in series.points if point.on_path and point.value is not None]
+    overlaid_slots = OverlaidSlots(slots, path)
+    drawn_points = DrawnPoints(path, overlaid_slots)
+    plot = OverlaidPlot(drawn_points, overlaid_slots)
     scale = scales.get(series.unit) or _choose_scale([drawn_points], series.unit)
     make_dot = _DotMaker(series.unit, scale, plot, run_url)
     thinned_path = drawn_points.thin(window)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
-        "metric": series.title,
+        "label": _describe_difference(series, below),
         "host": series.host,
         "whole": series.kind == "count" and scale.divisor == 1,
         "unit": scale.unit,
@@ -251,6 +262,16 @@ def _describe_overlaid_series(
         "thinned": len(thinned_path) < len(drawn_points.points),
         "path": [make_dot(point) for point in thinned_path],
     }
+
+
+def _describe_difference(series: SeriesDetail, below: SeriesDetail) -> str:
+    """Return what distinguishes a series from another one of the same subject: its metric, case or host."""
+    words = [
+        series.title if series.metric != below.metric else "",
+        f"of {series.case}" if series.case != below.case else "",
+        f"on {series.host}" if series.host != below.host else "",
+    ]
+    return " ".join(filter(None, words)) or series.title
 
 
 def _thin_gaps(gaps: list[Gap], n_slots: int) -> list[Gap]:
@@ -273,7 +294,7 @@ class OverlaidPlot(NamedTuple):
     """The plot of an overlaid series: its own path, on the slots of the series below it."""
 
     path: DrawnPoints
-    slots: Slots
+    slots: OverlaidSlots
 
 
 class _DotMaker:

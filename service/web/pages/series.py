@@ -22,7 +22,14 @@ from service.web import vendor
 from service.web.access import authorization
 from service.web.app_resources import get_database, is_published
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid_series, read_window
+from service.web.pages.series_chart import (
+    MAX_OTHER_SERIES,
+    PLOTS,
+    draw_chart,
+    find_series,
+    list_overlaid_series,
+    read_window,
+)
 from service.web.rendering.csv_tables import build_point_table
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, page
@@ -63,6 +70,7 @@ def show(series_id: int) -> Page:
             "siblings": siblings,
             "max_siblings": _MAX_SIBLINGS,
             "companions": _choose_companions(series, siblings),
+            "twins": [sibling for sibling in siblings if _is_twin(series, sibling)][:MAX_OTHER_SERIES],
             "points": points,
             "commit_times": _map_commit_times(series),
             "doubts": _map_doubts(series),
@@ -139,10 +147,16 @@ def _list_siblings(series: SeriesDetail) -> list[Sibling]:
         return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
-def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, bool, str, str, tuple[int, str]]:
-    """Return a sort key that puts the other metrics of the same case and host first, then the case on other hosts."""
+def _is_twin(series: SeriesDetail, sibling: Sibling) -> bool:
+    """Return whether a sibling is the same metric of the same case, on another host."""
+    return (sibling.case, sibling.definition, sibling.metric) == (series.case, series.definition, series.metric)
+
+
+def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, bool, bool, str, str, tuple[int, str]]:
+    """Return a sort key: first the same metric on other hosts, then other metrics of the case, then other cases."""
     is_other_case, is_other_host = sibling.case != series.case, sibling.host != series.host
-    return is_other_case, is_other_host, sibling.case, sibling.host, rank_metric(sibling.metric)
+    is_no_twin = not _is_twin(series, sibling)
+    return is_no_twin, is_other_case, is_other_host, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:

@@ -79,7 +79,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
     },
     ...document_.others.map((other, index) => ({
       id: `over-${index + 1}`,
-      title: `${other.metric}${other.host === document_.host ? "" : ` on ${other.host}`}`,
+      title: other.label,
       data: laid[`over-${index + 1}`],
       unit: other.unit,
       yAxisID: other.unit === document_.unit ? "y" : "second",
@@ -197,7 +197,9 @@ function tooltip(document_, along, theme) {
       label: ({ chart, raw, dataset, dataIndex }) => {
         const letters = lettersIn(chart);
         if (dataset.title) {
-          return shorten(`${dataset.title}: ${[raw.run.text, raw.run.change].filter(Boolean).join(", ")}`, letters);
+          // Its nearest run can be one of another commit than the run in the title.
+          const commit = raw.run.commit === chart.tooltip.dataPoints[0].raw.run.commit ? "" : ` at ${raw.run.commit}`;
+          return shorten(`${dataset.title}${commit}: ${[raw.run.text, raw.run.change].filter(Boolean).join(", ")}`, letters);
         }
         if (!("y" in raw.run)) return shorten(raw.run.text, letters);
         const before = dataset.id === "path" ? dataset.data[dataIndex - 1]?.x ?? -Infinity : raw.x;

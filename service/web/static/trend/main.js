@@ -184,7 +184,7 @@ prepareCopyButton(root, canvas, () => {
   const others = view.as === "apart" ? [] : document_.others;
   return [
     { text: title, colour: text },
-    { text: others.length ? `line and dots: ${place}` : place, colour: text },
+    { text: place, colour: text },
     ...others.map((other, index) => ({ text: other.title, colour: colours[`over-${index + 1}`] })),
   ];
 });

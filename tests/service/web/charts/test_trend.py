@@ -132,6 +132,23 @@ def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]
 
 
+def test_each_run_of_an_overlaid_series_has_a_slot_of_its_commit() -> None:
+    series = made_series.faults()
+    (over,) = build_chart(series, str, overlaid_series=[series.model_copy(update={"id": 99})])["others"]
+    assert [dot["x"] for dot in over["path"]] == [dot["x"] for dot in build_chart(series, str)["path"]]
+
+
+def test_an_overlaid_series_is_told_apart_by_what_differs() -> None:
+    series = made_series.faults()
+    others = [
+        series.model_copy(update={"id": 98, "host": "elsewhere"}),
+        series.model_copy(update={"id": 99, "case": "other[n=1]"}),
+        made_series.throughput(),
+    ]
+    drawn = build_chart(series, str, overlaid_series=others)["others"]
+    assert [over["label"] for over in drawn] == ["on elsewhere", "of other[n=1]", "Throughput"]
+
+
 def test_a_line_crosses_a_window_between_two_runs() -> None:
     series = made_series.faults()
     path = build_chart(series, str)["path"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
@@ -14,7 +15,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 
-from runner.contract import Reading, Sample
+from runner.contract import Host, Reading, Sample
 from tests import thorough
 from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
 from tests.service import reports as made
@@ -589,6 +590,37 @@ def growing(tmp_path: Path) -> Iterator[tuple[FlaskClient, str]]:
     """A service that has the first runs of the history, and gets more."""
     with application(tmp_path, send_first) as app, served(app) as address:
         yield app.test_client(), address
+
+
+def test_both_hosts_of_a_case_are_one_click_from_its_page_and_the_tooltip_tells_of_both(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    reports = [report("twin", number, count(1000 + number)) for number in range(12)]
+    Api(client).send(*reports)
+    twins = [
+        run.model_copy(update={"run_id": uuid.uuid4(), "host": Host(name="elsewhere")})
+        for run in reports
+        if run != reports[5]
+    ]
+    Api(client).send(*twins)
+    watched = opened(address, **MODES["desktop"])
+    key = next(case["key"] for case in client.get("/workloads.json").json if case["name"].startswith("twin"))
+    page = watched.open(f"/cases/{key}")
+    page.get_by_text("All hosts in one chart").get_by_role("link").first.click()
+    page.wait_for_url("**with=*")
+    assert "as=values" in page.url
+    legend = page.inner_text(".legend")
+    assert "on elsewhere" in legend
+    assert f"on {reports[0].host.name}" in legend
+    assert " on " in page.locator("select[name=with] option").first.inner_text(), "the other host comes first"
+    box = page.locator("canvas").bounding_box()
+    assert box
+    for number in (3, 5):
+        x, y = drawn(page)["datasets"]["path"][number]["pixel"]
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        assert comes_true(page, f"({TOLD}).some((line) => line.startsWith('on '))"), number
+    watched.assert_quiet()
 
 
 def test_new_runs_appear_by_themselves(growing: tuple[FlaskClient, str], opened: Opener) -> None:
