@@ -17,6 +17,7 @@ from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.events import silences
 from service.store.series import sibling_series
+from service.store.series.commits_without_run import Gaps, find_gaps
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.access import authorization
@@ -41,6 +42,8 @@ _PUBLISHED_ROWS = 20
 """Rows of the table on a page of a published site. The chart still contains all points."""
 _REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 300
+_MAX_SEARCHED_COMMITS = 200
+"""At most so many commits that lack the case are searched for runs of its host, which can take a millisecond each."""
 _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
 """The metrics that can be shown below a series with one click, in this order."""
 
@@ -72,6 +75,8 @@ def show(series_id: int) -> Page:
             "companions": _choose_companions(series, siblings),
             "twins": [sibling for sibling in siblings if _is_twin(series, sibling)][:MAX_OTHER_SERIES],
             "points": points,
+            "gaps": _find_gaps(series, None if "all" in request.args else _MAX_SEARCHED_COMMITS),
+            "n_gap_rows": None if "all" in request.args else n_rows,
             "commit_times": _map_commit_times(series),
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
@@ -82,7 +87,7 @@ def show(series_id: int) -> Page:
             "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
         },
         document=lambda: series,
-        table=lambda: build_point_table(series),
+        table=lambda: build_point_table(series, _find_gaps(series, None).commits),
     )
 
 
@@ -97,6 +102,11 @@ def _map_commit_times(series: SeriesDetail) -> dict[UUID, datetime]:
     """Return the date of the commit of the first run after each configuration change, by the run."""
     runs = {change.run_after for change in series.changes}
     return {point.run_id: point.committed_at for point in series.points if point.run_id in runs}
+
+
+def _find_gaps(series: SeriesDetail, max_searched: int | None) -> Gaps:
+    with get_database().reading() as session:
+        return find_gaps(session, series.id, max_searched)
 
 
 def _map_doubts(series: SeriesDetail) -> dict[str, str]:

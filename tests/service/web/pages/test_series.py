@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 from pathlib import Path
@@ -29,6 +30,20 @@ def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskCli
     assert f"At {history.commit(history.ANCHOR)[:10]} of 2025-03-12" in text, "the commit has a date"
     assert "Forget a semicolon Build failed make ended with status 2" in text
     assert "18,624 faults all the same 3" in text
+
+
+def test_commits_at_which_the_case_was_not_measured_are_listed_and_in_the_csv(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client, [history.report(number, history.OLD) for number in range(6) if number != 3])
+        other = history.CASE.model_copy(update={"parameters": {"mib": 99}})
+        others = [history.report(number, history.OLD, again=True) for number in range(6)]
+        history.send(client, [run.model_copy(update={"case": other}) for run in others])
+        text = read(client, "/series/1")
+        assert "1 commit without a run lab-1 measured other cases there, but not this one." in text
+        assert f"{history.commit(3)[:10]} {history.TITLES[3]}" in text
+        *_, last = csv.DictReader(client.get("/series/1.csv").text.splitlines())
+        assert (last["revision"], last["status"], last["run_id"]) == (history.commit(3), "not_measured", "")
 
 
 def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
