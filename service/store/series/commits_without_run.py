@@ -37,8 +37,8 @@ class Gaps(NamedTuple):
 def find_gaps(session: Session, series_id: int, max_searched: int | None = None) -> Gaps:
     """Return the commits at which the host of a series measured other cases of its subject, but not its case.
 
-    A commit at which only failed runs of the case exist is no gap. A run of another case outside of the history, such as
-    one of a bisect, makes none either.
+    A commit at which the case has only failed runs is no gap, nor is one at which other cases have only runs outside of
+    the history, such as those of a bisect.
 
     Parameters
     ----------
