@@ -8,7 +8,18 @@ from functools import cache, partial
 from itertools import starmap
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Float, Integer, Select, cast, func, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    ScalarSelect,
+    Select,
+    bindparam,
+    cast,
+    func,
+    select,
+    type_coerce,
+)
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
@@ -196,6 +207,28 @@ class _MeasuredCase(NamedTuple):
     case_id: int
 
 
+def _select_position(name: str) -> ScalarSelect[int]:
+    """Return the query for the position of a commit, which is the parameter with this name."""
+    is_commit = Revision.subject_id == bindparam("subject_id"), Revision.commit == bindparam(name)
+    return select(Revision.position).where(*is_commit).scalar_subquery()
+
+
+_FIRST_COMMIT = (
+    select(Run.revision_id)
+    .join(Revision, Run.revision_id == Revision.id)
+    .where(
+        Run.subject_id == bindparam("subject_id"),
+        Run.host_id == bindparam("host_id"),
+        Run.case_id == bindparam("case_id"),
+        Run.environment_id.in_(bindparam("environment_ids", expanding=True)),
+        Run.outcome == Outcome.MEASURED,
+        Revision.position.between(_select_position("after"), _select_position("up_to")),
+    )
+    .order_by(Revision.position)
+    .limit(1)
+)
+"""The first commit of a case that was measured in some environments, in a range of commits. Built once, because a map
+asks for it up to :data:`_MAX_CONFIG_EVENTS` times."""
 _EnvironmentLister = Callable[[int, int], Sequence[tuple[int, Mapping[str, str]]]]
 """Returns the environments of a subject on a host: the id and the settings of each."""
 
@@ -236,26 +269,8 @@ def _find_setting_commit(
     ends = event.document.get("previous_revision"), event.document.get("first_bad")
     if not new_values or not environment_ids or None in ends:
         return None
-    first, last = (
-        select(Revision.position)
-        .where(Revision.subject_id == case.subject_id, Revision.commit == commit)
-        .scalar_subquery()
-        for commit in ends
-    )
-    return session.scalar(
-        select(Run.revision_id)
-        .join(Revision, Run.revision_id == Revision.id)
-        .where(
-            Run.subject_id == case.subject_id,
-            Run.host_id == case.host_id,
-            Run.case_id == case.case_id,
-            Run.environment_id.in_(environment_ids),
-            Run.outcome == Outcome.MEASURED,
-            Revision.position.between(first, last),
-        )
-        .order_by(Revision.position)
-        .limit(1)
-    )
+    values = {**case._asdict(), "environment_ids": environment_ids, "after": ends[0], "up_to": ends[1]}
+    return session.connection().execute(_FIRST_COMMIT, values).scalar()
 
 
 def _list_environments(session: Session, subject_id: int, host_id: int) -> Sequence[tuple[int, Mapping[str, str]]]:
