@@ -31,6 +31,7 @@ from service.store.engine import bulk
 from service.store.models import (
     Case,
     DecisionRow,
+    DriftRow,
     Environment,
     EnvironmentCount,
     Event,
@@ -124,6 +125,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         for event_id, importance, subject in session.connection().execute(events_query.where(*_IS_SHOWN)).all()
     }
     drifts_query = select(
+        EventDriftRow.drift_id,
         EventDriftRow.series_id,
         EventDriftRow.last_revision_id,
         EventDriftRow.event_id,
@@ -135,9 +137,9 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         type_coerce(EventDriftRow.returned, Integer),
     ).where(*conditions)
     rows = session.connection().execute(drifts_query).all()
-    column_of = _map_columns(session, columns, {commit_id for _, commit_id, *_ in rows})
+    column_of = _map_columns(session, columns, {commit_id for _, _, commit_id, *_ in rows})
     drifts = []
-    for series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
+    for drift_id, series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
         event_facts = events.get(event_id)
         if event_facts is None:
             continue
@@ -150,11 +152,25 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         column = column_of[commit_id]
         drifts.append(
             MapDrift(  # positional arguments: keyword arguments take twice as long
-                map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
+                drift_id, map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
                 bool(has_returned), event_id, importance,
             )
         )  # fmt: skip
     return drifts
+
+
+def update_levels(session: Session, drifts: Sequence[MapDrift]) -> list[MapDrift]:
+    """Return drifts with the levels that their events show.
+
+    The levels that the map reads are stored again only if they have moved by more than noise.
+    """
+    query = select(DriftRow.id, DriftRow.document).where(DriftRow.id.in_([drift.drift_id for drift in drifts]))
+    levels = {drift_id: (document["before"], document["after"]) for drift_id, document in session.execute(query)}
+    updated_drifts = []
+    for drift in drifts:
+        before, after = levels.get(drift.drift_id, (drift.before, drift.after))
+        updated_drifts.append(drift._replace(before=before, after=after))
+    return updated_drifts
 
 
 def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Mapping[int, int]:

@@ -33,6 +33,8 @@ class MapDrift(NamedTuple):
 
     Attributes
     ----------
+    drift_id
+        The id of the drift.
     row
         The row to which it belongs: subject, workload and case.
     case_key
@@ -51,6 +53,7 @@ class MapDrift(NamedTuple):
         The importance of its event.
     """
 
+    drift_id: str
     row: RowName
     case_key: str
     column: int

@@ -166,6 +166,13 @@ class DrawnMap:
         return bool(self.setting_lines) or any(callout.kind == "setting" for callout in self.callouts)
 
 
+class LabelledDrift(NamedTuple):
+    """A drift that gets a callout, and its event."""
+
+    event: MapEvent
+    drift: MapDrift
+
+
 @dataclass(frozen=True, slots=True)
 class NamedEvents:
     """The events that the map describes in words: those of linked cells and of callouts.
@@ -174,12 +181,12 @@ class NamedEvents:
     ----------
     events
         The events of linked cells, by id.
-    important_events, config_events
-        The events of callouts; all of them have drifts in the map.
+    labelled_drifts, config_events
+        The drifts and the events of callouts; all of them are in the map.
     """
 
     events: Mapping[str, MapEvent]
-    important_events: Sequence[MapEvent]
+    labelled_drifts: Sequence[LabelledDrift]
     config_events: Sequence[MapEvent]
 
 
@@ -200,6 +207,23 @@ def list_linked_events(layout: DriftMap, linked_cells: set[tuple[int, int]]) -> 
     return {rows[index].cells[column].largest.event for index, column in linked_cells}
 
 
+def choose_labelled_drifts(layout: DriftMap, important_events: Sequence[MapEvent]) -> list[LabelledDrift]:
+    """Return the drifts of important events that get a callout.
+
+    Each event is named by its leading drift, which is preferably a regression. If it moved another case further in the
+    other direction, that case gets a callout as well.
+    """
+    labelled_drifts = []
+    for event in important_events:
+        if event.id not in layout.leading:  # It has no drift in the map, so there is no column to which it could point.
+            continue
+        leading_drift, furthest_drift = layout.leading[event.id], layout.furthest[event.id]
+        labelled_drifts.append(LabelledDrift(event, leading_drift))
+        if furthest_drift.worse != leading_drift.worse:
+            labelled_drifts.append(LabelledDrift(event, furthest_drift))
+    return labelled_drifts
+
+
 def draw_map(
     layout: DriftMap, linked_cells: set[tuple[int, int]], named_events: NamedEvents, max_config: int
 ) -> DrawnMap:
@@ -213,8 +237,7 @@ def draw_map(
         The largest number of changes of settings that get a callout; the others show their text on hover.
     """
     changes = group_config_events(layout, named_events.config_events)
-    labelled_drifts = _choose_labelled_drifts(layout, named_events.important_events)
-    n_callouts = len(labelled_drifts) + min(len(changes), max_config)
+    n_callouts = len(named_events.labelled_drifts) + min(len(changes), max_config)
     top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
     headings, rows, bottom = _draw_rows(layout, linked_cells, named_events.events, top)
     return DrawnMap(
@@ -226,34 +249,12 @@ def draw_map(
         grid_bottom=bottom,
         headings=headings,
         rows=rows,
-        callouts=_draw_callouts(layout, labelled_drifts, changes, max_config, rows, bottom),
+        callouts=_draw_callouts(layout, named_events.labelled_drifts, changes, max_config, rows, bottom),
         setting_lines=_draw_setting_lines(layout.columns, changes, max_config),
         dates=_list_dates(layout.columns),
         n_cases=sum(row.n_cases for row in layout.rows),
         n_drifts=sum(row.n_drifts for row in layout.rows),
     )
-
-
-class _LabelledDrift(NamedTuple):
-    """A drift that gets a callout, and its event."""
-
-    event: MapEvent
-    drift: MapDrift
-
-
-def _choose_labelled_drifts(layout: DriftMap, important_events: Sequence[MapEvent]) -> list[_LabelledDrift]:
-    """Return the drifts of important events that get a callout.
-
-    Each event is named by its leading drift, which is preferably a regression. If it moved another case further in the
-    other direction, that case gets a callout as well.
-    """
-    labelled_drifts = []
-    for event in important_events:
-        leading_drift, furthest_drift = layout.leading[event.id], layout.furthest[event.id]
-        labelled_drifts.append(_LabelledDrift(event, leading_drift))
-        if furthest_drift.worse != leading_drift.worse:
-            labelled_drifts.append(_LabelledDrift(event, furthest_drift))
-    return labelled_drifts
 
 
 def _draw_rows(
@@ -406,7 +407,7 @@ class _CalloutEntry(NamedTuple):
 
 def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
     layout: DriftMap,
-    labelled_drifts: Sequence[_LabelledDrift],
+    labelled_drifts: Sequence[LabelledDrift],
     changes: Sequence[SettingsChange],
     max_config: int,
     rows: Sequence[DrawnRow],

@@ -11,6 +11,7 @@ from service.web.charts.drift_map import (
     CALLOUT,
     DrawnMap,
     NamedEvents,
+    choose_labelled_drifts,
     choose_linked_cells,
     draw_map,
     list_linked_events,
@@ -52,7 +53,8 @@ def draw(
     arranged = arrange_drifts(columns(60), drifts, max_rows=40, max_bars=1000)
     linked = choose_linked_cells(arranged, links)
     events = {name: event(name) for name in list_linked_events(arranged, linked)}
-    return draw_map(arranged, linked, NamedEvents(events, important or [], config or []), max_config)
+    labelled = choose_labelled_drifts(arranged, important or [])
+    return draw_map(arranged, linked, NamedEvents(events, labelled, config or []), max_config)
 
 
 def count_bars(drawn: DrawnMap) -> int:
