@@ -11,6 +11,7 @@ export function settingLines(lines, along, theme, { small }) {
   const labelOf = (chart, index) => (small ? null : labelled(chart, lines, along)[index]);
   return Object.fromEntries(lines.map((line, index) => [`config-${index}`, {
     type: "line",
+    display: ({ chart }) => isInside(chart, line[along]), // its label is above the area, so the area does not clip it
     scaleID: "x",
     value: line[along],
     borderColor: theme.quiet,
@@ -54,9 +55,8 @@ export function makeCounter(tell) {
     id: "unlabelled",
     afterRender(chart) {
       const { lines, along } = chart.options.plugins.run;
-      const { min, max } = chart.scales.x;
       const boxes = labelled(chart, lines, along);
-      tell(lines.filter((line, index) => line[along] >= min && line[along] <= max && !boxes[index]).length);
+      tell(lines.filter((line, index) => isInside(chart, line[along]) && !boxes[index]).length);
     },
   };
 }
@@ -78,7 +78,7 @@ function placeLabels(chart, lines, along) {
   const { x } = chart.scales;
   const taken = [], boxes = lines.map(() => null);
   for (const [index, line] of [...lines.entries()].sort(([, one], [, other]) => other.weight - one.weight)) {
-    if (line[along] < x.min || line[along] > x.max) continue;
+    if (!isInside(chart, line[along])) continue;
     const isRoomForBoth = line.label.length <= LABEL_LETTERS && chart.width >= NARROW;
     const texts = [...(isRoomForBoth ? [line.label] : []), line.short, line.short.slice(line.short.indexOf("→"))];
     const tried = texts.flatMap((text) => ROWS.map((row) => placeLabel(chart, text, x.getPixelForValue(line[along]), row)));
@@ -97,6 +97,10 @@ function placeLabel(chart, text, middleX, row) {
   const width = Math.min(text.length * LETTER_WIDTH + LABEL_MARGIN, last - first);
   const left = Math.max(first, Math.min(middleX - width / 2, last - width));
   return { text, left, right: left + width, middle: row };
+}
+
+function isInside({ scales: { x } }, value) {
+  return value >= x.min && value <= x.max;
 }
 
 function distance(chart, line, x) {

@@ -399,6 +399,24 @@ def test_a_label_without_room_for_both_values_keeps_the_new_one_and_the_legend_c
     watched.assert_quiet()
 
 
+def test_a_zoom_draws_no_line_of_a_configuration_change_outside_of_its_window(
+    extremes: FlaskClient, extremes_address: str, opened: Opener
+) -> None:
+    watched = opened(extremes_address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(extremes, 'restless_case')}?from=5.4&to=12.4")
+    assert comes_true(page, "Chart.getChart(document.querySelector('canvas')).scales.x.min > 5")
+    shown = page.evaluate("""() => {
+      const chart = Chart.getChart(document.querySelector("canvas"));
+      const elements = Chart.registry.getPlugin("annotation").getAnnotations(chart);
+      const lines = elements.filter(({ options, x, x2 }) => x === x2 && options.display);
+      return [lines.map(({ x }) => x), chart.chartArea.left, chart.chartArea.right];
+    }""")
+    lines, left, right = shown
+    assert lines
+    assert all(left <= line <= right for line in lines)
+    watched.assert_quiet()
+
+
 def test_a_pointer_on_a_label_reads_its_settings_and_moves_no_label(
     extremes: FlaskClient, extremes_address: str, opened: Opener
 ) -> None:
