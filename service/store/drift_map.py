@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import starmap
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Float, Integer, Select, cast, func, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    ScalarSelect,
+    Select,
+    bindparam,
+    cast,
+    func,
+    select,
+    type_coerce,
+)
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
@@ -15,7 +28,19 @@ from service.rules.drift_map.layout import SUSPECTED_WEIGHT, MapDrift, compute_m
 from service.schemas.history import Cause, Direction, SettingChange
 from service.schemas.triage import State
 from service.store.engine import bulk
-from service.store.models import Case, DecisionRow, Event, EventDriftRow, Revision, Run, Series, Subject
+from service.store.models import (
+    Case,
+    DecisionRow,
+    DriftRow,
+    Environment,
+    EnvironmentCount,
+    Event,
+    EventDriftRow,
+    Revision,
+    Run,
+    Series,
+    Subject,
+)
 
 _WHOLE_SUITE_ROW = "all cases together"
 """The row for shifts of a whole suite."""
@@ -48,6 +73,8 @@ class MapEvent:
     author: str
     n_series: int
     settings: tuple[SettingChange, ...]
+    setting_commit: int | None = None
+    """The id of the commit at which the settings have their new values for the first time; None if it is unknown."""
 
     def with_settings(self, settings: tuple[SettingChange, ...]) -> MapEvent:
         """Return the event with other settings."""
@@ -98,6 +125,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         for event_id, importance, subject in session.connection().execute(events_query.where(*_IS_SHOWN)).all()
     }
     drifts_query = select(
+        EventDriftRow.drift_id,
         EventDriftRow.series_id,
         EventDriftRow.last_revision_id,
         EventDriftRow.event_id,
@@ -109,9 +137,9 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         type_coerce(EventDriftRow.returned, Integer),
     ).where(*conditions)
     rows = session.connection().execute(drifts_query).all()
-    column_of = _map_columns(session, columns, {commit_id for _, commit_id, *_ in rows})
+    column_of = _map_columns(session, columns, {commit_id for _, _, commit_id, *_ in rows})
     drifts = []
-    for series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
+    for drift_id, series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
         event_facts = events.get(event_id)
         if event_facts is None:
             continue
@@ -124,11 +152,25 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         column = column_of[commit_id]
         drifts.append(
             MapDrift(  # positional arguments: keyword arguments take twice as long
-                map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
+                drift_id, map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
                 bool(has_returned), event_id, importance,
             )
         )  # fmt: skip
     return drifts
+
+
+def update_levels(session: Session, drifts: Sequence[MapDrift]) -> list[MapDrift]:
+    """Return drifts with the levels that their events show.
+
+    The levels that the map reads are stored again only if they have moved by more than noise.
+    """
+    query = select(DriftRow.id, DriftRow.document).where(DriftRow.id.in_([drift.drift_id for drift in drifts]))
+    levels = {drift_id: (document["before"], document["after"]) for drift_id, document in session.execute(query)}
+    updated_drifts = []
+    for drift in drifts:
+        before, after = levels.get(drift.drift_id, (drift.before, drift.after))
+        updated_drifts.append(drift._replace(before=before, after=after))
+    return updated_drifts
 
 
 def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Mapping[int, int]:
@@ -154,9 +196,105 @@ def list_important_events(session: Session, subject_id: int | None, limit: int) 
 
 
 def list_config_events(session: Session, subject_id: int | None) -> list[MapEvent]:
-    """Return the events that changes of settings caused or may have caused, most important first."""
+    """Return the events that changes of settings caused or may have caused, most important first.
+
+    Each contains the commit at which its settings changed, because a drift can begin some commits later.
+    """
     settings_query = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.COMMIT_AND_CONFIG)))
-    return _read_events(session, settings_query.limit(_MAX_CONFIG_EVENTS))
+    rows = session.execute(settings_query.limit(_MAX_CONFIG_EVENTS)).all()
+    cases = _find_leading_cases(session, [event for event, _ in rows])
+    list_environments = cache(partial(_list_environments, session))
+    return [
+        replace(
+            _describe_event(event, subject),
+            setting_commit=_find_setting_commit(session, event, cases[event.id], list_environments)
+            if event.id in cases
+            else None,
+        )
+        for event, subject in rows
+    ]
+
+
+class _MeasuredCase(NamedTuple):
+    """A case of a subject on a host."""
+
+    subject_id: int
+    host_id: int
+    case_id: int
+
+
+def _select_position(name: str) -> ScalarSelect[int]:
+    """Return the query for the position of a commit, which is the parameter with this name."""
+    is_commit = Revision.subject_id == bindparam("subject_id"), Revision.commit == bindparam(name)
+    return select(Revision.position).where(*is_commit).scalar_subquery()
+
+
+_FIRST_COMMIT = (
+    select(Run.revision_id)
+    .join(Revision, Run.revision_id == Revision.id)
+    .where(
+        Run.subject_id == bindparam("subject_id"),
+        Run.host_id == bindparam("host_id"),
+        Run.case_id == bindparam("case_id"),
+        Run.environment_id.in_(bindparam("environment_ids", expanding=True)),
+        Run.outcome == Outcome.MEASURED,
+        Revision.position.between(_select_position("after"), _select_position("up_to")),
+    )
+    .order_by(Revision.position)
+    .limit(1)
+)
+"""The first commit of a case that was measured in some environments, in a range of commits. Built once, because a map
+asks for it up to :data:`_MAX_CONFIG_EVENTS` times."""
+_EnvironmentLister = Callable[[int, int], Sequence[tuple[int, Mapping[str, str]]]]
+"""Returns the environments of a subject on a host: the id and the settings of each."""
+
+
+def _find_leading_cases(session: Session, events: Sequence[Event]) -> dict[str, _MeasuredCase]:
+    """Return a case and host on which each event moved a level, by event id: preferably where its leading drift is."""
+    last_commits = {event.id: event.document.get("first_bad") for event in events}
+    query = (
+        select(EventDriftRow.event_id, Revision.commit, Series.subject_id, Series.host_id, Series.case_id)
+        .join(Series, EventDriftRow.series_id == Series.id)
+        .join(Revision, EventDriftRow.last_revision_id == Revision.id)
+        .order_by(EventDriftRow.series_id)
+    )
+    cases: dict[str, _MeasuredCase] = {}
+    is_exact: dict[str, bool] = {}
+    for chunk in bulk.split_into_chunks(sorted(last_commits), _IDS_PER_QUERY):
+        is_of_events = EventDriftRow.event_id.in_(chunk), EventDriftRow.still_detected.is_(True)
+        for event_id, commit, *ids in session.connection().execute(query.where(*is_of_events)):
+            if event_id not in cases or (commit == last_commits[event_id] and not is_exact[event_id]):
+                cases[event_id] = _MeasuredCase(*ids)
+                is_exact[event_id] = commit == last_commits[event_id]
+    return cases
+
+
+def _find_setting_commit(
+    session: Session, event: Event, case: _MeasuredCase, list_environments: _EnvironmentLister
+) -> int | None:
+    """Return the first commit between both levels that was measured with the new values of the settings of an event.
+
+    None if there is no such commit: for example, a file of the system changed, which is no setting of an environment.
+    """
+    new_values = {setting["name"]: setting["after"] for setting in event.document["settings"]}
+    environment_ids = [
+        environment_id
+        for environment_id, values in list_environments(case.subject_id, case.host_id)
+        if all(values.get(name) == value for name, value in new_values.items())
+    ]
+    ends = event.document.get("previous_revision"), event.document.get("first_bad")
+    if not new_values or not environment_ids or None in ends:
+        return None
+    values = {**case._asdict(), "environment_ids": environment_ids, "after": ends[0], "up_to": ends[1]}
+    return session.connection().execute(_FIRST_COMMIT, values).scalar()
+
+
+def _list_environments(session: Session, subject_id: int, host_id: int) -> Sequence[tuple[int, Mapping[str, str]]]:
+    """Return the environments of a subject on a host: the id and the settings of each."""
+    is_of_host = EnvironmentCount.subject_id == subject_id, EnvironmentCount.host_id == host_id
+    ids = select(EnvironmentCount.environment_id).where(*is_of_host)
+    query = select(Environment.id, Environment.settings).where(Environment.id.in_(ids)).order_by(Environment.id.desc())
+    return [(environment_id, settings) for environment_id, settings in session.execute(query.limit(_IDS_PER_QUERY))]
 
 
 def _select_important(subject_id: int | None) -> Select[Event, str]:
@@ -169,18 +307,20 @@ def _select_important(subject_id: int | None) -> Select[Event, str]:
 
 def _read_events(session: Session, query: Select[Event, str]) -> list[MapEvent]:
     """Return the events that a query selects, each with its subject, as the map shows them."""
-    return [
-        MapEvent(
-            id=event.id,
-            subject=subject,
-            cause=event.cause,
-            direction=event.direction,
-            confirmed=event.confirmed,
-            headline=event.document["headline"],
-            blamed=event.document.get("blamed", ""),
-            author=event.document.get("author", ""),
-            n_series=event.document.get("n_series", 0),
-            settings=tuple(SettingChange.model_validate(entry) for entry in event.document["settings"]),
-        )
-        for event, subject in session.execute(query)
-    ]
+    return [_describe_event(event, subject) for event, subject in session.execute(query)]
+
+
+def _describe_event(event: Event, subject: str) -> MapEvent:
+    """Return an event as the map shows it."""
+    return MapEvent(
+        id=event.id,
+        subject=subject,
+        cause=event.cause,
+        direction=event.direction,
+        confirmed=event.confirmed,
+        headline=event.document["headline"],
+        blamed=event.document.get("blamed", ""),
+        author=event.document.get("author", ""),
+        n_series=event.document.get("n_series", 0),
+        settings=tuple(SettingChange.model_validate(entry) for entry in event.document["settings"]),
+    )

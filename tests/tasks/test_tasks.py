@@ -169,7 +169,7 @@ def test_3_the_matrix_colours_what_the_detector_flagged_and_no_noise(page: Watch
         between = [drift["certainty"] for drift in points["drifts"] if then < place.get(drift["run_after"], -1) <= now]
         assert bool(cell["shade"]) == bool(set(between) - {"provisional"}), (cell, measured)
         if not cell["shade"]:
-            assert ("suspected" if between else "no drift") in cell["text"]
+            assert ("suspected" if between else "no new drift") in cell["text"]
 
 
 def test_4_what_runs_of_the_same_bytes_can_show_is_folded(page: Watched, history: RunningService) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from service.schemas.history import SettingChange
 
-_UPGRADE_SETTINGS = ("kernel.release", "libc.version", "memory.page_size", "thp.enabled")
+_KERNEL = "kernel.release"
+_UPGRADE_SETTINGS = (_KERNEL, "libc.version", "memory.page_size", "thp.enabled")
 """Settings that best name an upgrade, because other settings depend on them: the kernel, for example, determines which
 processor features it reports."""
 _MAX_VALUE_CHARACTERS = 24
 """Maximum number of characters of a value."""
+_NUMBER = re.compile(r"\d+")
+_MAX_PARTS = 4
+"""So many parts of a version are told apart: the kernel 5.15.0-88 has four."""
+_FLAVOUR = re.compile(r"-[a-z]\w*$")
+"""The end of a kernel's release that names how it was built: ``-generic``, ``-amd64``."""
 
 
 def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
@@ -19,6 +26,19 @@ def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
         return "environment"
     most_telling, *other_settings = rank_setting_changes(settings)
     return describe_setting_change(most_telling) + (f" and {len(other_settings):,} more" if other_settings else "")
+
+
+def describe_new_value(settings: Sequence[SettingChange], max_characters: int) -> str:
+    """Return the most informative change in at most ``max_characters``, without its old value: ``kernel → 6.1``.
+
+    The new value is kept longest: where there is no room for both, the name is left out.
+    """
+    if not settings:
+        return "environment"
+    change = rank_setting_changes(settings)[0]
+    name, _before, after = _name_and_values(change)
+    text = f"{name} → {_shorten_value(after)}"
+    return text if len(text) <= max_characters else f"→ {_shorten_value(after, max_characters - len('→ '))}"
 
 
 def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChange]:
@@ -32,21 +52,42 @@ def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChang
 
 
 def weigh_setting_changes(settings: Sequence[SettingChange]) -> float:
-    """Return a weight for changes of settings: above 1 for an upgrade, otherwise below; it grows with their number."""
-    is_upgrade = any(change.name in _UPGRADE_SETTINGS for change in settings)
-    return is_upgrade + len(settings) / (1 + len(settings))
+    """Return a weight for changes of settings: above 1 for an upgrade, otherwise below; it grows with their number.
+
+    Of two upgrades, the one that changes an earlier part of a version weighs more: 5.4 → 5.15 more than 5.4.1 → 5.4.2.
+    """
+    parts = [_find_changed_part(change) for change in settings if change.name in _UPGRADE_SETTINGS]
+    upgrade = 1 + max(0, _MAX_PARTS - min(parts)) if parts else 0
+    return upgrade + len(settings) / (1 + len(settings))
+
+
+def _find_changed_part(change: SettingChange) -> int:
+    """Return the first part in which two versions differ, counted from 0."""
+    before, after = (_NUMBER.findall(value or "") for value in (change.before, change.after))
+    return next((index for index, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), 0)
 
 
 def describe_setting_change(change: SettingChange) -> str:
     """Return a change of a setting in words: ``kernel 5.15 → 6.1``, ``THREADS not set → 4``."""
-    name = change.name.removeprefix("variable.").removesuffix(".release")
-    before, after = _shorten_value(change.before), _shorten_value(change.after)
+    name, *values = _name_and_values(change)
+    before, after = map(_shorten_value, values)
     return f"{name} {before} → {after}" if before != after else f"{name} changed"
 
 
-def _shorten_value(value: str | None) -> str:
+def _name_and_values(change: SettingChange) -> tuple[str, str | None, str | None]:
+    """Return the short name of a setting and its two values, without the flavour of a kernel unless that changed."""
+    name = change.name.removeprefix("variable.").removesuffix(".release")
+    before, after = change.before, change.after
+    if change.name == _KERNEL and before and after:
+        flavours = [_FLAVOUR.search(value) for value in (before, after)]
+        if all(flavours) and len({flavour.group() for flavour in flavours if flavour}) == 1:
+            before, after = _FLAVOUR.sub("", before), _FLAVOUR.sub("", after)
+    return name, before, after
+
+
+def _shorten_value(value: str | None, max_characters: int = _MAX_VALUE_CHARACTERS) -> str:
     """Return a value, shortened if it is long: of a path, the end is kept, because it distinguishes files."""
     text = "not set" if value is None else value or "empty"
-    if len(text) <= _MAX_VALUE_CHARACTERS:
+    if len(text) <= max_characters:
         return text
-    return f"…{text[1 - _MAX_VALUE_CHARACTERS :]}" if text.startswith("/") else f"{text[: _MAX_VALUE_CHARACTERS - 1]}…"
+    return f"…{text[1 - max_characters :]}" if text.startswith("/") else f"{text[: max_characters - 1]}…"

@@ -15,7 +15,7 @@ from uuid import UUID
 from service.rules.series.downsample import find_extremes
 from service.schemas.history import SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number
-from service.web.charts.axis_slots import Slots
+from service.web.charts.axis_slots import OverlaidSlots, Slots
 
 MAX_COLUMNS = 250
 """Columns of a chart; of a long series, only the extremes of each column are drawn."""
@@ -35,7 +35,7 @@ class Window:
 class DrawnPoints:
     """The points of one line or cloud of dots, in drawing order, and the selection of those that a picture needs."""
 
-    def __init__(self, points: Sequence[SeriesPoint], slots: Slots) -> None:
+    def __init__(self, points: Sequence[SeriesPoint], slots: Slots | OverlaidSlots) -> None:
         self.points = points
         self._slots = slots
         self.values: list[Number] = [point.value for point in points if point.value is not None]

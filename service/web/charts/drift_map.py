@@ -16,8 +16,7 @@ from runner.contract.number_text import format_count
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
-from service.rules.series.setting_words import describe_setting_changes
-from service.schemas.history import Direction
+from service.rules.series.setting_words import describe_new_value, describe_setting_changes
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
@@ -41,6 +40,8 @@ _MIN_SUBJECT_CHARACTERS = 16
 """Smallest number of characters of a commit's subject that a callout shows beside the author."""
 _MAX_SHORT_CHARACTERS = 24
 """Largest number of characters of a callout on a phone."""
+_MAX_VALUE_CHARACTERS = 22
+"""Largest number of characters of a callout about a setting on a phone: its arrow is wide."""
 _MAX_FIRST_PART_CHARACTERS = 48
 """Largest number of characters of the first part of a callout on other screens, for the column with the least room."""
 _MAX_CALLOUT_CHARACTERS = 84
@@ -96,6 +97,14 @@ class DrawnRow(NamedTuple):
     bars: Sequence[Bar]
 
 
+class SettingLine(NamedTuple):
+    """A line across the grid where settings changed, without a callout; it leads to an event."""
+
+    left: float
+    event: str
+    text: str
+
+
 class Callout(NamedTuple):
     """A text above the grid, with a line down to its column.
 
@@ -129,8 +138,8 @@ class DrawnMap:
     ----------
     headings
         The headings of workloads, each with its top and its text.
-    config_lines
-        Columns in which settings changed without a callout, each with the settings.
+    setting_lines
+        A line for each column in which settings changed and which no callout names.
     dates
         The dates at the ends and in the middle of the axis.
     n_cases, n_drifts
@@ -146,10 +155,22 @@ class DrawnMap:
     headings: Sequence[tuple[float, str]]
     rows: Sequence[DrawnRow]
     callouts: Sequence[Callout]
-    config_lines: Sequence[tuple[float, str]]
+    setting_lines: Sequence[SettingLine]
     dates: Sequence[str]
     n_cases: int
     n_drifts: int
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether a line stands where settings changed."""
+        return bool(self.setting_lines) or any(callout.kind == "setting" for callout in self.callouts)
+
+
+class LabelledDrift(NamedTuple):
+    """A drift that gets a callout, and its event."""
+
+    event: MapEvent
+    drift: MapDrift
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +181,12 @@ class NamedEvents:
     ----------
     events
         The events of linked cells, by id.
-    important_events, config_events
-        The events of callouts; all of them have drifts in the map.
+    labelled_drifts, config_events
+        The drifts and the events of callouts; all of them are in the map.
     """
 
     events: Mapping[str, MapEvent]
-    important_events: Sequence[MapEvent]
+    labelled_drifts: Sequence[LabelledDrift]
     config_events: Sequence[MapEvent]
 
 
@@ -186,6 +207,23 @@ def list_linked_events(layout: DriftMap, linked_cells: set[tuple[int, int]]) -> 
     return {rows[index].cells[column].largest.event for index, column in linked_cells}
 
 
+def choose_labelled_drifts(layout: DriftMap, important_events: Sequence[MapEvent]) -> list[LabelledDrift]:
+    """Return the drifts of important events that get a callout.
+
+    Each event is named by its leading drift, which is preferably a regression. If it moved another case further in the
+    other direction, that case gets a callout as well.
+    """
+    labelled_drifts = []
+    for event in important_events:
+        if event.id not in layout.leading:  # It has no drift in the map, so there is no column to which it could point.
+            continue
+        leading_drift, furthest_drift = layout.leading[event.id], layout.furthest[event.id]
+        labelled_drifts.append(LabelledDrift(event, leading_drift))
+        if furthest_drift.worse != leading_drift.worse:
+            labelled_drifts.append(LabelledDrift(event, furthest_drift))
+    return labelled_drifts
+
+
 def draw_map(
     layout: DriftMap, linked_cells: set[tuple[int, int]], named_events: NamedEvents, max_config: int
 ) -> DrawnMap:
@@ -196,10 +234,10 @@ def draw_map(
     linked_cells
         The linked cells, from :func:`choose_linked_cells`.
     max_config
-        The largest number of changes of settings that get a callout; the others are lines without a text.
+        The largest number of changes of settings that get a callout; the others show their text on hover.
     """
     changes = group_config_events(layout, named_events.config_events)
-    n_callouts = len(named_events.important_events) + min(len(changes), max_config)
+    n_callouts = len(named_events.labelled_drifts) + min(len(changes), max_config)
     top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
     headings, rows, bottom = _draw_rows(layout, linked_cells, named_events.events, top)
     return DrawnMap(
@@ -211,8 +249,8 @@ def draw_map(
         grid_bottom=bottom,
         headings=headings,
         rows=rows,
-        callouts=_draw_callouts(layout, named_events, changes[:max_config], rows, bottom),
-        config_lines=[(column + 0.5, text) for column, text in _describe_changes_by_column(changes[max_config:])],
+        callouts=_draw_callouts(layout, named_events.labelled_drifts, changes, max_config, rows, bottom),
+        setting_lines=_draw_setting_lines(layout.columns, changes, max_config),
         dates=_list_dates(layout.columns),
         n_cases=sum(row.n_cases for row in layout.rows),
         n_drifts=sum(row.n_drifts for row in layout.rows),
@@ -323,15 +361,34 @@ def _describe_column(columns: Columns, column: int) -> str:
     return f"{columns.unit} of {date}" if columns.step == 1 else f"from {date}"
 
 
-def _describe_changes_by_column(changes: Sequence[SettingsChange]) -> list[tuple[int, str]]:
-    """Return one line of text for each column, with all settings that changed there."""
-    texts: dict[int, list[str]] = {}
-    for change in changes:
-        texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
+def _draw_setting_lines(columns: Columns, changes: Sequence[SettingsChange], max_config: int) -> list[SettingLine]:
+    """Return a line for each column with changed settings, unless it has one of the first ``max_config`` changes."""
+    named_columns = {change.column for change in changes[:max_config]}
+    events = {change.column: change.events[0].id for change in reversed(changes)}
     return [
-        (column, _shorten_text(", ".join(texts_of_column), _MAX_HOVER_CHARACTERS))
-        for column, texts_of_column in sorted(texts.items())
+        SettingLine(column + 0.5, events[column], text)
+        for column, text in sorted(_describe_changes_by_column(columns, changes).items())
+        if column not in named_columns
     ]
+
+
+def _describe_changes_by_column(columns: Columns, changes: Sequence[SettingsChange]) -> dict[int, str]:
+    """Return the text on hover for each column with changed settings: these, how much moved, and the date."""
+    lines: dict[int, list[str]] = {}
+    for change in changes:
+        line = describe_setting_changes(change.settings) + _describe_extent(change)
+        lines.setdefault(change.column, []).append(_shorten_text(line, _MAX_HOVER_CHARACTERS))
+    return {
+        column: "\n".join([*lines_of_column[:_MAX_HOVER_LINES], _describe_column(columns, column)])
+        for column, lines_of_column in lines.items()
+    }
+
+
+def _describe_extent(change: SettingsChange) -> str:
+    """Return how much a change of settings moved: the series of its first event, and how many events are beside it."""
+    event, *other_events = change.events
+    beside = f", {format_count(len(other_events), 'more event')}" if other_events else ""
+    return f" · {event.n_series:,} series{beside}"
 
 
 class _CalloutEntry(NamedTuple):
@@ -342,13 +399,17 @@ class _CalloutEntry(NamedTuple):
     event_id: str
     first_part: str
     second_part: str
+    narrow: str
+    """The text on a phone; empty for the start of the first part."""
+    hover: str
     end: float
 
 
-def _draw_callouts(
+def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
     layout: DriftMap,
-    named_events: NamedEvents,
+    labelled_drifts: Sequence[LabelledDrift],
     changes: Sequence[SettingsChange],
+    max_config: int,
     rows: Sequence[DrawnRow],
     bottom: float,
 ) -> list[Callout]:
@@ -356,10 +417,13 @@ def _draw_callouts(
 
     Parameters
     ----------
+    changes
+        All changes of settings, of which the first ``max_config`` get a callout.
     bottom
         The bottom of the grid, where the lines of changed settings end.
     """
     entries: list[_CalloutEntry] = []
+    texts_by_column = _describe_changes_by_column(layout.columns, changes)
 
     def compute_middle(column: int) -> float:
         return (column + 0.5) / len(layout.columns)
@@ -371,18 +435,32 @@ def _draw_callouts(
         """
         return _MAX_CALLOUT_CHARACTERS + int(_GRID_WIDTH_CHARACTERS * abs(compute_middle(column) - _MAX_LEFT_SHARE))
 
-    for event in named_events.important_events:
-        column = layout.find_column(event.id)
-        kind = "worse" if event.direction is Direction.REGRESSION else "better"
-        end = _find_line_end(layout, rows, event.id, column, bottom)
-        first_part, second_part = _describe_event(event, layout.leading[event.id], count_fitting(column))
-        entries.append(_CalloutEntry(column, kind, event.id, first_part, second_part, end))
-    for change in changes:
-        n_series = sum(event.n_series for event in change.events)
-        first_event_id = change.events[0].id  # the callout leads to the most important event of the change
-        settings_text = describe_setting_changes(change.settings)
+    for event, drift in labelled_drifts:
+        first_part, second_part = _describe_event(event, drift, count_fitting(drift.column))
         entries.append(
-            _CalloutEntry(change.column, "setting", first_event_id, settings_text, f" · {n_series:,} series", bottom)
+            _CalloutEntry(
+                column=drift.column,
+                kind="worse" if drift.worse else "better",
+                event_id=event.id,
+                first_part=first_part,
+                second_part=second_part,
+                narrow="",
+                hover=f"{first_part}{second_part}\n{_describe_column(layout.columns, drift.column)}",
+                end=_find_line_end(layout, rows, drift, bottom),
+            )
+        )
+    for change in changes[:max_config]:
+        entries.append(
+            _CalloutEntry(
+                column=change.column,
+                kind="setting",
+                event_id=change.events[0].id,
+                first_part=describe_setting_changes(change.settings),
+                second_part=_describe_extent(change),
+                narrow=describe_new_value(change.settings, _MAX_VALUE_CHARACTERS),
+                hover=texts_by_column[change.column],
+                end=bottom,
+            )
         )
 
     def make_sort_key(entry: _CalloutEntry) -> tuple[bool, int]:
@@ -396,7 +474,6 @@ def _draw_callouts(
         short_first_part = _shorten_text(
             entry.first_part, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.second_part))
         )
-        text = f"{entry.first_part}{entry.second_part}\n{_describe_column(layout.columns, entry.column)}"
         callouts.append(
             Callout(
                 kind=entry.kind,
@@ -405,26 +482,26 @@ def _draw_callouts(
                 top=float(level * CALLOUT),
                 end=entry.end,
                 is_left=middle >= _MAX_LEFT_SHARE,
-                short=_shorten_text(short_first_part, _MAX_SHORT_CHARACTERS),
+                short=entry.narrow or _shorten_text(short_first_part, _MAX_SHORT_CHARACTERS),
                 what=short_first_part,
                 rest=_shorten_text(entry.second_part, room - len(short_first_part)),
-                text=_shorten_text(text, _MAX_HOVER_LINES * _MAX_HOVER_CHARACTERS),
+                text=_shorten_text(entry.hover, (_MAX_HOVER_LINES + 1) * _MAX_HOVER_CHARACTERS),
             )
         )
     return callouts
 
 
-def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int) -> tuple[str, str]:
-    """Return the two parts of an event's callout: the metric and its change; the place and the author.
+def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tuple[str, str]:
+    """Return the two parts of the callout of an event's drift: the metric and its change; the place and the author.
 
     The author is left out where there is no room for both the author and the start of the commit's subject.
     """
-    title = get_metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
-    percent = compute_percent_change(leading_drift.after - leading_drift.before, leading_drift.before)
+    title = get_metric(drift.metric).title.lower() if drift.metric else "whole suite"
+    percent = compute_percent_change(drift.after - drift.before, drift.before)
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     move_text = move_text if event.confirmed else prefix_provisional(move_text)
     other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
-    _subject, _workload, case = leading_drift.row
+    _subject, _workload, case = drift.row
     place = f" in {case}{other_series}"
     if not event.blamed:
         return move_text, place
@@ -438,16 +515,18 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
     )
 
 
-def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
-    """Return the lower end of an event's line: the middle of the topmost cell in its column that shows the event.
+def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], drift: MapDrift, bottom: float) -> float:
+    """Return the lower end of the line of an event's drift: the middle of the cell of the drift.
 
-    If other events have larger changes in all these cells, the line ends at the bottom of the grid.
+    If the drift has no cell of its own, this is the topmost cell in its column that shows the event. If other events
+    have larger changes in all these cells, the line ends at the bottom of the grid.
     """
-    for row, drawn_row in zip(layout.rows, rows, strict=True):
-        cell = row.cells.get(column)
-        if cell and cell.largest.event == event_id:
-            return drawn_row.top + ROW / 2
-    return bottom
+    ends = [
+        ((row.subject, row.workload, row.case) == drift.row, drawn_row.top + ROW / 2)
+        for row, drawn_row in zip(layout.rows, rows, strict=True)
+        if drift.column in row.cells and row.cells[drift.column].largest.event == drift.event
+    ]
+    return min(ends, key=lambda end: (not end[0], end[1]), default=(False, bottom))[1]
 
 
 def _list_dates(columns: Columns) -> list[str]:

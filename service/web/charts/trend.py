@@ -12,13 +12,14 @@ zooming reveals more points.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple, TypedDict
 from uuid import UUID
 
 from service.rules.series.setting_words import (
+    describe_new_value,
     describe_setting_change,
     describe_setting_changes,
     rank_setting_changes,
@@ -26,10 +27,12 @@ from service.rules.series.setting_words import (
 )
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
-from service.web.charts.axis_slots import Slots
+from service.web.charts.axis_slots import OverlaidSlots, Slots
 from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
 MakeRunUrl = Callable[[UUID], str]
+_MAX_SHORT_CHARACTERS = 24
+"""Largest number of characters of the short label of a configuration change."""
 _SMALLEST_LEVEL = 1e-9
 """The divisor of a relative change from a level of zero."""
 
@@ -89,6 +92,8 @@ class ConfigLine(AxisPlace):
     """A vertical line on the path where the configuration changes."""
 
     label: str
+    short: str
+    """The label with the new value only, for lack of room."""
     settings: list[str]
     """The changed settings in a few words each, the most informative first."""
     weight: float
@@ -100,7 +105,8 @@ class OverlaidSeries(TypedDict):
 
     id: int
     title: str
-    metric: str
+    label: str
+    """What distinguishes it from the series of the page."""
     host: str
     whole: bool
     unit: str
@@ -172,7 +178,8 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         *_list_gaps(plot.valueless, slots, run_url),
     ]
     others = [
-        _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid_series
+        _describe_overlaid_series(other, series, slots, run_url, window, {series.unit: scale})
+        for other in overlaid_series
     ]
     is_thinned = len(thinned_path) < len(path.points) or len(thinned_off_path) < len(off_path.points)
     return {
@@ -219,25 +226,34 @@ def scale_value(value: Number, scale: Scale) -> Number:
     return value if scale.divisor == 1 else value / scale.divisor
 
 
-def _describe_overlaid_series(
-    series: SeriesDetail, slots: Slots, run_url: MakeRunUrl, window: Window | None, scales: Mapping[str, Scale]
+def _describe_overlaid_series(  # noqa: PLR0917 - what an overlaid series is made of
+    series: SeriesDetail,
+    below: SeriesDetail,
+    slots: Slots,
+    run_url: MakeRunUrl,
+    window: Window | None,
+    scales: Mapping[str, Scale],
 ) -> OverlaidSeries:
     """Return the data of a series that the chart overlays.
 
     Parameters
     ----------
+    below
+        The series of the page.
     scales
         The scales of the chart, by the unit of a series: a series with another unit gets a scale of its own.
     """
-    drawn_points = DrawnPoints([point for point in series.points if point.on_path and point.value is not None], slots)
-    plot = OverlaidPlot(drawn_points, slots)
+    path = [point for point in series.points if point.on_path and point.value is not None]
+    overlaid_slots = OverlaidSlots(slots, path)
+    drawn_points = DrawnPoints(path, overlaid_slots)
+    plot = OverlaidPlot(drawn_points, overlaid_slots)
     scale = scales.get(series.unit) or _choose_scale([drawn_points], series.unit)
     make_dot = _DotMaker(series.unit, scale, plot, run_url)
     thinned_path = drawn_points.thin(window)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
-        "metric": series.title,
+        "label": _describe_difference(series, below),
         "host": series.host,
         "whole": series.kind == "count" and scale.divisor == 1,
         "unit": scale.unit,
@@ -246,6 +262,16 @@ def _describe_overlaid_series(
         "thinned": len(thinned_path) < len(drawn_points.points),
         "path": [make_dot(point) for point in thinned_path],
     }
+
+
+def _describe_difference(series: SeriesDetail, below: SeriesDetail) -> str:
+    """Return what distinguishes a series from another one of the same subject: its metric, case or host."""
+    words = [
+        series.title if series.metric != below.metric else "",
+        f"of {series.case}" if series.case != below.case else "",
+        f"on {series.host}" if series.host != below.host else "",
+    ]
+    return " ".join(filter(None, words)) or series.title
 
 
 def _thin_gaps(gaps: list[Gap], n_slots: int) -> list[Gap]:
@@ -268,7 +294,7 @@ class OverlaidPlot(NamedTuple):
     """The plot of an overlaid series: its own path, on the slots of the series below it."""
 
     path: DrawnPoints
-    slots: Slots
+    slots: OverlaidSlots
 
 
 class _DotMaker:
@@ -367,32 +393,24 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl)
     ]
 
 
-def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
-    """Return the level of each section between two drifts; without drifts, the median of all points."""
-    if not path.points:
-        return []
-    steps = sorted(
-        (
-            (path.index_of_run[drift.run_after], drift)
-            for drift in drifts
-            if drift.run_before in path.index_of_run and drift.run_after in path.index_of_run
-        ),
-        key=lambda start_and_drift: start_and_drift[0],
-    )
-    bounds = [0, *(start for start, _ in steps), len(path.points)]
-    if steps:
-        _start, first_drift = steps[0]
-        values = [first_drift.before, *(drift.after for _, drift in steps)]
-    else:
-        values = [statistics.median(path.values)]
+def _list_levels(path: DrawnPoints, drifts: Iterable[Drift], scale: Scale) -> list[LevelLine]:
+    """Return the level of each section between two drifts: the median of its points.
+
+    The levels of a drift are not those of whole sections, because they describe the runs nearest to the drift.
+    """
+    starts = {
+        path.index_of_run[drift.run_after]
+        for drift in drifts
+        if drift.run_before in path.index_of_run and drift.run_after in path.index_of_run
+    }
+    bounds = sorted({0, *starts, len(path.points)})
     return [
         {
             "x": [path.slot_numbers[start], path.slot_numbers[end - 1]],
             "t": [min(path.times[start:end]), max(path.times[start:end])],
-            "y": scale_value(value, scale),
+            "y": scale_value(statistics.median(path.values[start:end]), scale),
         }
-        for (start, end), value in zip(pairwise(bounds), values, strict=True)
-        if start < end
+        for start, end in pairwise(bounds)
     ]
 
 
@@ -408,6 +426,7 @@ def _list_lines(series: SeriesDetail, path: DrawnPoints) -> list[ConfigLine]:
                 "x": path.slot_numbers[after] - 0.5,  # midway between the slots of the two runs
                 "t": (path.times[before] + path.times[after]) / 2,
                 "label": describe_setting_changes(change.settings),
+                "short": describe_new_value(change.settings, _MAX_SHORT_CHARACTERS),
                 "settings": [describe_setting_change(setting) for setting in rank_setting_changes(change.settings)],
                 "weight": weigh_setting_changes(change.settings),
             }

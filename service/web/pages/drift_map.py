@@ -28,6 +28,7 @@ from service.web.charts.drift_map import (
     DrawnMap,
     MapSize,
     NamedEvents,
+    choose_labelled_drifts,
     choose_linked_cells,
     draw_map,
     list_linked_events,
@@ -150,11 +151,14 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     arranged_map = layout.arrange_drifts(columns, drifts, max_rows=size.max_rows, max_bars=size.max_bars)
     linked_cells = choose_linked_cells(arranged_map, size.max_links)
     important_events = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
+    labelled_drifts = choose_labelled_drifts(arranged_map, important_events)
+    shown_drifts = drift_map.update_levels(session, [labelled.drift for labelled in labelled_drifts])
     config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
-    # An event without drifts in the map gets no callout: there is no column to which it could point.
     named_events = NamedEvents(
         events=drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells)),
-        important_events=[event for event in important_events if event.id in arranged_map.leading],
+        labelled_drifts=[
+            labelled._replace(drift=drift) for labelled, drift in zip(labelled_drifts, shown_drifts, strict=True)
+        ],
         config_events=[event for event in config_events if event.id in arranged_map.leading],
     )
     return MapContent(arranged_map, linked_cells, named_events)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 from flask import jsonify, request
 from flask.typing import ResponseReturnValue
@@ -16,12 +17,20 @@ from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.events import silences
 from service.store.series import sibling_series
+from service.store.series.commits_without_run import Gaps, find_gaps
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.access import authorization
 from service.web.app_resources import get_database, is_published
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid_series, read_window
+from service.web.pages.series_chart import (
+    MAX_OTHER_SERIES,
+    PLOTS,
+    draw_chart,
+    find_series,
+    list_overlaid_series,
+    read_window,
+)
 from service.web.rendering.csv_tables import build_point_table
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, page
@@ -33,6 +42,8 @@ _PUBLISHED_ROWS = 20
 """Rows of the table on a page of a published site. The chart still contains all points."""
 _REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 300
+_MAX_SEARCHED_COMMITS = 200
+"""At most so many commits that lack the case are searched for runs of its host, which can take a millisecond each."""
 _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
 """The metrics that can be shown below a series with one click, in this order."""
 
@@ -62,7 +73,11 @@ def show(series_id: int) -> Page:
             "siblings": siblings,
             "max_siblings": _MAX_SIBLINGS,
             "companions": _choose_companions(series, siblings),
+            "twins": [sibling for sibling in siblings if _is_twin(series, sibling)][:MAX_OTHER_SERIES],
             "points": points,
+            "gaps": _find_gaps(series, None if "all" in request.args else _MAX_SEARCHED_COMMITS),
+            "n_gap_rows": None if "all" in request.args else n_rows,
+            "commit_times": _map_commit_times(series),
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
             "suspected": suspected_changes,
@@ -72,7 +87,7 @@ def show(series_id: int) -> Page:
             "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
         },
         document=lambda: series,
-        table=lambda: build_point_table(series),
+        table=lambda: build_point_table(series, _find_gaps(series, None).commits),
     )
 
 
@@ -81,6 +96,17 @@ def drawing(series_id: int) -> ResponseReturnValue:
     """Return the data of a series' chart, for the whole series or for the zoomed part."""
     series = find_series(series_id)
     return jsonify(draw_chart(series, list_overlaid_series(series), read_window()))
+
+
+def _map_commit_times(series: SeriesDetail) -> dict[UUID, datetime]:
+    """Return the date of the commit of the first run after each configuration change, by the run."""
+    runs = {change.run_after for change in series.changes}
+    return {point.run_id: point.committed_at for point in series.points if point.run_id in runs}
+
+
+def _find_gaps(series: SeriesDetail, max_searched: int | None) -> Gaps:
+    with get_database().reading() as session:
+        return find_gaps(session, series.id, max_searched)
 
 
 def _map_doubts(series: SeriesDetail) -> dict[str, str]:
@@ -131,10 +157,16 @@ def _list_siblings(series: SeriesDetail) -> list[Sibling]:
         return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
-def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, bool, str, str, tuple[int, str]]:
-    """Return a sort key that puts the other metrics of the same case and host first, then the case on other hosts."""
+def _is_twin(series: SeriesDetail, sibling: Sibling) -> bool:
+    """Return whether a sibling is the same metric of the same case, on another host."""
+    return (sibling.case, sibling.definition, sibling.metric) == (series.case, series.definition, series.metric)
+
+
+def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, bool, bool, str, str, tuple[int, str]]:
+    """Return a sort key: first the same metric on other hosts, then other metrics of the case, then other cases."""
     is_other_case, is_other_host = sibling.case != series.case, sibling.host != series.host
-    return is_other_case, is_other_host, sibling.case, sibling.host, rank_metric(sibling.metric)
+    is_no_twin = not _is_twin(series, sibling)
+    return is_no_twin, is_other_case, is_other_host, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:

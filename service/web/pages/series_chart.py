@@ -20,7 +20,7 @@ from service.web.charts.trend import Chart, build_chart
 from service.web.row_ids import MAX_ROW_ID
 
 PLOTS = Plots()
-_MAX_OTHER_SERIES = 4
+MAX_OTHER_SERIES = 4
 """Largest number of overlaid series that can be told apart."""
 
 
@@ -34,7 +34,7 @@ def find_series(series_id: int) -> SeriesDetail:
 
 def list_overlaid_series(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to overlay on this one; only of the same subject, whose commits are on the same axis."""
-    ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
+    ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:MAX_OTHER_SERIES]
     overlaid_series = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
     return [other for other in overlaid_series if other is not None and other.subject == series.subject]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -18,6 +19,7 @@ from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.pages import inbox
 from service.web.pages.error_pages import make_page_blueprint
+from service.web.pages.series_chart import MAX_OTHER_SERIES
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, Table, page
 
@@ -76,6 +78,7 @@ def case(key: str) -> Page:
         {
             "case": entry,
             "groups": groups,
+            "common_charts": _list_common_charts(groups),
             "lines": lines,
             "drifts": drifts,
             "events": rows,
@@ -129,6 +132,22 @@ def _choose_charted_series(summaries: list[SeriesSummary]) -> list[SeriesSummary
         if summary.latest is not None and (summary.judged or summary.metric in _COMPANIONS)
     ]
     return charted_series[:_MAX_CHARTS]
+
+
+def _list_common_charts(groups: Iterable[HostSeries]) -> list[tuple[SeriesSummary, list[int]]]:
+    """Return each charted series that the case has on several hosts: that of the first host, and the ids of the others.
+
+    A chart shows only a few series, so only as many of the others are returned.
+    """
+    series_by_metric: dict[tuple[str, str], list[SeriesSummary]] = {}
+    for group in groups:
+        for summary in group.charted_series:
+            series_by_metric.setdefault((group.subject, summary.metric), []).append(summary)
+    return [
+        (first, [summary.id for summary in others[:MAX_OTHER_SERIES]])
+        for first, *others in series_by_metric.values()
+        if others
+    ]
 
 
 def _build_table(entries: list[CaseEntry]) -> Table:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from runner.contract import Report, get_metric
 from service.schemas.history import Drift, RunSummary, SeriesDetail
+from service.store.series.commits_without_run import CommitWithoutRun
 from service.web.rendering.page_formats import Table
 
 
@@ -21,9 +23,9 @@ def build_drift_table(drifts: Iterable[Drift]) -> Table:
     )
 
 
-def build_point_table(series: SeriesDetail) -> Table:
-    """Return one row for each point of a series."""
-    return Table.from_records(
+def build_point_table(series: SeriesDetail, commits_without_run: Iterable[CommitWithoutRun]) -> Table:
+    """Return one row for each point of a series, then one for each commit at which it failed or has no run."""
+    points = Table.from_records(
         series.points,
         *("run_id", "revision", "title", "committed_at", "position", "measured_at", "environment", "status"),
         (f"value ({series.unit})", lambda point: point.value),
@@ -31,6 +33,26 @@ def build_point_table(series: SeriesDetail) -> Table:
         ("samples", lambda point: point.n),
         *("on_path", "quarantine", "reused"),
     )
+    no_value = None, None, None, 0, False, None, False
+    failures = (
+        (failure.run_id, failure.revision, failure.title, None, failure.position, None, None, "failed", *no_value)
+        for failure in series.failures
+    )
+    gaps = (
+        (
+            None,
+            commit.revision,
+            commit.title,
+            commit.committed_at,
+            commit.position,
+            None,
+            None,
+            "not_measured",
+            *no_value,
+        )
+        for commit in commits_without_run
+    )
+    return Table(points.columns, chain(points.rows, failures, gaps))
 
 
 def build_run_table(runs: Iterable[RunSummary]) -> Table:

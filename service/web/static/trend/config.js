@@ -1,9 +1,9 @@
 // Converts the server's trend document into a Chart.js configuration.
 
 import { buildHorizontalScale } from "./axis.js";
-import { makeCrosshair } from "./crosshair.js";
+import { makeCrosshair, show } from "./crosshair.js";
 import { flagLabels, tone } from "./flags.js";
-import { lineAt, settingLines } from "./settings.js";
+import { lineAt, makeCounter, settingLines } from "./settings.js";
 import { describe, headline, lettersIn, shorten } from "./text.js";
 import { buildVerticalScale } from "./values.js";
 import { whiskers } from "./whiskers.js";
@@ -79,7 +79,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
     },
     ...document_.others.map((other, index) => ({
       id: `over-${index + 1}`,
-      title: `${other.metric}${other.host === document_.host ? "" : ` on ${other.host}`}`,
+      title: other.label,
       data: laid[`over-${index + 1}`],
       unit: other.unit,
       yAxisID: other.unit === document_.unit ? "y" : "second",
@@ -114,7 +114,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
   return {
     type: "line",
     data: { datasets },
-    plugins: [whiskers, makeCrosshair(actions.pointed)],
+    plugins: [whiskers, makeCrosshair(actions.pointed), ...(small ? [] : [makeCounter(actions.unlabelled)])],
     options: {
       animation: false,
       parsing: false,
@@ -151,7 +151,11 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
           limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
           pan: { enabled: true, mode: "x", modifierKey: "shift", onPan: actions.moved },
           zoom: {
-            onZoom: actions.moved,
+            onZoom: (zoomed) => {
+              // The run that was shown is the one where the drag began, far from the pointer.
+              if (zoomed.trigger === "drag") show(zoomed.chart, null);
+              actions.moved(zoomed);
+            },
             mode: "x",
             drag: { enabled: true, threshold: 8, backgroundColor: `${theme.accent}22`, borderColor: theme.accent, borderWidth: 1 },
             wheel: { enabled: true, modifierKey: "ctrl" },
@@ -193,7 +197,9 @@ function tooltip(document_, along, theme) {
       label: ({ chart, raw, dataset, dataIndex }) => {
         const letters = lettersIn(chart);
         if (dataset.title) {
-          return shorten(`${dataset.title}: ${[raw.run.text, raw.run.change].filter(Boolean).join(", ")}`, letters);
+          // Its nearest run can be one of another commit than the run in the title.
+          const commit = raw.run.commit === chart.tooltip.dataPoints[0].raw.run.commit ? "" : ` at ${raw.run.commit}`;
+          return shorten(`${dataset.title}${commit}: ${[raw.run.text, raw.run.change].filter(Boolean).join(", ")}`, letters);
         }
         if (!("y" in raw.run)) return shorten(raw.run.text, letters);
         const before = dataset.id === "path" ? dataset.data[dataIndex - 1]?.x ?? -Infinity : raw.x;

@@ -1,31 +1,35 @@
-// Copies the visible chart as a picture, with a title above it.
+// Copies the visible chart as a picture, with lines above it that say what it shows.
 
 import { theme } from "./theme.js";
 
-const HEADING = 32; // pixels of the page
+const LINE = 20, MARGIN = 8; // pixels of the page
 
-function drawPicture(canvas) {
-  const { card, text, font } = theme();
+// The chart below its heading: first the title in bold, then further lines, each a text with its colour.
+function drawPicture(canvas, heading) {
+  const { card, font } = theme();
   const scale = canvas.width / canvas.clientWidth;
   const copy = document.createElement("canvas");
   copy.width = canvas.width;
-  copy.height = canvas.height + HEADING * scale;
+  const top = (heading.length * LINE + MARGIN) * scale;
+  copy.height = canvas.height + top;
   const pen = copy.getContext("2d");
   pen.fillStyle = card;
   pen.fillRect(0, 0, copy.width, copy.height);
-  pen.fillStyle = text;
-  pen.font = `bold ${14 * scale}px ${font}`;
-  pen.fillText(document.title, 8 * scale, 21 * scale, copy.width - 16 * scale);
-  pen.drawImage(canvas, 0, HEADING * scale);
+  for (const [index, { text, colour }] of heading.entries()) {
+    pen.fillStyle = colour;
+    pen.font = `${index ? "" : "bold "}${14 * scale}px ${font}`;
+    pen.fillText(text, MARGIN * scale, (index * LINE + 20) * scale, copy.width - 2 * MARGIN * scale);
+  }
+  pen.drawImage(canvas, 0, top);
   return copy;
 }
 
-// Makes the button copy the chart, or download it if the browser refuses to copy.
-export function prepareCopyButton(root, canvas) {
+// Makes the button copy the chart, or download it if the browser refuses to copy. `describe` returns the heading.
+export function prepareCopyButton(root, canvas, describe) {
   const button = root.querySelector("[data-copy-chart]");
-  const told = button.querySelector("[data-told]");
+  const told = root.querySelector("[data-told]");
   button.addEventListener("click", async () => {
-    const drawn = drawPicture(canvas);
+    const drawn = drawPicture(canvas, describe());
     try {
       // Pass the promise instead of its result: Safari allows copying only during the click itself.
       const image = new Promise((done) => { drawn.toBlob(done, "image/png"); });
@@ -35,6 +39,6 @@ export function prepareCopyButton(root, canvas) {
       // Browsers offer the clipboard only to secure pages. On other pages, the picture is downloaded.
       Object.assign(document.createElement("a"), { href: drawn.toDataURL(), download: "chart.png" }).click();
     }
-    setTimeout(() => { told.textContent = "Copy chart"; }, 2000);
+    setTimeout(() => { told.textContent = ""; }, 2000);
   });
 }

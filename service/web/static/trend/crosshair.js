@@ -1,20 +1,30 @@
 // A vertical line at the run in the tooltip, in every chart of the page with the same axis.
 
-import { find } from "./nearest.js";
+import { at, find, same } from "./nearest.js";
 
 // The plugin of a chart. It calls `moved` with the chart and the new position on the axis; null without a run.
 export function makeCrosshair(moved) {
   return {
     id: "crosshair",
     beforeEvent(chart, { event, replay }) {
-      if (!replay) chart.pointer = event.type === "mouseout" ? null : { x: event.x, y: event.y };
+      // After each update, Chart.js repeats the last event, as if the pointer were still where a drag began.
+      if (replay) return false;
+      chart.pointer = event.type === "mouseout" ? null : { x: event.x, y: event.y };
+      return true;
+    },
+    // After a zoom, or with other points of a long series, the same run has another place.
+    afterUpdate(chart) {
+      const place = chart.crosshair ?? null;
+      if (chart.shown) select(chart, same(chart, chart.shown));
+      else if (place !== null) select(chart, at(chart, place));
     },
     afterEvent(chart, args) {
-      if (args.replay) return;
       // Outside the chart area, where the labels of settings are, Chart.js would keep the previous tooltip.
       if (!args.inChartArea && chart.pointer) select(chart, find(chart, chart.pointer));
       const [active] = chart.getActiveElements();
-      const place = active ? chart.data.datasets[active.datasetIndex].data[active.index]?.x ?? null : null;
+      const entry = active && chart.data.datasets[active.datasetIndex].data[active.index];
+      const place = entry?.x ?? null;
+      chart.shown = entry?.run ?? null;
       if (place === (chart.crosshair ?? null)) return;
       chart.crosshair = place;
       args.changed = true;
@@ -36,6 +46,14 @@ export function makeCrosshair(moved) {
       ctx.restore();
     },
   };
+}
+
+// Makes a chart show the tooltip of a point, wherever an update moves it; nothing without a point.
+export function show(chart, entry) {
+  chart.shown = entry?.run ?? null;
+  chart.crosshair = entry?.x ?? null;
+  select(chart, chart.shown ? same(chart, chart.shown) : []);
+  chart.render();
 }
 
 // Makes a chart show the tooltip of some points, or no tooltip.

@@ -1,57 +1,53 @@
 // Controls the chart by keyboard: arrows move from run to run, Enter opens a run, C picks it, plus and minus zoom.
 
+import { show } from "./crosshair.js";
+
 export function controlByKeys(canvas, { chart, tell, open, pick, reset }) {
-  let current = null; // The selected run. Its index would change when a zoom replaces the points of a long series.
+  let last = null; // The run that a key has selected. Its index would change when a zoom replaces the points of a long series.
+
+  // The run from which the keys go on: the one in the tooltip, whether the pointer or a key has chosen it.
+  const selected = () => chart().shown ?? last;
 
   function runs() {
-    const stops = [];
-    for (const id of ["path", "gaps"]) {
-      const datasetIndex = chart().data.datasets.findIndex((dataset) => dataset.id === id);
-      chart().data.datasets[datasetIndex].data.forEach((entry, index) => stops.push({ datasetIndex, index, entry }));
-    }
-    return stops.sort((a, b) => a.entry.x - b.entry.x);
+    const { datasets } = chart().data;
+    return ["path", "gaps"].flatMap((id) => datasets.find((dataset) => dataset.id === id).data).sort((a, b) => a.x - b.x);
   }
 
-  // The index of the selected run, or of the nearest one if the present points do not contain it; -1 without a selection.
+  // The index of the selected run, or of the nearest one if the present points do not contain it. Without a selection,
+  // the index before the first run in the window.
   function place() {
-    if (!current) return -1;
-    const distance = ({ entry }) => Math.abs(entry.run.x - current.x);
+    const run = selected();
+    if (!run) return runs().findIndex(({ x }) => x >= chart().scales.x.min) - 1;
+    const distance = (entry) => Math.abs(entry.run.x - run.x);
     return runs().reduce((best, stop, index, stops) => (distance(stop) < distance(stops[best]) ? index : best), 0);
   }
 
   function select(next) {
     const stops = runs();
     if (!stops.length) return;
-    const { datasetIndex, index, entry } = stops[Math.max(0, Math.min(next, stops.length - 1))];
-    current = entry.run;
+    const entry = stops[Math.max(0, Math.min(next, stops.length - 1))];
+    last = entry.run;
     const { min, max } = chart().scales.x;
     if (entry.x < min || entry.x > max) {
       const half = (max - min) / 2;
       chart().zoomScale("x", { min: entry.x - half, max: entry.x + half });
     }
-    const element = chart().getDatasetMeta(datasetIndex).data[index];
-    chart().setActiveElements([{ datasetIndex, index }]);
-    chart().tooltip.setActiveElements([{ datasetIndex, index }], { x: element.x, y: element.y });
-    chart().crosshair = entry.x;
-    chart().update();
+    show(chart(), entry);
     tell(entry.run);
   }
 
   function clear() {
-    current = null;
-    chart().setActiveElements([]);
-    chart().tooltip.setActiveElements([], { x: 0, y: 0 });
-    chart().crosshair = null;
-    chart().update();
+    last = null;
+    show(chart(), null);
   }
 
   const keys = {
     ArrowRight: () => select(place() + 1),
-    ArrowLeft: () => select(current ? place() - 1 : Infinity),
+    ArrowLeft: () => select(selected() ? place() - 1 : Infinity),
     Home: () => select(0),
     End: () => select(Infinity),
-    Enter: () => open(current),
-    c: () => pick(current),
+    Enter: () => open(selected()),
+    c: () => pick(selected()),
     "+": () => chart().zoom(1.5),
     "=": () => chart().zoom(1.5),
     "-": () => chart().zoom(1 / 1.5),

@@ -45,6 +45,7 @@ const actions = {
   choose: (run) => (picks.active() ? picks.pick(run) : open(run)),
   pointed: (from, place) => others(from).forEach((other) => showRunAt(other, place)),
   moved: ({ chart: from }) => follow(from),
+  unlabelled: tellUnlabelled,
 };
 const below = makeSmallMultiples(root, actions);
 let chart, waiting, following = false;
@@ -62,6 +63,12 @@ function follow(from) {
   }
   following = false;
   requestWindow();
+}
+
+// Says in the legend how many configuration changes of the window have no label.
+function tellUnlabelled(count) {
+  const note = root.querySelector("[data-unlabelled]");
+  if (note) note.textContent = count ? ` (${count} without a label, for lack of room: point at the lines, or zoom in)` : "";
 }
 
 function draw() {
@@ -171,5 +178,14 @@ controlByKeys(canvas, {
 draw();
 zoomTo(zoomed);
 requestWindow();
-prepareCopyButton(root, canvas);
+prepareCopyButton(root, canvas, () => {
+  const { text, ...colours } = theme();
+  const { title, place } = root.dataset;
+  const others = view.as === "apart" ? [] : document_.others;
+  return [
+    { text: title, colour: text },
+    { text: place, colour: text },
+    ...others.map((other, index) => ({ text: other.title, colour: colours[`over-${index + 1}`] })),
+  ];
+});
 prepareOverlayForm(root, address, ZOOM);

@@ -4,13 +4,13 @@
 import { lineAt } from "./settings.js";
 
 const SAME = 0.5; // pixels within which points count as being at the same place
-const FIRST = ["path", "beside", "gaps"]; // the datasets that the pointer can hit; the tooltip adds other series at the same place
+const FIRST = ["path", "beside", "gaps"]; // the datasets that the pointer can hit; the tooltip adds other series
 
 export function register(Interaction) {
   Interaction.modes.run = (chart, event) => find(chart, event);
 }
 
-// The points at the nearest place: first that of the page's series, then those of overlaid series.
+// The run at the nearest place, and one of each overlaid series.
 export function find(chart, { x, y }) {
   if (!chart.chartArea) return []; // not laid out yet
   const { left, right, bottom } = chart.chartArea;
@@ -22,7 +22,7 @@ export function find(chart, { x, y }) {
   const distance = Math.min(...candidates.map(({ element }) => Math.abs(element.x - x)));
   const near = candidates.filter(({ element }) => Math.abs(element.x - x) <= distance + SAME);
   near.sort((one, other) => Math.abs(one.element.y - y) - Math.abs(other.element.y - y));
-  return near.length ? [near[0], ...over(chart, near[0].element.x)] : [];
+  return near.length ? [near[0], ...over(chart, near[0])] : [];
 }
 
 // The points at a position of the axis, for a pointer in another chart.
@@ -32,14 +32,30 @@ export function at(chart, value) {
   return own.slice(0, 1);
 }
 
-function after(chart, line) {
-  const [first] = elements(chart, "path").filter(({ element }) => element.x > chart.scales.x.getPixelForValue(line.at));
-  return first ? [first, ...over(chart, first.element.x)] : [];
+// The point of a run, and one of each overlaid series; none if the run is not in the window.
+export function same(chart, { x, url, text }) {
+  const isSame = ({ datasetIndex, index }) => {
+    const { run } = chart.data.datasets[datasetIndex].data[index];
+    return run.x === x && run.url === url && run.text === text;
+  };
+  const own = FIRST.flatMap((id) => elements(chart, id)).find(isSame);
+  return own ? [own, ...over(chart, own)] : [];
 }
 
-function over(chart, x) {
+function after(chart, line) {
+  const [first] = elements(chart, "path").filter(({ element }) => element.x > chart.scales.x.getPixelForValue(line.at));
+  return first ? [first, ...over(chart, first)] : [];
+}
+
+// Of each overlaid series, the run at the same commit, or the nearest one if it has none.
+function over(chart, own) {
+  const runOf = ({ datasetIndex, index }) => chart.data.datasets[datasetIndex].data[index].run;
+  const isOther = (point) => runOf(point).commit !== runOf(own).commit;
+  const aside = ({ element }) => Math.abs(element.x - own.element.x);
   const sets = chart.data.datasets.filter(({ id, hidden }) => id.startsWith("over-") && !hidden);
-  return sets.flatMap(({ id }) => elements(chart, id).filter(({ element }) => Math.abs(element.x - x) <= SAME).slice(0, 1));
+  return sets.flatMap(({ id }) => elements(chart, id)
+    .sort((one, other) => isOther(one) - isOther(other) || aside(one) - aside(other))
+    .slice(0, 1));
 }
 
 function elements(chart, id) {

@@ -1,9 +1,9 @@
-// Vertical lines at changes of settings. The most informative setting and its values are written above the data.
+// Vertical lines at changes of settings. The most informative setting and its values are written above the data; where
+// there is no room for both values, only the new one, with or without the setting's name.
 
-import { shorten } from "./text.js";
-
-const LABEL_HEIGHT = 16, LETTER_WIDTH = 6.4, LABEL_MARGIN = 16;
+const LABEL_HEIGHT = 16, LETTER_WIDTH = 6.4, LABEL_MARGIN = 20;
 const LABEL_LETTERS = 48;
+const NARROW = 520;
 const ROWS = [-24, -46]; // positions of the labels, in pixels above the chart's area
 const REACH = 6; // pixels beside a line within which the pointer hits it
 
@@ -11,6 +11,7 @@ export function settingLines(lines, along, theme, { small }) {
   const labelOf = (chart, index) => (small ? null : labelled(chart, lines, along)[index]);
   return Object.fromEntries(lines.map((line, index) => [`config-${index}`, {
     type: "line",
+    display: ({ chart }) => isInside(chart, line[along]), // its label is above the area, so the area does not clip it
     scaleID: "x",
     value: line[along],
     borderColor: theme.quiet,
@@ -19,7 +20,7 @@ export function settingLines(lines, along, theme, { small }) {
     settings: line.settings,
     label: {
       display: ({ chart }) => Boolean(labelOf(chart, index)),
-      content: shorten(line.label, LABEL_LETTERS),
+      content: ({ chart }) => labelOf(chart, index)?.text ?? line.short,
       position: "start",
       yAdjust: ({ chart }) => labelOf(chart, index)?.middle ?? 0,
       textAlign: "start",
@@ -48,26 +49,58 @@ export function lineAt(chart, { x, y }) {
   return reached.sort((one, other) => distance(chart, one, x) - distance(chart, other, x))[0];
 }
 
-// The position of each line's label above the area, so that labels do not overlap; null without room. The tooltip of
-// the line still lists its settings. The most important changes get their labels first.
+// A plugin that tells after each drawing how many lines in the window have no label.
+export function makeCounter(tell) {
+  return {
+    id: "unlabelled",
+    afterRender(chart) {
+      const { lines, along } = chart.options.plugins.run;
+      const boxes = labelled(chart, lines, along);
+      tell(lines.filter((line, index) => isInside(chart, line[along]) && !boxes[index]).length);
+    },
+  };
+}
+
+// The text and the position of each line's label above the area, so that labels do not overlap; null without room. The
+// tooltip of the line still lists its settings. Called for each label, but computed once per layout.
 function labelled(chart, lines, along) {
   if (!chart.chartArea) return []; // not laid out yet
-  const { left: first, right: last } = chart.chartArea;
+  const { left, right } = chart.chartArea;
+  const of = [chart.scales.x.min, chart.scales.x.max, left, right, along];
+  if (!chart.settings?.of.every((value, index) => value === of[index])) {
+    chart.settings = { of, boxes: placeLabels(chart, lines, along) };
+  }
+  return chart.settings.boxes;
+}
+
+// The most important changes get their labels first.
+function placeLabels(chart, lines, along) {
+  const { x } = chart.scales;
   const taken = [], boxes = lines.map(() => null);
   for (const [index, line] of [...lines.entries()].sort(([, one], [, other]) => other.weight - one.weight)) {
-    if (line[along] < chart.scales.x.min || line[along] > chart.scales.x.max) continue;
-    const width = Math.min(Math.min(line.label.length, LABEL_LETTERS) * LETTER_WIDTH + LABEL_MARGIN, last - first);
-    const middleX = chart.scales.x.getPixelForValue(line[along]);
-    const left = Math.max(first, Math.min(middleX - width / 2, last - width));
-    for (const row of ROWS) {
-      const box = { left, right: left + width, middle: row };
-      if (taken.some((other) => box.left < other.right && other.left < box.right && other.middle === row)) continue;
-      taken.push(box);
-      boxes[index] = box;
-      break;
-    }
+    if (!isInside(chart, line[along])) continue;
+    const isRoomForBoth = line.label.length <= LABEL_LETTERS && chart.width >= NARROW;
+    const texts = [...(isRoomForBoth ? [line.label] : []), line.short, line.short.slice(line.short.indexOf("→"))];
+    const tried = texts.flatMap((text) => ROWS.map((row) => placeLabel(chart, text, x.getPixelForValue(line[along]), row)));
+    const isFree = (box) => taken.every((other) => box.right <= other.left || other.right <= box.left || other.middle !== box.middle);
+    const box = tried.find(isFree);
+    if (!box) continue;
+    taken.push(box);
+    boxes[index] = box;
   }
   return boxes;
+}
+
+// The box of a label in a row, as near to its line as the edges of the chart allow.
+function placeLabel(chart, text, middleX, row) {
+  const { left: first, right: last } = chart.chartArea;
+  const width = Math.min(text.length * LETTER_WIDTH + LABEL_MARGIN, last - first);
+  const left = Math.max(first, Math.min(middleX - width / 2, last - width));
+  return { text, left, right: left + width, middle: row };
+}
+
+function isInside({ scales: { x } }, value) {
+  return value >= x.min && value <= x.max;
 }
 
 function distance(chart, line, x) {

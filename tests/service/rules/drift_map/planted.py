@@ -22,6 +22,7 @@ def drift(case: str, column: int = 0, percent: float = 50.0, **changes: object) 
     move = compute_move(before, after)
     certain = bool(changes.get("certain", True))
     made = MapDrift(
+        drift_id=f"{case} at {column}",
         row=("subject", case.partition("[")[0], case),
         case_key=f"key of {case}",
         column=column,

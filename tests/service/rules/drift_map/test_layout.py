@@ -70,6 +70,15 @@ def test_a_wide_event_leaves_rows_for_others() -> None:
     assert arranged.others.n_cases == 6
 
 
+def test_a_case_that_an_important_event_hardly_moved_does_not_precede_one_that_moved_far() -> None:
+    wide = [
+        drift("first", percent=300, event="wide", importance=100),
+        drift("hardly", percent=0.4, event="wide", importance=100),
+    ]
+    other = [drift("leading", 3, 50, event="other", importance=40), drift("far", 3, -90, event="other", importance=40)]
+    assert [row.case for row in arrange([*wide, *other]).rows] == ["first", "far", "leading", "hardly"]
+
+
 def test_another_metric_of_the_leading_case_leads_too() -> None:
     slow, fast = (drift("case", 4, metric=name, event="one", importance=8) for name in ("a", "b"))
     arranged = arrange([fast._replace(returned=True), slow, drift("other", 9, event="two", importance=5)], max_rows=2)

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from service.web.charts.drift_map import (
     CALLOUT,
     DrawnMap,
     NamedEvents,
+    choose_labelled_drifts,
     choose_linked_cells,
     draw_map,
     list_linked_events,
@@ -51,7 +53,8 @@ def draw(
     arranged = arrange_drifts(columns(60), drifts, max_rows=40, max_bars=1000)
     linked = choose_linked_cells(arranged, links)
     events = {name: event(name) for name in list_linked_events(arranged, linked)}
-    return draw_map(arranged, linked, NamedEvents(events, important or [], config or []), max_config)
+    labelled = choose_labelled_drifts(arranged, important or [])
+    return draw_map(arranged, linked, NamedEvents(events, labelled, config or []), max_config)
 
 
 def count_bars(drawn: DrawnMap) -> int:
@@ -93,8 +96,8 @@ def test_a_setting_is_called_out_with_its_new_value_over_the_whole_height() -> N
     drawn = draw([drift("a", 30, 3, event="one"), drift("b", 30, 3, event="two")], [], [kernel("one"), kernel("two")])
     (callout,) = drawn.callouts
     assert callout.kind == "setting"
-    assert callout.what == callout.short == "kernel 5.15 → 6.1"
-    assert callout.rest == " · 8 series"
+    assert callout.what == "kernel 5.15 → 6.1"
+    assert callout.short == "kernel → 6.1"
     assert callout.end == drawn.grid_bottom
 
 
@@ -106,7 +109,37 @@ def test_a_value_that_is_not_public_is_not_called_out() -> None:
 def test_an_event_that_names_no_setting_has_no_line() -> None:
     drawn = draw([drift("a", 30, event="one")], [], [event("one", cause=Cause.COMMIT_AND_CONFIG)])
     assert not drawn.callouts
-    assert not drawn.config_lines
+    assert not drawn.setting_lines
+
+
+def test_the_number_of_series_on_a_label_is_that_of_the_event_it_opens() -> None:
+    events = [kernel("one"), replace(kernel("two"), n_series=28)]
+    (callout,) = draw([drift("a", 30, 3, event="one"), drift("b", 30, 3, event="two")], [], events).callouts
+    assert callout.event == "two"
+    assert callout.rest == " · 28 series, 1 more event"
+
+
+def test_a_line_stands_where_the_setting_changed_though_the_drift_begins_later() -> None:
+    changed = replace(kernel("one"), setting_commit=20)
+    (callout,) = draw([drift("a", 25, event="one")], [], [changed, replace(kernel("two"), setting_commit=20)]).callouts
+    assert callout.left == round(100 * 20.5 / 60, 2)
+    assert callout.text.endswith("of 2026-01-25")
+
+
+def test_a_phone_shows_the_new_version_of_a_setting() -> None:
+    change = SettingChange(name="kernel.release", before="5.4.0-163-generic", after="5.15.0-88-generic")
+    (callout,) = draw(
+        [drift("a", 30, event="one")], [], [event("one", cause=Cause.CONFIG, settings=(change,))]
+    ).callouts
+    assert (callout.what, callout.short) == ("kernel 5.4.0-163 → 5.15.0-88", "kernel → 5.15.0-88")
+
+
+def test_an_improvement_larger_than_the_regression_of_its_event_is_called_out_too() -> None:
+    drifts = [drift("worse", 9, 54, event="one"), drift("better", 9, -90, event="one")]
+    shown = {callout.kind: callout for callout in draw(drifts, [event("one")]).callouts}
+    assert shown.keys() == {"worse", "better"}
+    assert shown["better"].rest.startswith(" in better and 3 more")
+    assert shown["better"].event == "one"
 
 
 def test_further_changes_of_settings_are_lines_one_in_each_column() -> None:
@@ -114,8 +147,13 @@ def test_further_changes_of_settings_are_lines_one_in_each_column() -> None:
     drifts = [drift("case", column, event=f"{n}") for n, column in enumerate((10, 20, 30, 30))]
     drawn = draw(drifts, [], config, max_config=1)
     assert len(drawn.callouts) == 1
-    assert [left for left, _ in drawn.config_lines] == [20.5, 30.5]
-    assert drawn.config_lines[1][1] == "kernel 5.15 → 6.2, kernel 5.15 → 6.3"
+    assert [line.left for line in drawn.setting_lines] == [20.5, 30.5]
+    assert drawn.setting_lines[1].text.split("\n") == [
+        "kernel 5.15 → 6.2 · 4 series",
+        "kernel 5.15 → 6.3 · 4 series",
+        "0000000000 of 2026-02-04",
+    ]
+    assert drawn.setting_lines[1].event == "2"
 
 
 def test_the_line_of_an_event_ends_at_its_case() -> None:

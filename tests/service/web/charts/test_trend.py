@@ -49,6 +49,17 @@ def test_levels_reach_from_drift_to_drift() -> None:
     ]
 
 
+def test_a_level_lies_on_its_runs_though_those_next_to_the_drift_are_higher() -> None:
+    series = made_series.long(200)
+    step = next(index for index, point in enumerate(series.points) if point.run_id == series.drifts[0].run_after)
+    points = [
+        point.model_copy(update={"value": 2236}) if index > step + 32 else point
+        for index, point in enumerate(series.points)
+    ]
+    levels = build_chart(series.model_copy(update={"points": points}), str)["levels"]
+    assert [level["y"] for level in levels] == [2239, 2236]
+
+
 def test_a_series_without_drifts_is_one_level() -> None:
     series = made_series.faults().model_copy(
         update={"drifts": [], "points": [made_series.point(0, 5), made_series.point(1, 5)]}
@@ -119,6 +130,23 @@ def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
     (over,) = build_chart(made_series.faults(), str, overlaid_series=[other])["others"]
     assert over["unit"] == "operations/s"
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]
+
+
+def test_each_run_of_an_overlaid_series_has_a_slot_of_its_commit() -> None:
+    series = made_series.faults()
+    (over,) = build_chart(series, str, overlaid_series=[series.model_copy(update={"id": 99})])["others"]
+    assert [dot["x"] for dot in over["path"]] == [dot["x"] for dot in build_chart(series, str)["path"]]
+
+
+def test_an_overlaid_series_is_told_apart_by_what_differs() -> None:
+    series = made_series.faults()
+    others = [
+        series.model_copy(update={"id": 98, "host": "elsewhere"}),
+        series.model_copy(update={"id": 99, "case": "other[n=1]"}),
+        made_series.throughput(),
+    ]
+    drawn = build_chart(series, str, overlaid_series=others)["others"]
+    assert [over["label"] for over in drawn] == ["on elsewhere", "of other[n=1]", "Throughput"]
 
 
 def test_a_line_crosses_a_window_between_two_runs() -> None:

@@ -99,6 +99,47 @@ def test_no_text_is_drawn_over_another_or_beyond_the_picture(
         assert not overlaps, f"{width} px: {overlaps}"
 
 
+LINES = ".map [class$='-line'] { visibility: hidden }"
+LETTERS = """() => [...document.querySelectorAll(".map .callout")].map((text) => {
+  const { x, y, width, height } = text.getBoundingClientRect();
+  return { x, y: y + 1, width, height: height - 2 };
+})"""
+
+
+def test_no_line_is_seen_through_the_letters_of_a_text(opened: Page, measured_app: APIFlask) -> None:
+    with measured_app.test_request_context("/map.svg"):
+        opened.set_content(render_template("drift_map.svg", map=plant(1), style=read_style()))
+    opened.set_viewport_size({"width": 1280, "height": 900})
+    boxes = opened.evaluate(LETTERS)
+    assert len(boxes) > 4
+    shown = [opened.screenshot(clip=box) for box in boxes]
+    opened.add_style_tag(content=LINES)
+    assert [opened.screenshot(clip=box) for box in boxes] == shown
+
+
+LINE_AT = """([x, y]) => {
+  const link = document.elementFromPoint(x, y)?.closest("a");
+  return [link?.getAttribute("href"), link?.querySelector("title").textContent];
+}"""
+
+
+def test_a_pointer_near_a_dashed_line_reads_its_setting_and_opens_its_event(
+    opened: Page, measured_app: APIFlask
+) -> None:
+    drifts = [drift("lone", column, 3, event=f"kernel {column}") for column in (10, 30, 50)]
+    drawn = draw(drifts, [], [kernel(f"kernel {column}") for column in (10, 30, 50)], max_config=1)
+    with measured_app.test_request_context("/map.svg"):
+        opened.set_content(render_template("drift_map.svg", map=drawn, style=read_style()))
+    assert len(drawn.setting_lines) == 2
+    for line in opened.locator(".map .setting-line").all():
+        box = line.evaluate(
+            "(line) => { const { x, y, height } = line.getBoundingClientRect(); return [x, y + height - 2]; }"
+        )
+        href, title = opened.evaluate(LINE_AT, [box[0] + 3, box[1]])
+        assert href.startswith("/events/kernel")
+        assert title.startswith("kernel 5.15 → 6.1 · 4 series\n0000")
+
+
 @pytest.fixture
 def measured(browser: Browser, measured_app: APIFlask) -> Iterator[Watched]:
     with served(measured_app) as address:
