@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.rules.jobs.bisect_allowance import orders_bisects
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventSummary, NextStep, State
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, EventSummary, NextStep, State
 from service.text.cause_text import prefix_provisional
 
 MAX_EVENTS = 25
@@ -77,11 +78,7 @@ def write_message(
             (*_describe_event(events[0], base_url, steps), "", build_link(base_url)),
             links,
         )
-    n_withdrawn = sum(event.state is State.WITHDRAWN for event in events)
-    n_worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
-    subject = f"[faultwatch] {len(events)} events: {n_worse} worse, {len(events) - n_worse - n_withdrawn} better"
-    if n_withdrawn:
-        subject += f", {n_withdrawn} withdrawn"
+    subject = f"[faultwatch] {len(events)} events: {_count_by_direction(events)}"
     above_floor = [event for event in events if not event.below_floor] or list(events)
     shown_events = above_floor[:MAX_EVENTS]
     lines = []
@@ -98,6 +95,18 @@ def write_message(
             "",
         ]
     return Message(key, subject, (*lines, build_link(base_url)), links)
+
+
+def _count_by_direction(events: Sequence[EventSummary]) -> str:
+    """Return how many events are worse, mixed, better and withdrawn: ``3 worse, 1 mixed, 2 better``."""
+    counts = Counter(event.direction for event in events if event.state is not State.WITHDRAWN)
+    parts = [f"{counts[EventDirection.REGRESSION]} worse"]
+    if n_mixed := counts[EventDirection.MIXED]:
+        parts.append(f"{n_mixed} mixed")
+    parts.append(f"{counts[EventDirection.IMPROVEMENT]} better")
+    if n_withdrawn := len(events) - counts.total():
+        parts.append(f"{n_withdrawn} withdrawn")
+    return ", ".join(parts)
 
 
 def write_subject_line(event: EventSummary) -> str:

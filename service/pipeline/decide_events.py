@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import find_state_after, list_allowed_actions
-from service.schemas.history import Direction
-from service.schemas.triage import Action, DecisionRequest, State
+from service.schemas.triage import Action, DecisionRequest, EventDirection, State
 from service.store.events import assignees_and_snoozes, decisions
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
 
@@ -31,7 +30,7 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
     DecisionNotAllowedError
         If the event's state does not allow the decision.
     """
-    if request.action not in list_allowed_actions(event.state, Direction(event.document["direction"])):
+    if request.action not in list_allowed_actions(event.state, EventDirection(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
     if request.action is Action.ACKNOWLEDGE and not event.assignee:

@@ -64,7 +64,6 @@ _RANK = func.row_number().over(
     order_by=(
         EventDriftRow.returned,
         EventDriftRow.unsure,
-        EventDriftRow.worse.desc(),
         _SIZE.desc(),
         Case.name,
         EventDriftRow.drift_id,
@@ -89,7 +88,7 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
     """Return the leading drifts of each event, by the id of the event.
 
     The first one is the drift with which the event's headline begins. Certain drifts come before those that need
-    another run, then regressions before improvements, then larger changes, in percent of the level before. Drifts with
+    another run, then larger changes before smaller ones, in percent of the level before. Drifts with
     which an event came back come last.
     """
     if not event_ids:

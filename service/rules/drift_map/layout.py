@@ -238,7 +238,7 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     return leading_drifts
 
 
-def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
+def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
     """Return the sort key of a drift in its event; the leading drift has the largest key.
 
     As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
@@ -246,7 +246,7 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
     """
     # A shift of a whole suite has no move, and its levels are relative to zero.
     size = compute_change_rank(drift.after - drift.before, drift.before) if drift.move else 0.0
-    return not drift.returned, drift.certain, drift.worse, size
+    return not drift.returned, drift.certain, size
 
 
 def _rank_row(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from service.schemas.history import Direction
-from service.schemas.triage import Action, State
+from service.schemas.triage import Action, EventDirection, State
 
 OPEN = frozenset({State.NEW, State.ACKNOWLEDGED, State.REOPENED})
 """States in which somebody still has to act."""
@@ -29,9 +28,9 @@ def get_next_state(state: State, action: Action) -> State | None:
     return next_state if state in allowed_states else None
 
 
-def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
+def list_allowed_actions(state: State, direction: EventDirection = EventDirection.REGRESSION) -> list[Action]:
     """Return the decisions that a person can make about an event in a state; an improvement cannot be fixed."""
-    excluded_actions = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
+    excluded_actions = {Action.WITHDRAW} if direction.has_regressions else {Action.WITHDRAW, Action.FIX}
     return [
         action
         for action, (allowed_states, _) in _NEXT_STATES.items()

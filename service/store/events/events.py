@@ -19,8 +19,8 @@ from service.rules.events.silence import SilencePattern, find_end_of_silence
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction, Drift, Number
-from service.schemas.triage import EventOrder, State
+from service.schemas.history import Cause, Drift, Number
+from service.schemas.triage import EventDirection, EventOrder, State
 from service.store.events import cross_measurements, decisions, event_drifts, silences
 from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
@@ -37,7 +37,8 @@ class EventFilter:
     cause: Cause | None = None
     open: bool | None = None
     still_detected: bool | None = None
-    direction: Direction | None = None
+    direction: EventDirection | None = None
+    """What happened in it: something got worse, something got better, or both."""
     host: str | None = None
     """The host on which at least one of its drifts was found; of the given case and metric, if there are any."""
     case: str | None = None
@@ -64,7 +65,6 @@ class EventFilter:
         filters: tuple[tuple[Any, object], ...] = (
             (Event.state, self.state),
             (Event.cause, self.cause),
-            (Event.direction, self.direction),
             (Event.assignee, self.assignee),
             (Event.certainty, self.certainty),
             (Event.still_detected, self.still_detected),
@@ -75,6 +75,8 @@ class EventFilter:
         if self.still_detected is None:
             # An event that is no longer detected is listed only if somebody has decided about it.
             conditions.append(Event.still_detected | (Event.state != State.NEW))
+        if self.direction is not None:
+            conditions.append(Event.direction.in_(self.direction.matches))
         if self.open is not None:
             conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
         if self.subject is not None:
@@ -163,6 +165,8 @@ class EventCounts:
 
     total: int
     worse: int
+    mixed: int
+    better: int
     unassigned: int
     below_floor: int
     snoozed: int
@@ -186,17 +190,25 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
     return _sum_counts(recent_rows), _sum_counts(rows)
 
 
-def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
+def _sum_counts(rows: Sequence[Row[str, EventDirection, int, int, int]]) -> EventCounts:
     """Add up rows with a number of events each, by kind, direction, whether they are assigned, and are recent."""
-    total = worse = unassigned = 0
+    n_unassigned = 0
     n_by_placement: Counter[str] = Counter()
+    n_by_direction: Counter[EventDirection] = Counter()
     for placement, direction, is_assigned, _is_recent, count in rows:
         n_by_placement[placement] += count
         if placement == "listed":
-            total += count
-            worse += count if direction is Direction.REGRESSION else 0
-            unassigned += 0 if is_assigned else count
-    return EventCounts(total, worse, unassigned, below_floor=n_by_placement["floor"], snoozed=n_by_placement["snoozed"])
+            n_by_direction[direction] += count
+            n_unassigned += 0 if is_assigned else count
+    return EventCounts(
+        total=n_by_placement["listed"],
+        worse=n_by_direction[EventDirection.REGRESSION],
+        mixed=n_by_direction[EventDirection.MIXED],
+        better=n_by_direction[EventDirection.IMPROVEMENT],
+        unassigned=n_unassigned,
+        below_floor=n_by_placement["floor"],
+        snoozed=n_by_placement["snoozed"],
+    )
 
 
 def list_assignees(session: Session) -> list[str]:

@@ -13,8 +13,8 @@ from service.rules.events import lifecycle
 from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventOrder, State, UtcMoment
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, EventOrder, State, UtcMoment
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, authorization
 from service.web.access.author import find_author
@@ -34,7 +34,8 @@ class EventQuery(PageQuery):
     cause: Cause | None = None
     open: bool | None = None
     still_detected: bool | None = Field(default=None, validation_alias=AliasChoices("still_detected", "found"))
-    direction: Direction | None = None
+    direction: EventDirection | None = None
+    """What happened in the event: something got worse, something got better, or both."""
     host: str | None = None
     """The host on which at least one of the event's drifts was found."""
     case: str | None = Field(default=None, max_length=200)

@@ -17,7 +17,7 @@ from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.setting_words import describe_setting_changes
-from service.schemas.history import Direction
+from service.schemas.triage import EventDirection
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
@@ -35,6 +35,11 @@ _MAX_LEFT_SHARE = 0.31
 """The share of the width, from the left, in which callouts are written to the right of their line, not to the left."""
 _MIN_COLUMNS_WITH_MIDDLE = 5
 """The smallest number of columns with which the middle of the axis has a date, in addition to both ends."""
+_CALLOUT_KINDS = {
+    EventDirection.REGRESSION: "worse",
+    EventDirection.IMPROVEMENT: "better",
+    EventDirection.MIXED: "mixed",
+}
 _MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
 _MIN_SUBJECT_CHARACTERS = 16
@@ -373,7 +378,7 @@ def _draw_callouts(
 
     for event in named_events.important_events:
         column = layout.find_column(event.id)
-        kind = "worse" if event.direction is Direction.REGRESSION else "better"
+        kind = _CALLOUT_KINDS[event.direction]
         end = _find_line_end(layout, rows, event.id, column, bottom)
         first_part, second_part = _describe_event(event, layout.leading[event.id], count_fitting(column))
         entries.append(_CalloutEntry(column, kind, event.id, first_part, second_part, end))

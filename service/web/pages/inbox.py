@@ -21,8 +21,8 @@ from service.rules.events.headline import split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction, Drift
-from service.schemas.triage import EventList, EventOrder, EventSummary, State
+from service.schemas.history import Cause, Drift
+from service.schemas.triage import EventDirection, EventList, EventOrder, EventSummary, State
 from service.store import hosts, overview, subjects
 from service.store.events import events
 from service.store.events.events import EventCounts, EventFilter
@@ -114,7 +114,7 @@ class InboxQuery:
             subject=self.subject or None,
             state=State(self.state) if self.state in set(State) else None,
             open=True if self.state == "open" else None,
-            direction=Direction(self.direction) if self.direction else None,
+            direction=EventDirection(self.direction) if self.direction else None,
             host=self.host or None,
             assignee=assignee,
             certainty=Certainty(self.certainty) if self.certainty else None,
@@ -266,7 +266,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
         path=path,
         state=state,
         since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_CHARACTERS],
-        direction=_read_choice(Direction, args, "direction"),
+        direction=_read_choice(EventDirection, args, "direction"),
         subject=args.get("subject", "")[:_MAX_NAME_CHARACTERS],
         host=args.get("host", "")[:_MAX_NAME_CHARACTERS],
         assignee=args.get("assignee", "")[:_MAX_AUTHOR_CHARACTERS],
@@ -359,7 +359,12 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
     subject_names = [entry.name for entry in subjects.list_subjects(store)]
     choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
-        "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],
+        "direction": [
+            ("", "any direction"),
+            ("regression", "worse"),
+            ("improvement", "better"),
+            ("mixed", "worse and better"),
+        ],
         "certainty": [
             ("", "any certainty"),
             ("proven", "proven"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.lifecycle import CLOSED, OPEN, find_state_after, get_next_state, list_allowed_actions
-from service.schemas.triage import Action, State, needs_reason
+from service.schemas.triage import Action, EventDirection, State, needs_reason
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,12 @@ def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
 def test_from_every_state_there_is_a_way_on() -> None:
     assert all(list_allowed_actions(state) for state in State)
     assert {get_next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
+
+
+@pytest.mark.parametrize("direction", EventDirection)
+def test_what_got_worse_can_be_fixed_even_if_something_else_got_better(direction: EventDirection) -> None:
+    can_be_fixed = Action.FIX in list_allowed_actions(State.NEW, direction)
+    assert can_be_fixed is (direction is not EventDirection.IMPROVEMENT)
 
 
 def test_only_the_service_withdraws() -> None:

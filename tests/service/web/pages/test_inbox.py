@@ -127,7 +127,7 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
     [
         ("sort=age", "sort: must be one of importance, size, price, found, committed"),
         ("since=yesterday", "is not a date: write 2026-11-20, friday or 7d, or all"),
-        ("direction=up", "direction: must be one of regression, improvement"),
+        ("direction=up", "direction: must be one of regression, improvement, mixed"),
         ("state=lost", "state: must be one of open, new"),
         ("cause=weather", "cause: must be one of commit, config, both, unknown"),
         ("committed=soon", "is not a date: write 2026-11-20, friday or 7d"),
