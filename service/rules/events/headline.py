@@ -31,9 +31,7 @@ def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
 
     The event has at least one drift.
     """
-    return min(
-        drifts, key=lambda drift: (drift.evidence.wants_rerun, -compute_size(drift), drift.case, drift.id)
-    )
+    return min(drifts, key=lambda drift: (drift.evidence.wants_rerun, -compute_size(drift), drift.case, drift.id))
 
 
 def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | None:
@@ -75,6 +73,22 @@ def write_headline(drifts: Sequence[Drift]) -> str:
         if len(opposite_drifts) > 1:
             opposite_clause = f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest_drift)}"
         headline += f"; {opposite_clause} in {largest_drift.case}{_mark_provisional(largest_drift, leading_drift)}"
+    return replace_no_break_spaces(headline)
+
+
+def write_short_headline(leading_drift: Drift, n_alike: int, n_opposite: int) -> str:
+    """Describe some drifts of an event by the one that leads them, and by the numbers of drifts in each direction.
+
+    Parameters
+    ----------
+    n_alike
+        The number of drifts in the direction of the leading one, which is among them.
+    """
+    headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
+    if n_alike > 1:
+        headline += f" and {n_alike - 1:,} more"
+    if n_opposite:
+        headline += f"; {n_opposite:,} {'better' if leading_drift.direction is Direction.REGRESSION else 'worse'}"
     return replace_no_break_spaces(headline)
 
 

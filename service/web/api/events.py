@@ -61,7 +61,11 @@ class EventQuery(PageQuery):
 @bp.input(EventQuery, location="query")
 @bp.output(triage_schemas.EventList)
 def index(query_data: EventQuery) -> triage_schemas.EventList:
-    """Return events, starting with the newest commits unless another order is given."""
+    """Return events, starting with the newest commits unless another order is given.
+
+    With a host, a case or a metric, each event is described by its drifts in these series: direction, headline, price,
+    and the numbers of drifts and series.
+    """
     is_anonymous = authorization.is_anonymous()  # assignees are not public, and a filter would reveal them
     ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))

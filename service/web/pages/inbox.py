@@ -23,9 +23,10 @@ from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Drift
 from service.schemas.triage import EventDirection, EventList, EventOrder, EventSummary, State
-from service.store import hosts, overview, subjects
-from service.store.events import events
+from service.store import hosts, subjects
+from service.store.events import events, leading_drifts
 from service.store.events.events import EventCounts, EventFilter
+from service.store.events.leading_drifts import ALL_SERIES, SeriesSelection
 from service.store.series import sparklines
 from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
@@ -225,7 +226,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
             if query.folded
             else []
         )
-        rows = build_rows(store, [*event_list.items, *folded_events])
+        rows = build_rows(store, [*event_list.items, *folded_events], filter_.selection)
         choices = _list_choices(store, query)
     return Inbox(
         query=query,
@@ -325,10 +326,18 @@ def _parse_moment(name: str, text: str, now: datetime, further_advice: str = "")
         raise make_unprocessable(name, f"{error}{further_advice}") from error
 
 
-def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
-    """Return the rows of the list: each event with the drift that leads its headline, a sparkline and the next step."""
-    leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], limit=1)
-    drift_of_event = {event_id: drifts[0] for event_id, drifts in leading_drifts.items() if drifts}
+def build_rows(
+    store: Session, items: Sequence[EventSummary], selection: SeriesSelection = ALL_SERIES
+) -> list[ListedEvent]:
+    """Return the rows of the list: each event with the drift that leads its headline, a sparkline and the next step.
+
+    Parameters
+    ----------
+    selection
+        The series by which the events are described.
+    """
+    drifts_of_event = leading_drifts.map_leading_drifts(store, [event.id for event in items], 1, selection)
+    drift_of_event = {event_id: drifts[0] for event_id, drifts in drifts_of_event.items() if drifts}
     sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import choose_leading_drift, decide_direction, split_headline, summarise_drifts, write_headline
+from service.rules.events.headline import (
+    choose_leading_drift,
+    decide_direction,
+    split_headline,
+    summarise_drifts,
+    write_headline,
+)
 from service.schemas.history import Cause
 from service.schemas.triage import EventDirection
 from tests.service import made_series

@@ -86,6 +86,30 @@ def test_a_mixed_event_is_found_by_either_direction_and_counted_once(api: Api, a
             assert (counts.total, counts.worse, counts.mixed, counts.better) == (1, 0, 1, 0)
 
 
+def test_an_event_is_described_by_the_series_that_a_filter_selects(api: Api, app: APIFlask) -> None:
+    api.send(
+        *reports.proven(100_000, 100_000, 150_000, 150_000),
+        *reports.proven(200_000, 200_000, 140_000, 140_000, case=OTHER_CASE),
+    )
+
+    def select(**selected: object) -> list[tuple[str, EventDirection, int]]:
+        event_filter = EventFilter(**selected)  # type: ignore[arg-type]
+        with _database(app).reading() as session:
+            items = events.list_page(session, event_filter, 10, 0, EventOrder.SIZE).items
+            counts, _ = events.count_events(session, event_filter)
+        assert counts.total == len(items)
+        n_worse = sum(item.direction is EventDirection.REGRESSION for item in items)
+        assert (counts.worse, counts.better + counts.mixed) == (n_worse, len(items) - n_worse)
+        return [(item.headline.partition(" ")[0], item.direction, item.n_series) for item in items]
+
+    better = [("−60,000", EventDirection.IMPROVEMENT, 1)]
+    assert select(case="mib=8") == select(case="mib=8", direction=EventDirection.IMPROVEMENT) == better
+    assert select(case="mib=8", direction=EventDirection.REGRESSION) == []
+    assert select(case="mib=8", direction=EventDirection.MIXED) == []
+    assert select(case="mib=4") == [("+50,000", EventDirection.REGRESSION, 1)]
+    assert select(host="box", direction=EventDirection.MIXED) == [("+50,000", EventDirection.MIXED, 2)]
+
+
 def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:
     del api
     database, now = _database(app), datetime.now(UTC)

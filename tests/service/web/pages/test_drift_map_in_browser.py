@@ -61,7 +61,12 @@ def plant(seed: int) -> DrawnMap:
     drifts.append(drift("case_of_its_own_workload[records=100,threads=7]", 30, 20, event="long", importance=8))
     drifts += [drift("lone", random.randrange(60), 3, event=f"kernel {n}", importance=3) for n in range(6)]
     important = [
-        event(f"large {n}", direction=EventDirection.MIXED if n else EventDirection.IMPROVEMENT, confirmed=n != 1, blamed="Reuse the arena " * 9)
+        event(
+            f"large {n}",
+            direction=EventDirection.MIXED if n else EventDirection.IMPROVEMENT,
+            confirmed=n != 1,
+            blamed="Reuse the arena " * 9,
+        )
         for n in range(3)
     ]
     return draw(drifts, important, [kernel(f"kernel {n}", after=f"6.{n}.0-lengthy-flavour-amd64") for n in range(6)])
