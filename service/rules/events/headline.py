@@ -65,7 +65,9 @@ def write_headline(drifts: Sequence[Drift]) -> str:
         headline += f" and {len(same_direction) - 1:,} more"
         if largest_drift.metric == leading_drift.metric and abs(largest_drift.change) > abs(leading_drift.change):
             mark = _mark_provisional(largest_drift, leading_drift)
-            headline += f", up to {_describe_change(largest_drift)} in {largest_drift.case}{mark}"
+            is_elsewhere = largest_drift.case == leading_drift.case and largest_drift.host != leading_drift.host
+            place = "on another host" if is_elsewhere else f"in {largest_drift.case}"
+            headline += f", up to {_describe_change(largest_drift)} {place}{mark}"
     if opposite_drifts:
         largest_drift = _find_largest(opposite_drifts, leading_drift.metric)
         better_or_worse = "better" if largest_drift.direction is Direction.IMPROVEMENT else "worse"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, and_, or_, select
@@ -24,6 +25,7 @@ class NamedCommit(NamedTuple):
     title: str
     subject: str
 
+    committed_at: datetime
 
 def match_commit(text: str) -> ColumnElement[bool]:
     """Return the condition that a hash begins with a text of at least four digits; other texts match no hash."""
@@ -60,7 +62,7 @@ def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> li
     query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
     rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
     # Keep only the rows with the kind and the name of the first row, which takes precedence.
-    return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
+    return [NamedCommit(*row[:-2]) for row in rows if row[-2:] == rows[0][-2:]]
 
 
 def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
@@ -101,5 +103,6 @@ def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) 
 
 def _select_commits(subject: str | None):  # type: ignore[no-untyped-def]
     """Return the query for commits as :class:`NamedCommit`, of one subject or of all (None)."""
-    query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
+    columns = select(Revision.commit, Revision.title, Subject.name, Revision.committed_at)
+    query = columns.join(Subject, Revision.subject_id == Subject.id)
     return query if not subject else query.where(Subject.name == subject)

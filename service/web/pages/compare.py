@@ -63,6 +63,7 @@ class SettingDifference(View):
     cases: int
     settings: list[SettingChange]
 
+    """The number of cases in which the environments differ, on however many hosts."""
 
 class Comparison(NamedTuple):
     """The result of a comparison, in the order in which it is shown."""
@@ -71,7 +72,7 @@ class Comparison(NamedTuple):
     settings: Sequence[SettingDifference]
     matched: Matched
     cases: Sequence[ComparedCase]
-    """The rows by case."""
+    """The rows by case and host."""
     counts: ChangeCounts
     """How many of all cases changed, also of those that are not shown."""
 
@@ -188,6 +189,10 @@ def show() -> Page:
         },
         document=lambda: {
             "base": sides["base"],
+            "compared_hosts": _list_hosts(matched_runs.pairs),
+            "n_unmatched": len(
+                {(run.subject, run.case_key) for run in (*matched_runs.only_base, *matched_runs.only_head)}
+            ),
             "head": sides["head"],
             "environments": settings,
             "rows": [build_row(row) for case in page_cases for row in case.metrics],
@@ -235,13 +240,11 @@ def _compare_sides(
     interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)
     rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories)
     rows = sort_rows(rows, query.sort)
-    compared_cases = group_cases(rows)
-    counts = count_changes(compared_cases)  # Of all cases: what is shown does not change the result.
+    counts = count_changes(rows)  # Of all cases: what is shown does not change the result.
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-        compared_cases = group_cases(rows)
     differences = _list_setting_differences(session, matched_runs.pairs)
-    return Comparison(rows, differences, matched_runs, compared_cases, counts)
+    return Comparison(rows, differences, matched_runs, group_cases(rows, by_host=True), counts)
 
 
 def _has_chosen_host(*sides: compared_runs.Side) -> bool:
@@ -266,23 +269,28 @@ def _compare_interleaved(
 
 def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
     """Return in which settings the environments of the pairs differ."""
-    pair_counts: dict[tuple[str, str], int] = {}
+    cases_by_environments: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for pair in pairs:
         newest_base, newest_head = pair.base[0], pair.head[0]  # all runs of a side have the same environment
-        key = newest_base.environment, newest_head.environment
-        if key[0] != key[1]:
-            pair_counts[key] = pair_counts.get(key, 0) + 1
+        environments = newest_base.environment, newest_head.environment
+        if newest_base.environment != newest_head.environment:
+            cases_by_environments.setdefault(environments, set()).add((newest_head.subject, newest_head.case_key))
     return [
         SettingDifference(
             environment_base=base,
             environment_head=head,
-            cases=count,
+            cases=len(cases_of_both),
             settings=list_setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
         )
-        for (base, head), count in pair_counts.items()
+        for (base, head), cases_of_both in cases_by_environments.items()
     ]
 
 
 def _rank_choice(name: str) -> tuple[int, tuple[int, str]]:
     """Return the sort key of a choice of metrics: first ``judged`` and ``all``, then each metric in its usual order."""
     return {"judged": 0, "all": 1}.get(name, 2), rank_metric(name)
+def _list_hosts(pairs: Sequence[Pair]) -> list[str]:
+    """Return the hosts of the compared runs, by name."""
+    return sorted({runs_of_side[0].host for pair in pairs for runs_of_side in (pair.base, pair.head)})
+
+

@@ -41,6 +41,15 @@ def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
     )
 
 
+def test_a_headline_does_not_name_a_case_twice_that_moved_further_on_another_host() -> None:
+    here = moved("copy", 100, 200)
+    there = here.model_copy(update={"id": "there", "host": "second", "before": 150, "after": 290, "change": 140})
+    there = there.model_copy(update={"percent": 93.3})
+    assert write_headline([here, there]) == (
+        "+100 minor faults (+100 %) in copy and 1 more, up to +140 minor faults (+93.3 %) on another host"
+    )
+
+
 def test_an_event_that_mostly_improved_is_no_regression_and_leads_with_its_largest_change() -> None:
     drifts = [moved("worse", 1000, 1001), moved("much better", 60_000, 30_000), moved("better", 1000, 900)]
     assert decide_direction(drifts) is EventDirection.MIXED

@@ -1,6 +1,7 @@
 import re
 from html import unescape
 from itertools import groupby
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
@@ -10,7 +11,10 @@ from runner.contract.report import Case, Environment, Host
 from service.store.runs import compared_runs
 from service.store.runs.compared_runs import Side
 from service.web.pages import compare
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import extreme_reports, history
+from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 BEFORE, AFTER = history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)
@@ -70,6 +74,23 @@ def test_it_begins_with_one_sentence_and_the_largest_changes(extremes: FlaskClie
     assert text.index("cases are worse") < text.index("+12 faults in copy_service")
     assert html.index("counts-bar") < html.index("<table")
     assert '<details class="card fold">' in html, "the form is folded once it is filled"
+
+
+def test_a_case_on_two_hosts_is_one_case_and_the_largest_changes_are_of_different_ones(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        for host, pidigits in (("turing", 400), ("navajo", 390)):
+            for mib, level in ((4, pidigits), (8, 250), (16, 120), (32, 100)):
+                case = reports.CASE.model_copy(update={"parameters": {"mib": mib}})
+                Api(client).send(*reports.proven(100, 100, level, level, case=case, host=Host(name=host)))
+        text = read(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}")
+        assert "2025-01-03 12:00 UTC → 2025-01-04 12:00 UTC on navajo, turing" in text
+        assert "3 of 4 cases are worse, 0 better, 1 the same." in text
+        assert "The largest 3: ▲ +300 faults (+300 %) in copy[mib=4] on turing; ▲ +150 faults (+150 %)" in text
+        assert "; ▲ +20 faults (+20 %) in copy[mib=16] on " in text
+        alone = read(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}&host=turing")
+        assert "2025-01-04 12:00 UTC on turing 3 of 4 cases are worse" in alone
+        assert "+300 faults (+300 %) in copy[mib=4] ;" in alone, "one host needs no name beside each change"
 
 
 def test_the_sentence_counts_all_cases_whatever_is_shown(extremes: FlaskClient, client: FlaskClient) -> None:
