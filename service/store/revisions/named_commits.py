@@ -6,11 +6,12 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from runner.contract import Outcome
 from service.rules.series import commit_name_syntax
-from service.store.models import RefRow, Revision, Subject
+from service.store.models import RefRow, Revision, Run, Subject
 from service.store.revisions import revisions
 
 _HASH = re.compile("[0-9a-f]{4,64}")
@@ -24,8 +25,8 @@ class NamedCommit(NamedTuple):
     commit: str
     title: str
     subject: str
-
     committed_at: datetime
+
 
 def match_commit(text: str) -> ColumnElement[bool]:
     """Return the condition that a hash begins with a text of at least four digits; other texts match no hash."""
@@ -49,6 +50,26 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
         ends = [_follow_steps(session, start, revision.steps) for start in starts]
         return [end for end in ends if end is not None]
     return starts or _find_commits_by_date(session, revision.name, subject)
+
+
+def describe_first_commit(session: Session, text: str, subject: str | None = None) -> str:
+    """Return a sentence on the first commit of a subject, or of all, if a text is a date before it; otherwise empty."""
+    moment = commit_name_syntax.parse_time_or_day(commit_name_syntax.parse_revision(text).name)
+    if moment is None:
+        return ""
+    query = select(func.min(Revision.committed_at)).join(Subject, Revision.subject_id == Subject.id)
+    first_moment = session.scalar(query.where(Subject.name == subject) if subject else query)
+    if first_moment is None or first_moment < moment:
+        return ""
+    return f"The first commit{f' of {subject}' if subject else ''} is of {first_moment:%Y-%m-%d}."
+
+
+def list_newest_measured(session: Session, subject: str, limit: int) -> list[NamedCommit]:
+    """Return the newest commits of a subject's history that were measured, the newest first."""
+    # With LIMIT instead of EXISTS, PostgreSQL looks up one run of each commit, and never reads all runs.
+    run = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).limit(1)
+    query = _select_commits(subject).where(run.scalar_subquery().is_not(None))
+    return [NamedCommit(*row) for row in session.execute(query.order_by(Revision.position.desc()).limit(limit))]
 
 
 def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
