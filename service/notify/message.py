@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -33,9 +33,6 @@ _CAUSES = {
 }
 
 
-_PREFIXES = {State.REOPENED: "again: ", State.WITHDRAWN: "withdrawn: "}
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """A notification.
@@ -59,7 +56,11 @@ class Message:
 
 
 def write_message(
-    key: str, events: Sequence[EventSummary], base_url: str, steps: Mapping[str, NextStep] = MappingProxyType({})
+    key: str,
+    events: Sequence[EventSummary],
+    base_url: str,
+    steps: Mapping[str, NextStep] = MappingProxyType({}),
+    returned_events: Set[str] = frozenset(),
 ) -> Message:
     """Return the message about these events.
 
@@ -69,12 +70,14 @@ def write_message(
         The address with which links begin.
     steps
         By the id of an event: the bisect that the event needs.
+    returned_events
+        The ids of the events that were reported as withdrawn before.
     """
     links = frozenset((build_link(base_url), *(build_link(base_url, event) for event in events)))
     if len(events) == 1:
         return Message(
             key,
-            write_subject_line(events[0]),
+            write_subject_line(events[0], has_returned=events[0].id in returned_events),
             (*_describe_event(events[0], base_url, steps), "", build_link(base_url)),
             links,
         )
@@ -85,7 +88,7 @@ def write_message(
     for event in shown_events:
         # The headline replaces the first line about the event.
         _, *further_lines = _describe_event(event, base_url, steps)
-        lines += [write_subject_line(event), *further_lines, ""]
+        lines += [write_subject_line(event, has_returned=event.id in returned_events), *further_lines, ""]
     if len(above_floor) > len(shown_events):
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
@@ -109,9 +112,13 @@ def _count_by_direction(events: Sequence[EventSummary]) -> str:
     return ", ".join(parts)
 
 
-def write_subject_line(event: EventSummary) -> str:
+def write_subject_line(event: EventSummary, *, has_returned: bool = False) -> str:
     """Return in one line what happened: the subject of a mail about an event, and its title in the feed."""
-    prefix = _PREFIXES.get(event.state, "")
+    prefix = ""
+    if event.state is State.WITHDRAWN:
+        prefix = "withdrawn: "
+    elif event.state is State.REOPENED or has_returned:
+        prefix = "again: "
     subject_name = make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)
     return f"[{subject_name}] {prefix}{make_single_line(event.full_headline)}"
 

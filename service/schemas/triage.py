@@ -55,7 +55,7 @@ class State(StrEnum):
     FALSE_ALARM = "false_alarm"
     """Nothing changed."""
     REOPENED = "reopened"
-    """The change came back, or the decision was withdrawn."""
+    """The change came back, or somebody withdrew the decision."""
     WITHDRAWN = "withdrawn"
     """The drifts were certain, but no longer are. Only the service sets this state."""
 

@@ -43,6 +43,11 @@ def test_what_came_back_says_so_and_both_does_not_guess() -> None:
     assert "cross-measurement follows" in message.lines[1]
 
 
+def test_an_event_that_is_certain_again_is_said_to_be_back_though_nobody_reopened_it() -> None:
+    assert write_message("k", [event()], BASE, returned_events={event().id}).subject.startswith("[demo] again: +50")
+    assert write_message("k", [event()], BASE).subject.startswith("[demo] +50")
+
+
 def test_a_message_about_many_says_how_many_more() -> None:
     many = [event(f"{n:016x}") for n in range(MAX_EVENTS + 5)] + [event("f" * 16, direction=EventDirection.IMPROVEMENT)]
     message = write_message("k", many, BASE)
