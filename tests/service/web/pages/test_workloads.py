@@ -35,9 +35,15 @@ def address(client: FlaskClient, definition: str = history.CASE.definition) -> s
 def test_the_drifts_of_a_case_are_listed_with_their_events(client: FlaskClient) -> None:
     text = read(client, address(client))
     assert "4 drifts" in text
-    for words in ("2,239 faults → 18,623 faults", "+16,384", "0505050505 Hand memory back after each operation lab-1"):
+    for words in (
+        "2,239 faults → 18,623 faults",
+        "+16,384",
+        "0505050505 Hand memory back after each operation 2025-03-07 09:30 UTC lab-1",
+    ):
         assert words in text, text
-    assert "suspected: one of 2 commits, 0c0c0c0c0c…0d0d0d0d0d lab-1" in text, "no hash stands there twice"
+    assert "suspected: one of 2 commits, 0c0c0c0c0c…0d0d0d0d0d 2025-03-15 09:30 UTC lab-1" in text, (
+        "no hash stands there twice"
+    )
     source = page(client, address(client))
     events = {event["id"] for event in client.get("/events.json?state=all").json["items"]}
     drifts = source[source.index('id="drifts"') : source.index('id="events"')]
