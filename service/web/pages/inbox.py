@@ -154,6 +154,8 @@ class Inbox:
         The time since which events are listed; None for all events.
     since_choice, since_words
         The value of the filter by time in the address, and its wording in a sentence.
+    committed_words
+        The wording of the filter by the date of the commit; empty without this filter.
     counts
         The events that the filters select.
     older
@@ -168,6 +170,7 @@ class Inbox:
     since: datetime | None
     since_choice: str
     since_words: str
+    committed_words: str
     counts: EventCounts
     older: int
     nothing_new: bool
@@ -233,6 +236,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         since=start,
         since_choice=since_choice,
         since_words=time_filter.describe_since(since_choice),
+        committed_words=time_filter.describe_since(query.committed) if query.committed else "",
         counts=counts,
         older=0 if has_nothing_new else counts_at_any_time.total - counts.total,
         nothing_new=has_nothing_new,

@@ -123,6 +123,16 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
     assert f"{events or 'No'} open event" in read(client, f"/events?{query}")
 
 
+def test_the_heading_says_by_which_dates_the_list_is_filtered(own: FlaskClient) -> None:
+    assert "1 open event of commits since 2025-03-14, found in the last 7 days" in read(own, "/?committed=2025-03-14")
+    text = read(own, "/events?committed=2025-03-14&since=all")
+    assert "1 open event of commits since 2025-03-14 " in text
+    assert "found since" not in text
+    with own.session_transaction() as session:
+        session["inbox-seen"] = session["inbox-since"] = datetime.now(UTC).isoformat()
+    assert "1 open event of commits since 2025-03-14:" in read(own, "/?committed=2025-03-14")
+
+
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
