@@ -23,8 +23,8 @@ from bench.report import finish
 from runner.contract import Outcome
 from service.app import create_app
 from service.config.settings import Config
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import State
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, State
 from service.store.models import Case, Environment, Event, EventDriftRow, Host, Revision, Run, Series, Subject
 from service.web import app_resources
 
@@ -113,7 +113,7 @@ def _add_drift(session: Session, number: int, commit: int, random: Random, *, co
         session.add(
             Event(id=name, subject_id=1, number=commit, cause=Cause.CONFIG if config else Cause.COMMIT,
                   state=State.NEW, still_detected=True, confirmed=True, committed_at=at, position=commit,
-                  first_seen_at=at, changed_at=at, found_at=at, direction=Direction.REGRESSION,
+                  first_seen_at=at, changed_at=at, found_at=at, direction=EventDirection.REGRESSION,
                   importance=random.uniform(0, 500),
                   document={"headline": f"+4,096 minor faults ({percent:+.1f} %) in workload_{number % WORKLOADS}",
                             "blamed": title, "author": "Ada", "n_series": 1, "settings": settings})

@@ -42,7 +42,8 @@ _SINGULARS = {
     "faults/operation": "fault/operation",
 }
 _COUNT_UNITS = {unit for unit in _SINGULARS if "/" not in unit}
-"""Units of counts, which are written as whole numbers in full, even if the value is the mean of two counts."""
+"""Units of counts, which are written in full. The mean of two counts is exact as well: otherwise, two levels and their
+difference, which are written beside each other, would contradict each other."""
 
 
 class Scale(Struct, frozen=True):
@@ -144,7 +145,7 @@ def format_amount(byte_count: Number) -> str:
 
 
 def format_levels(before: Number, after: Number) -> str:
-    """Write two levels of a series, rounded to whole events, with enough digits to differ: ``53,338 → 4,186``."""
+    """Write two levels of a series as counts, with enough digits to differ: ``53,338 → 4,186``."""
     unit = next(iter(_COUNT_UNITS))  # The unit is not written, and counts are written alike in all of them.
     for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1):
         before_text, after_text = _format_number(before, digits, unit), _format_number(after, digits, unit)
@@ -199,10 +200,13 @@ def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -
 def _format_number(value: Number, digits: int, unit: str) -> str:
     """Return a number with digit groups, and without meaningless digits.
 
-    Whole numbers, and counts with at least ``digits`` digits before the point, are written without a fraction.
+    Whole numbers, and counts with at least ``digits`` digits before the point, are written without a fraction; the mean
+    of two counts keeps its half.
     """
     if isinstance(value, int) or (value.is_integer() and abs(value) < _MAX_EXACT_FLOAT):
         return f"{int(value):,}".replace("-", _MINUS)
+    if unit in _COUNT_UNITS and (2 * value).is_integer() and abs(value) < _MAX_EXACT_FLOAT:
+        return f"{value:,.1f}".replace("-", _MINUS)
     if unit in _COUNT_UNITS and abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}".replace("-", _MINUS)
     return _format_significant(value, digits)

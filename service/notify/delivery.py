@@ -19,7 +19,8 @@ def build_message(database: Database, key: str, base_url: str, now: datetime) ->
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
         steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)
-    return write_message(key, summaries, base_url, steps)
+        returned_events = deliveries.list_returned_events(session, key)
+    return write_message(key, summaries, base_url, steps, returned_events)
 
 
 def send_message(

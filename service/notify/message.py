@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.rules.jobs.bisect_allowance import orders_bisects
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventSummary, NextStep, State
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, EventSummary, NextStep, State
 from service.text.cause_text import prefix_provisional
 
 MAX_EVENTS = 25
@@ -30,9 +31,6 @@ _CAUSES = {
     ),
     Cause.UNKNOWN: "unknown: neither a commit nor a recorded setting explains the change",
 }
-
-
-_PREFIXES = {State.REOPENED: "again: ", State.WITHDRAWN: "withdrawn: "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,11 @@ class Message:
 
 
 def write_message(
-    key: str, events: Sequence[EventSummary], base_url: str, steps: Mapping[str, NextStep] = MappingProxyType({})
+    key: str,
+    events: Sequence[EventSummary],
+    base_url: str,
+    steps: Mapping[str, NextStep] = MappingProxyType({}),
+    returned_events: Set[str] = frozenset(),
 ) -> Message:
     """Return the message about these events.
 
@@ -68,27 +70,25 @@ def write_message(
         The address with which links begin.
     steps
         By the id of an event: the bisect that the event needs.
+    returned_events
+        The ids of the events that were reported as withdrawn before.
     """
     links = frozenset((build_link(base_url), *(build_link(base_url, event) for event in events)))
     if len(events) == 1:
         return Message(
             key,
-            write_subject_line(events[0]),
+            write_subject_line(events[0], has_returned=events[0].id in returned_events),
             (*_describe_event(events[0], base_url, steps), "", build_link(base_url)),
             links,
         )
-    n_withdrawn = sum(event.state is State.WITHDRAWN for event in events)
-    n_worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
-    subject = f"[faultwatch] {len(events)} events: {n_worse} worse, {len(events) - n_worse - n_withdrawn} better"
-    if n_withdrawn:
-        subject += f", {n_withdrawn} withdrawn"
+    subject = f"[faultwatch] {len(events)} events: {_count_by_direction(events)}"
     above_floor = [event for event in events if not event.below_floor] or list(events)
     shown_events = above_floor[:MAX_EVENTS]
     lines = []
     for event in shown_events:
         # The headline replaces the first line about the event.
         _, *further_lines = _describe_event(event, base_url, steps)
-        lines += [write_subject_line(event), *further_lines, ""]
+        lines += [write_subject_line(event, has_returned=event.id in returned_events), *further_lines, ""]
     if len(above_floor) > len(shown_events):
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
@@ -100,9 +100,25 @@ def write_message(
     return Message(key, subject, (*lines, build_link(base_url)), links)
 
 
-def write_subject_line(event: EventSummary) -> str:
+def _count_by_direction(events: Sequence[EventSummary]) -> str:
+    """Return how many events are worse, mixed, better and withdrawn: ``3 worse, 1 mixed, 2 better``."""
+    counts = Counter(event.direction for event in events if event.state is not State.WITHDRAWN)
+    parts = [f"{counts[EventDirection.REGRESSION]} worse"]
+    if n_mixed := counts[EventDirection.MIXED]:
+        parts.append(f"{n_mixed} mixed")
+    parts.append(f"{counts[EventDirection.IMPROVEMENT]} better")
+    if n_withdrawn := len(events) - counts.total():
+        parts.append(f"{n_withdrawn} withdrawn")
+    return ", ".join(parts)
+
+
+def write_subject_line(event: EventSummary, *, has_returned: bool = False) -> str:
     """Return in one line what happened: the subject of a mail about an event, and its title in the feed."""
-    prefix = _PREFIXES.get(event.state, "")
+    prefix = ""
+    if event.state is State.WITHDRAWN:
+        prefix = "withdrawn: "
+    elif event.state is State.REOPENED or has_returned:
+        prefix = "again: "
     subject_name = make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)
     return f"[{subject_name}] {prefix}{make_single_line(event.full_headline)}"
 

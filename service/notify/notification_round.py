@@ -13,7 +13,6 @@ from service.config.settings import Config
 from service.notify import delivery
 from service.rules import delivery_schedule
 from service.rules.events.silence import matches_pattern
-from service.schemas.history import Direction
 from service.schemas.triage import EventSummary
 from service.store.engine.database import Database
 from service.store.events import deliveries, events, unsent_events
@@ -92,5 +91,5 @@ def _wants_event(channel: ChannelSettings, event: EventSummary) -> bool:
     return (
         not event.silenced
         and matches_pattern(channel.subject, event.subject)
-        and (channel.only == "all" or (event.direction is Direction.REGRESSION and not event.within_budget))
+        and (channel.only == "all" or (event.direction.has_regressions and not event.within_budget))
     )

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import MetricVerdict, Verdict
 from service.pipeline import decide_events, judging_schedule
-from service.rules.events.automatic_decisions import LogEntry
+from service.rules.events.lifecycle import LogEntry
 from service.rules.gate.accepted_change import is_accepted_change
 from service.rules.gate.verdict import judge_gate
 from service.schemas.history import Number

@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from service.rules.events.automatic_decisions import LogEntry
-from service.rules.events.lifecycle import find_state_after, list_allowed_actions
-from service.schemas.history import Direction
-from service.schemas.triage import Action, DecisionRequest, State
+from service.rules.events.lifecycle import (
+    CLOSED,
+    OPEN,
+    LogEntry,
+    find_state_after,
+    list_allowed_actions,
+    list_carried_entries,
+)
+from service.schemas.triage import Action, DecisionRequest, EventDirection, State
 from service.store.events import assignees_and_snoozes, decisions
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
 
@@ -31,7 +36,7 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
     DecisionNotAllowedError
         If the event's state does not allow the decision.
     """
-    if request.action not in list_allowed_actions(event.state, Direction(event.document["direction"])):
+    if request.action not in list_allowed_actions(event.state, EventDirection(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
     if request.action is Action.ACKNOWLEDGE and not event.assignee:
@@ -64,7 +69,9 @@ def copy_log(session: Session, origin_id: str, event: Event) -> None:
     log.
     """
     copied_ids = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
-    for row in decisions.read_log(session, origin_id):
+    origin_log = decisions.read_log(session, origin_id)
+    for index in list_carried_entries([decisions.build_entry(row) for row in origin_log]):
+        row = origin_log[index]
         original_id = row.original_id or row.id
         if original_id in copied_ids:
             continue
@@ -90,12 +97,12 @@ def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     A new state ends a snooze. If it changes the baseline of the event's series, they are marked stale.
     """
     previous_state = event.state
-    event.state = find_state_after(row.action for row in decisions.read_log(session, event.id))
+    event.state = find_state_after(map(decisions.build_entry, decisions.read_log(session, event.id)))
     if event.state is previous_state:
         return
     event.changed_at = changed_at
     assignees_and_snoozes.wake_event(event)
-    if event.state is State.REOPENED:
+    if event.state in OPEN and previous_state in CLOSED:
         event.found_at = changed_at  # lists of new events show the event once more
     if State.EXPECTED in {previous_state, event.state}:
         mark_series_stale(session, event)

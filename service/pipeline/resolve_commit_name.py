@@ -25,10 +25,10 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
         return commits[0], ""
     subject_phrase = f" of {subject}" if subject else ""
     if not commits:
-        return (
-            None,
-            f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest_commit(session, subject)}",
-        )
+        advice = named_commits.describe_first_commit(session, text, subject)
+        if not advice:
+            advice = f"{NAMING_ADVICE}{_describe_newest_commit(session, subject)}"
+        return None, f"There is no commit {text}{subject_phrase}. {advice}"
     if len({entry.subject for entry in commits}) == 1:
         n_digits = max(_SHORT_HASH_DIGITS, len(text) + _FURTHER_DIGITS)
         names = ", ".join(entry.commit[:n_digits] for entry in commits)

@@ -91,7 +91,7 @@ def _read_drifts_of_event(session: Session, event: Event) -> tuple[list[Drift], 
 def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
     """Update the fields by which the list of events is filtered and sorted."""
     terms = importance.compute_terms(drifts, proven=bool(event.document.get("culprits")))
-    event.direction = headline.choose_leading_drift(drifts).direction
+    event.direction = headline.decide_direction(drifts)
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
     event.importance = importance.compute_importance(terms)
     only_builds = bool(event.document.get("only_builds"))

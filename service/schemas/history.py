@@ -168,6 +168,8 @@ class ConfigChange(View):
 
     revision: str
     """Revision of the first point in the new environment."""
+    committed_at: datetime
+    """When this revision was committed."""
     run_before: UUID
     run_after: UUID
     environment_before: str

@@ -55,9 +55,31 @@ class State(StrEnum):
     FALSE_ALARM = "false_alarm"
     """Nothing changed."""
     REOPENED = "reopened"
-    """The change came back, or the decision was withdrawn."""
+    """The change came back, or somebody withdrew the decision."""
     WITHDRAWN = "withdrawn"
     """The drifts were certain, but no longer are. Only the service sets this state."""
+
+
+class EventDirection(StrEnum):
+    """Whether an event made its series worse or better.
+
+    Its certain drifts decide; if none is certain, all of them do.
+    """
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    MIXED = "mixed"
+    """Some series got worse, others better."""
+
+    @property
+    def has_regressions(self) -> bool:
+        """Whether anything got worse."""
+        return self is not EventDirection.IMPROVEMENT
+
+    @property
+    def matches(self) -> frozenset[EventDirection]:
+        """The directions that a filter for this one selects: a mixed event got worse, and it got better."""
+        return frozenset({self, EventDirection.MIXED})
 
 
 class Action(StrEnum):
@@ -381,8 +403,7 @@ class EventSummary(View):
     """How certain the largest change and the cause are."""
     silenced: bool
     """Whether all drifts of the event are in silenced series."""
-    direction: Direction
-    """Direction of the largest change."""
+    direction: EventDirection
     within_budget: bool = False
     """Whether every regression of the event is within the budget of its workload."""
     headline: str

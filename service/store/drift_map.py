@@ -25,8 +25,8 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome
 from service.rules.drift_map.columns import Columns, MapCommit
 from service.rules.drift_map.layout import SUSPECTED_WEIGHT, MapDrift, compute_move
-from service.schemas.history import Cause, Direction, SettingChange
-from service.schemas.triage import State
+from service.schemas.history import Cause, SettingChange
+from service.schemas.triage import EventDirection, State
 from service.store.engine import bulk
 from service.store.models import (
     Case,
@@ -65,7 +65,7 @@ class MapEvent:
     id: str
     subject: str
     cause: Cause
-    direction: Direction
+    direction: EventDirection
     confirmed: bool
     headline: str
     blamed: str

@@ -34,8 +34,8 @@ from runner.contract import Outcome, Stage, Status, Verdict
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction, Number
-from service.schemas.triage import Action, BisectPolicy, State
+from service.schemas.history import Cause, Number
+from service.schemas.triage import Action, BisectPolicy, EventDirection, State
 
 
 class Moment(TypeDecorator[datetime]):
@@ -434,7 +434,7 @@ class Event(Base):
     """The part of its view that does not depend on decisions or silences."""
     found_at: Mapped[datetime] = mapped_column(server_default=_EARLIEST_TIME)
     """When it was first detected, or when it came back."""
-    direction: Mapped[Direction] = mapped_column(default=Direction.REGRESSION, server_default="regression")
+    direction: Mapped[EventDirection] = mapped_column(default=EventDirection.REGRESSION, server_default="regression")
     certainty: Mapped[Certainty] = mapped_column(default=Certainty.PROVISIONAL, server_default="provisional")
     size: Mapped[float] = mapped_column(default=0, server_default="0")
     """Its largest change, in percent."""

@@ -10,7 +10,7 @@ from random import Random
 from flask import render_template
 from playwright.sync_api import sync_playwright
 
-from service.schemas.history import Direction
+from service.schemas.triage import EventDirection
 from service.web.charts.drift_map import DrawnMap
 from service.web.pages.drift_map import read_style
 from tests.e2e.browser import launched
@@ -45,7 +45,9 @@ def plant() -> DrawnMap:
     important = [
         event("arena", blamed="Give each tile its own arena", author="Ada", n_series=4),
         event("tables", blamed="Build the tables for each file", author="Grace", n_series=1),
-        event("reuse", direction=Direction.IMPROVEMENT, blamed="Reuse the posting lists", author="Lin", n_series=1),
+        event(
+            "reuse", direction=EventDirection.IMPROVEMENT, blamed="Reuse the posting lists", author="Lin", n_series=1
+        ),
     ]
     return draw(drifts, important, [replace(kernel("kernel"), n_series=len(cases))])
 

@@ -179,6 +179,7 @@ def faults() -> SeriesDetail:
         changes=[
             ConfigChange(
                 revision=anchor.revision,
+                committed_at=anchor.committed_at,
                 run_before=old[-1].run_id,
                 run_after=anchor.run_id,
                 environment_before=OLD_ENVIRONMENT,

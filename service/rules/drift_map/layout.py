@@ -19,7 +19,7 @@ MAX_STEP = 4
 _MOVE_FROM_ZERO = math.log(1e9)
 """The move of a change from or to zero: larger than any other."""
 _FURTHER_ROWS_WEIGHT = 0.5
-"""The largest weight of an event in rows other than those of its leading drift and of the drift that moved furthest."""
+"""The largest weight of an event in rows other than that of its leading drift."""
 SUSPECTED_WEIGHT = 0.25
 """The weight of a suspected drift, relative to a certain one."""
 
@@ -162,15 +162,14 @@ class DriftMap:
         The workloads with their cases; the most important drifts come first.
     others
         One row for all cases with drifts that have no row of their own; None if there are none.
-    leading, furthest
-        The leading drift of each event, by the event's id, and the drift with the largest weight.
+    leading
+        The leading drift of each event, by the event's id.
     """
 
     columns: Columns
     groups: Sequence[Group]
     others: Row | None
     leading: Mapping[str, MapDrift]
-    furthest: Mapping[str, MapDrift]
 
     @property
     def rows(self) -> list[Row]:
@@ -192,13 +191,10 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
         important case always has a row.
     """
     leading_drifts = _find_leading_drifts(drifts)
-    furthest_drifts = _find_furthest_drifts(drifts)
     drifts_by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         drifts_by_row.setdefault(drift.row, []).append(drift)
-    ranked_names = sorted(
-        drifts_by_row, key=lambda name: _rank_row(name, drifts_by_row[name], leading_drifts, furthest_drifts)
-    )
+    ranked_names = sorted(drifts_by_row, key=lambda name: _rank_row(name, drifts_by_row[name], leading_drifts))
     ranked_rows = [(name, drifts_by_row[name]) for name in ranked_names]
     # Only the rows that can be shown are filled with cells: they contain few of ten thousand drifts.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
@@ -213,7 +209,6 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
         groups=[Group(subject, workload, rows_of_group) for (subject, workload), rows_of_group in groups.items()],
         others=_join_rows(ranked_rows[n_shown:]) if n_shown < len(ranked_rows) else None,
         leading=leading_drifts,
-        furthest=furthest_drifts,
     )
 
 
@@ -246,16 +241,7 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     return leading_drifts
 
 
-def _find_furthest_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
-    """Return the drift of each event with the largest weight, by the event's id, whatever its direction."""
-    furthest_drifts: dict[str, MapDrift] = {}
-    for drift in drifts:
-        if drift.weight > furthest_drifts.setdefault(drift.event, drift).weight:
-            furthest_drifts[drift.event] = drift
-    return furthest_drifts
-
-
-def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
+def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
     """Return the sort key of a drift in its event; the leading drift has the largest key.
 
     As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
@@ -263,31 +249,26 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
     """
     # A shift of a whole suite has no move, and its levels are relative to zero.
     size = compute_change_rank(drift.after - drift.before, drift.before) if drift.move else 0.0
-    return not drift.returned, drift.certain, drift.worse, size
+    return not drift.returned, drift.certain, size
 
 
 def _rank_row(
-    name: RowName,
-    drifts: Iterable[MapDrift],
-    leading_drifts: Mapping[str, MapDrift],
-    furthest_drifts: Mapping[str, MapDrift],
+    name: RowName, drifts: Iterable[MapDrift], leading_drifts: Mapping[str, MapDrift]
 ) -> tuple[float, float, RowName]:
     """Return the sort key of a row; the first row has the smallest key.
 
     Rows are sorted by their most important event, then by their largest weight, which is reduced for suspicions.
-    The importance of an event counts in full for the row of its leading drift, and for the row that it moved furthest.
-    For its other rows, it counts in proportion to how far they moved, and at most half, so that an event in many cases
-    does not leave other events without a row.
+    The importance of an event counts in full for the row of its leading drift. For its other rows, it counts in
+    proportion to how far they moved, and at most half, so that an event in many cases does not leave other events
+    without a row.
     """
     importance = weight = 0.0
     for drift in drifts:
         weight = max(weight, drift.weight)
         if drift.importance > importance:
-            furthest_drift = furthest_drifts[drift.event]
-            if name in {leading_drifts[drift.event].row, furthest_drift.row}:
-                share = 1.0
-            else:
-                share = _FURTHER_ROWS_WEIGHT * (drift.weight / furthest_drift.weight if furthest_drift.weight else 1.0)
+            leading_drift = leading_drifts[drift.event]
+            relative_weight = min(1.0, drift.weight / leading_drift.weight) if leading_drift.weight else 1.0
+            share = 1.0 if leading_drift.row == name else _FURTHER_ROWS_WEIGHT * relative_weight
             importance = max(importance, drift.importance * share)
     return -importance, -weight, name
 

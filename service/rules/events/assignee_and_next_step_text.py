@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventSummary, State
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, EventSummary, State
 
 _MAX_NAMED_AUTHORS = 2
 """At most this many authors are named; the others are only counted."""
@@ -54,7 +54,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
         if event.candidates_known:
             return f"Find which of {event.n_candidates:,} commits caused it"
         return "Find which commit caused it"
-    if event.direction is Direction.IMPROVEMENT:
+    if event.direction is EventDirection.IMPROVEMENT:
         return "Accept the new level"
     if event.cause is Cause.CONFIG:
         return "Revert the configuration, or accept the change"

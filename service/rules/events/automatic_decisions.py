@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from service.rules.detect.level_change import format_change
 from service.rules.events.fixed_and_reopened import Transition
-from service.rules.events.lifecycle import find_state_after, get_next_state
+from service.rules.events.lifecycle import LogEntry, find_state_after, get_next_state
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """An entry in the log of an event."""
-
-    action: Action
-    by_service: bool
-    reason: str = ""
-    commit: str | None = None
 
 
 def decide_automatically(
@@ -43,7 +32,7 @@ def decide_automatically(
     new_entries: list[LogEntry] = []
 
     def find_current_state() -> State:
-        return find_state_after(entry.action for entry in (*log, *new_entries))
+        return find_state_after((*log, *new_entries))
 
     # Log the transitions after the last logged one if they are possible in the state of the event.
     n_logged_of_key = Counter((entry.action, entry.commit) for entry in log if entry.by_service)

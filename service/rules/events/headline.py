@@ -12,7 +12,7 @@ from runner.contract import get_metric
 from runner.contract.number_text import replace_no_break_spaces
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Direction, Drift
-from service.schemas.triage import EventDrift
+from service.schemas.triage import EventDirection, EventDrift
 from service.text.numbers import format_difference, format_percent
 
 PERCENT_FROM_ZERO = 10**9
@@ -27,23 +27,27 @@ def compute_size(drift: Drift) -> float:
 
 
 def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
-    """Return the drift that represents an event: preferably a certain one, then a regression, then the largest.
+    """Return the drift that represents an event: the largest certain one; if none is certain, the largest of all.
 
     The event has at least one drift.
     """
-    return min(
-        drifts,
-        key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -compute_size(drift), drift.case, drift.id),
-    )
+    return min(drifts, key=lambda drift: (drift.evidence.wants_rerun, -compute_size(drift), drift.case, drift.id))
 
 
 def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | None:
     """Return the drift of a series that represents an event; None if no drift belongs to a series."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
-        key=lambda drift: (drift.wants_rerun, _is_better(drift), -_compute_percent(drift), drift.case, drift.drift_id),
+        key=lambda drift: (drift.wants_rerun, -_compute_percent(drift), drift.case, drift.drift_id),
         default=None,
     )
+
+
+def decide_direction(drifts: Sequence[Drift]) -> EventDirection:
+    """Return the direction of an event, given at least one drift; suspected drifts do not count beside certain ones."""
+    certain_drifts = [drift for drift in drifts if not drift.evidence.wants_rerun]
+    directions = {drift.direction for drift in certain_drifts or drifts}
+    return EventDirection(directions.pop().value) if len(directions) == 1 else EventDirection.MIXED
 
 
 def write_headline(drifts: Sequence[Drift]) -> str:
@@ -61,7 +65,9 @@ def write_headline(drifts: Sequence[Drift]) -> str:
         headline += f" and {len(same_direction) - 1:,} more"
         if largest_drift.metric == leading_drift.metric and abs(largest_drift.change) > abs(leading_drift.change):
             mark = _mark_provisional(largest_drift, leading_drift)
-            headline += f", up to {_describe_change(largest_drift)} in {largest_drift.case}{mark}"
+            is_elsewhere = largest_drift.case == leading_drift.case and largest_drift.host != leading_drift.host
+            place = "on another host" if is_elsewhere else f"in {largest_drift.case}"
+            headline += f", up to {_describe_change(largest_drift)} {place}{mark}"
     if opposite_drifts:
         largest_drift = _find_largest(opposite_drifts, leading_drift.metric)
         better_or_worse = "better" if largest_drift.direction is Direction.IMPROVEMENT else "worse"
@@ -69,6 +75,22 @@ def write_headline(drifts: Sequence[Drift]) -> str:
         if len(opposite_drifts) > 1:
             opposite_clause = f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest_drift)}"
         headline += f"; {opposite_clause} in {largest_drift.case}{_mark_provisional(largest_drift, leading_drift)}"
+    return replace_no_break_spaces(headline)
+
+
+def write_short_headline(leading_drift: Drift, n_alike: int, n_opposite: int) -> str:
+    """Describe some drifts of an event by the one that leads them, and by the numbers of drifts in each direction.
+
+    Parameters
+    ----------
+    n_alike
+        The number of drifts in the direction of the leading one, which is among them.
+    """
+    headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
+    if n_alike > 1:
+        headline += f" and {n_alike - 1:,} more"
+    if n_opposite:
+        headline += f"; {n_opposite:,} {'better' if leading_drift.direction is Direction.REGRESSION else 'worse'}"
     return replace_no_break_spaces(headline)
 
 
@@ -95,11 +117,11 @@ def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ())
     recurrences
         The drifts with which it came back.
     """
-    leading_drift = choose_leading_drift(drifts)
+    leading_drift, direction = choose_leading_drift(drifts), decide_direction(drifts)
     all_drifts = [*drifts, *recurrences]
     return {
-        "direction": leading_drift.direction.value,
-        "within_budget": leading_drift.direction is Direction.REGRESSION
+        "direction": direction.value,
+        "within_budget": direction.has_regressions
         and all(drift.within_budget for drift in all_drifts if drift.direction is Direction.REGRESSION),
         "headline": write_headline(drifts),
         "price": describe_price(drifts),
@@ -116,10 +138,6 @@ def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ())
         "candidates_known": leading_drift.candidates_known,
         "settings": [setting.model_dump(mode="json") for setting in leading_drift.settings],
     }
-
-
-def _is_better(drift: Drift | EventDrift) -> bool:
-    return drift.direction is not Direction.REGRESSION
 
 
 def _compute_percent(drift: Drift | EventDrift) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from service.rules.events.automatic_decisions import LogEntry
+from service.rules.events.lifecycle import LogEntry
 from service.schemas import triage
 from service.store.models import DecisionRow, Event
 

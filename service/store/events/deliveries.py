@@ -73,6 +73,14 @@ def list_events_of_message(session: Session, message_id: str) -> list[str]:
     )
 
 
+def list_returned_events(session: Session, message_id: str) -> set[str]:
+    """Return the events of a message that it reports again: they were reopened, or are certain again."""
+    query = select(DeliveryRow.event_id).where(
+        DeliveryRow.message_id == message_id, DeliveryRow.occasion.startswith("reopened")
+    )
+    return set(session.scalars(query))
+
+
 def list_page(session: Session, event_id: str, limit: int, offset: int) -> triage.DeliveryList:
     """Return a page of the deliveries of an event, oldest first."""
     is_of_event = DeliveryRow.event_id == event_id

@@ -19,9 +19,10 @@ from service.rules.events.silence import SilencePattern, find_end_of_silence
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction, Drift, Number
-from service.schemas.triage import EventOrder, State
-from service.store.events import cross_measurements, decisions, event_drifts, silences
+from service.schemas.history import Cause, Drift, Number
+from service.schemas.triage import EventDirection, EventOrder, State
+from service.store.events import cross_measurements, decisions, event_drifts, leading_drifts, silences
+from service.store.events.leading_drifts import ALL_SERIES, SeriesSelection
 from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_FIELDS = ("candidates", "settings")
@@ -37,7 +38,11 @@ class EventFilter:
     cause: Cause | None = None
     open: bool | None = None
     still_detected: bool | None = None
-    direction: Direction | None = None
+    direction: EventDirection | None = None
+    """What happened in it, or in its series on the given host, of the given case and metric, if there are any.
+
+    Something got worse, something got better, or both.
+    """
     host: str | None = None
     """The host on which at least one of its drifts was found; of the given case and metric, if there are any."""
     case: str | None = None
@@ -64,7 +69,6 @@ class EventFilter:
         filters: tuple[tuple[Any, object], ...] = (
             (Event.state, self.state),
             (Event.cause, self.cause),
-            (Event.direction, self.direction),
             (Event.assignee, self.assignee),
             (Event.certainty, self.certainty),
             (Event.still_detected, self.still_detected),
@@ -79,11 +83,14 @@ class EventFilter:
             conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
         if self.subject is not None:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
-        series_conditions = self._list_series_conditions()
-        if series_conditions is not None:
+        if self.direction is not None:
+            conditions.append(leading_drifts.build_direction(self.selection).in_(self.direction.matches))
+        elif self.selection != ALL_SERIES:
             matching_events = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
             matching_events = matching_events.where(
-                EventDriftRow.event_id == Event.id, EventDriftRow.still_detected, *series_conditions
+                EventDriftRow.event_id == Event.id,
+                EventDriftRow.still_detected,
+                *self.selection.list_conditions(),
             )
             conditions.append(matching_events.exists())
         if self.min_series is not None:
@@ -101,17 +108,14 @@ class EventFilter:
             conditions.append(Event.id.in_(self.ids))
         return conditions
 
-    def _list_series_conditions(self) -> list[ColumnElement[bool]] | None:
-        """Return the conditions that the series of one of the drifts has to satisfy; None if there are none."""
-        conditions: list[ColumnElement[bool]] = []
-        if self.host is not None:
-            conditions.append(Series.host_id.in_(select(Host.id).where(Host.name == self.host)))
-        if self.case is not None:
-            matching_cases = select(Case.id).where(Case.name.icontains(self.case, autoescape=True))
-            conditions.append(Series.case_id.in_(matching_cases))
-        if self.metric is not None:
-            conditions.append(Series.metric == self.metric)
-        return conditions or None
+    def without_drifts(self) -> EventFilter:
+        """Return the filter without what depends on the drifts in some series."""
+        return replace(self, direction=None, host=None, case=None, metric=None)
+
+    @property
+    def selection(self) -> SeriesSelection:
+        """The series by whose drifts the events are selected and described."""
+        return SeriesSelection(host=self.host, case=self.case, metric=self.metric)
 
 
 def _has_snooze_ended(now: datetime) -> ColumnElement[bool]:
@@ -143,18 +147,23 @@ def list_page(  # noqa: PLR0917 - a page of a list
 ) -> triage.EventList:
     """Return a page of events, without merged ones.
 
+    If the filter names a host, a case or a metric, the summaries describe only the drifts in these series.
+
     Parameters
     ----------
     total
         How many events the filter selects, if the caller knows it; otherwise they are counted.
     """
+    selection = event_filter.selection
     conditions = event_filter.list_conditions(datetime.now(UTC))
     if total is None:
         total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
-    ids = session.scalars(
-        select(Event.id).where(*conditions).order_by(*_ORDERS[order]).limit(limit).offset(offset)
-    ).all()
-    return triage.EventList(items=list_in_order(session, ids), total=total, limit=limit, offset=offset)
+    order_by = _ORDERS[order]
+    if order is EventOrder.SIZE:
+        order_by = (leading_drifts.build_size(selection).desc(), *order_by[1:])
+    ids = session.scalars(select(Event.id).where(*conditions).order_by(*order_by).limit(limit).offset(offset)).all()
+    summaries = leading_drifts.narrow_summaries(session, list_in_order(session, ids), selection)
+    return triage.EventList(items=summaries, total=total, limit=limit, offset=offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +172,8 @@ class EventCounts:
 
     total: int
     worse: int
+    mixed: int
+    better: int
     unassigned: int
     below_floor: int
     snoozed: int
@@ -179,24 +190,42 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
     placement = when((is_snoozed, "snoozed"), (Event.below_floor, "floor"), else_="listed")
     is_assigned = when((Event.assignee == "", 0), else_=1)
     is_recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
-    groups = (placement, Event.direction, is_assigned, is_recent)
-    conditions = replace(event_filter, since=None).list_conditions(now)
-    rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
+    facts = (
+        placement.label("placement"),
+        leading_drifts.build_direction(event_filter.selection).label("direction"),
+        is_assigned.label("is_assigned"),
+        is_recent.label("is_recent"),
+    )
+    conditions = replace(event_filter, since=None).without_drifts().list_conditions(now)
+    # Because of the OFFSET, SQLite does not flatten the subquery, which would compute each direction several times.
+    kinds = select(*facts).where(*conditions).offset(0).subquery()
+    columns = kinds.c.placement, kinds.c.direction, kinds.c.is_assigned, kinds.c.is_recent
+    directions = EventDirection if event_filter.direction is None else event_filter.direction.matches
+    query = select(*columns, func.count()).where(kinds.c.direction.in_(list(directions))).group_by(*columns)
+    rows = session.execute(query).all()
     recent_rows = [row for row in rows if row[3]]  # the column `is_recent`
     return _sum_counts(recent_rows), _sum_counts(rows)
 
 
-def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
+def _sum_counts(rows: Sequence[Row[str, EventDirection, int, int, int]]) -> EventCounts:
     """Add up rows with a number of events each, by kind, direction, whether they are assigned, and are recent."""
-    total = worse = unassigned = 0
+    n_unassigned = 0
     n_by_placement: Counter[str] = Counter()
+    n_by_direction: Counter[EventDirection] = Counter()
     for placement, direction, is_assigned, _is_recent, count in rows:
         n_by_placement[placement] += count
         if placement == "listed":
-            total += count
-            worse += count if direction is Direction.REGRESSION else 0
-            unassigned += 0 if is_assigned else count
-    return EventCounts(total, worse, unassigned, below_floor=n_by_placement["floor"], snoozed=n_by_placement["snoozed"])
+            n_by_direction[direction] += count
+            n_unassigned += 0 if is_assigned else count
+    return EventCounts(
+        total=n_by_placement["listed"],
+        worse=n_by_direction[EventDirection.REGRESSION],
+        mixed=n_by_direction[EventDirection.MIXED],
+        better=n_by_direction[EventDirection.IMPROVEMENT],
+        unassigned=n_unassigned,
+        below_floor=n_by_placement["floor"],
+        snoozed=n_by_placement["snoozed"],
+    )
 
 
 def list_assignees(session: Session) -> list[str]:

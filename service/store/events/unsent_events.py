@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
+from service.rules.events.lifecycle import OPEN
 from service.schemas.triage import Action, State
 from service.store.models import Channel, DecisionRow, DeliveryRow, Event
 
@@ -34,7 +35,7 @@ def list_unsent_events(session: Session, channel_name: str, since: datetime) -> 
     """Return the new, reopened and withdrawn events since a time that are in no message to a channel yet.
 
     An event is sent once it is confirmed, unless somebody has decided about it before. Its withdrawal is sent only if
-    the event was sent earlier.
+    the event was sent earlier, and that it is certain again only if its withdrawal was sent.
     """
     rows = session.execute(
         select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == channel_name)
@@ -47,12 +48,17 @@ def list_unsent_events(session: Session, channel_name: str, since: datetime) -> 
         .order_by(Event.committed_at, Event.number)
     )
     newest_decision = func.max(DecisionRow.id)  # of the actions that each query selects
+    withdrawal_message = select(DeliveryRow.event_id).where(
+        DeliveryRow.channel == channel_name,
+        DeliveryRow.event_id == Event.id,
+        DeliveryRow.occasion.startswith("withdrawn"),
+    )
     reopened_events = session.execute(
         select(Event.id, newest_decision)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
         .where(
             *sendable_conditions,
-            Event.state == State.REOPENED,
+            or_(Event.state == State.REOPENED, Event.state.in_(OPEN) & withdrawal_message.exists()),
             DecisionRow.action == Action.REOPEN,
             DecisionRow.at >= since,
         )

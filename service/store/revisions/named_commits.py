@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from runner.contract import Outcome
 from service.rules.series import commit_name_syntax
-from service.store.models import RefRow, Revision, Subject
+from service.store.models import RefRow, Revision, Run, Subject
 from service.store.revisions import revisions
 
 _HASH = re.compile("[0-9a-f]{4,64}")
@@ -23,6 +25,7 @@ class NamedCommit(NamedTuple):
     commit: str
     title: str
     subject: str
+    committed_at: datetime
 
 
 def match_commit(text: str) -> ColumnElement[bool]:
@@ -49,6 +52,26 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
     return starts or _find_commits_by_date(session, revision.name, subject)
 
 
+def describe_first_commit(session: Session, text: str, subject: str | None = None) -> str:
+    """Return a sentence on the first commit of a subject, or of all, if a text is a date before it; otherwise empty."""
+    moment = commit_name_syntax.parse_time_or_day(commit_name_syntax.parse_revision(text).name)
+    if moment is None:
+        return ""
+    query = select(func.min(Revision.committed_at)).join(Subject, Revision.subject_id == Subject.id)
+    first_moment = session.scalar(query.where(Subject.name == subject) if subject else query)
+    if first_moment is None or first_moment < moment:
+        return ""
+    return f"The first commit{f' of {subject}' if subject else ''} is of {first_moment:%Y-%m-%d}."
+
+
+def list_newest_measured(session: Session, subject: str, limit: int) -> list[NamedCommit]:
+    """Return the newest commits of a subject's history that were measured, the newest first."""
+    # With LIMIT instead of EXISTS, PostgreSQL looks up one run of each commit, and never reads all runs.
+    run = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).limit(1)
+    query = _select_commits(subject).where(run.scalar_subquery().is_not(None))
+    return [NamedCommit(*row) for row in session.execute(query.order_by(Revision.position.desc()).limit(limit))]
+
+
 def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
     """Return the commits to which a tag of this name points, or if there is none, a branch of this name."""
     query = _select_commits(subject).join(
@@ -60,7 +83,7 @@ def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> li
     query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
     rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
     # Keep only the rows with the kind and the name of the first row, which takes precedence.
-    return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
+    return [NamedCommit(*row[:-2]) for row in rows if row[-2:] == rows[0][-2:]]
 
 
 def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
@@ -101,5 +124,6 @@ def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) 
 
 def _select_commits(subject: str | None):  # type: ignore[no-untyped-def]
     """Return the query for commits as :class:`NamedCommit`, of one subject or of all (None)."""
-    query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
+    columns = select(Revision.commit, Revision.title, Subject.name, Revision.committed_at)
+    query = columns.join(Subject, Revision.subject_id == Subject.id)
     return query if not subject else query.where(Subject.name == subject)

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -45,6 +46,8 @@ class Side:
     """Its key in addresses."""
     title: str
     subject: str | None = None
+    committed_at: datetime | None = None
+    """When the commit was made; None if the side is not a commit."""
 
 
 def find_sides(session: Session, text: str, subject: str | None = None) -> list[Side]:
@@ -305,6 +308,6 @@ def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
 def _find_revisions(session: Session, key: str, subject: str | None) -> list[Side]:
     """Return the commits that a text can name as sides of a comparison."""
     return [
-        Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
+        Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject, entry.committed_at)
         for entry in named_commits.find_commits(session, key, subject)
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
@@ -152,17 +154,24 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
         **dict(read_head(row)),
         n_points=len(layout.points),
         points=layout.points,
-        changes=_list_changes(session, path),
+        changes=_list_changes(session, path, {point.run_id: point.committed_at for point in layout.points}),
         drifts=drifts.list_series_drifts(session, series_id),
         failures=_list_failures(session, row),
     )
 
 
-def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
-    """Return the changes of the environment along a path, with the settings that differ."""
+def _list_changes(session: Session, path: Points, committed_at: Mapping[UUID, datetime]) -> list[history.ConfigChange]:
+    """Return the changes of the environment along a path, with the settings that differ.
+
+    Parameters
+    ----------
+    committed_at
+        When the commit of each run was made, by the run's id.
+    """
     return [
         history.ConfigChange(
             revision=after.revision,
+            committed_at=committed_at[after.run_id],
             run_before=before.run_id,
             run_after=after.run_id,
             environment_before=before.environment,

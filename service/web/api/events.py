@@ -13,8 +13,8 @@ from service.rules.events import lifecycle
 from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventOrder, State, UtcMoment
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, EventOrder, State, UtcMoment
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, authorization
 from service.web.access.author import find_author
@@ -34,7 +34,8 @@ class EventQuery(PageQuery):
     cause: Cause | None = None
     open: bool | None = None
     still_detected: bool | None = Field(default=None, validation_alias=AliasChoices("still_detected", "found"))
-    direction: Direction | None = None
+    direction: EventDirection | None = None
+    """What happened in the event: something got worse, something got better, or both."""
     host: str | None = None
     """The host on which at least one of the event's drifts was found."""
     case: str | None = Field(default=None, max_length=200)
@@ -60,7 +61,11 @@ class EventQuery(PageQuery):
 @bp.input(EventQuery, location="query")
 @bp.output(triage_schemas.EventList)
 def index(query_data: EventQuery) -> triage_schemas.EventList:
-    """Return events, starting with the newest commits unless another order is given."""
+    """Return events, starting with the newest commits unless another order is given.
+
+    With a host, a case or a metric, each event is described by its drifts in these series: direction, headline, price,
+    and the numbers of drifts and series.
+    """
     is_anonymous = authorization.is_anonymous()  # assignees are not public, and a filter would reveal them
     ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))

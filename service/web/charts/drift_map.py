@@ -17,6 +17,7 @@ from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.setting_words import describe_new_value, describe_setting_changes
+from service.schemas.triage import EventDirection
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
@@ -34,6 +35,11 @@ _MAX_LEFT_SHARE = 0.31
 """The share of the width, from the left, in which callouts are written to the right of their line, not to the left."""
 _MIN_COLUMNS_WITH_MIDDLE = 5
 """The smallest number of columns with which the middle of the axis has a date, in addition to both ends."""
+_CALLOUT_KINDS = {
+    EventDirection.REGRESSION: "worse",
+    EventDirection.IMPROVEMENT: "better",
+    EventDirection.MIXED: "mixed",
+}
 _MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
 _MIN_SUBJECT_CHARACTERS = 16
@@ -210,18 +216,10 @@ def list_linked_events(layout: DriftMap, linked_cells: set[tuple[int, int]]) -> 
 def choose_labelled_drifts(layout: DriftMap, important_events: Sequence[MapEvent]) -> list[LabelledDrift]:
     """Return the drifts of important events that get a callout.
 
-    Each event is named by its leading drift, which is preferably a regression. If it moved another case further in the
-    other direction, that case gets a callout as well.
+    This is the leading drift of each event that has one in the map: otherwise there is no column to which the callout
+    could point.
     """
-    labelled_drifts = []
-    for event in important_events:
-        if event.id not in layout.leading:  # It has no drift in the map, so there is no column to which it could point.
-            continue
-        leading_drift, furthest_drift = layout.leading[event.id], layout.furthest[event.id]
-        labelled_drifts.append(LabelledDrift(event, leading_drift))
-        if furthest_drift.worse != leading_drift.worse:
-            labelled_drifts.append(LabelledDrift(event, furthest_drift))
-    return labelled_drifts
+    return [LabelledDrift(event, layout.leading[event.id]) for event in important_events if event.id in layout.leading]
 
 
 def draw_map(
@@ -440,7 +438,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
         entries.append(
             _CalloutEntry(
                 column=drift.column,
-                kind="worse" if drift.worse else "better",
+                kind=_CALLOUT_KINDS[event.direction],
                 event_id=event.id,
                 first_part=first_part,
                 second_part=second_part,

@@ -48,6 +48,10 @@ class DriftPicture:
         The number of runs that are drawn.
     first, last
         The commits at the ends of the picture.
+    dates
+        The days on which these were committed.
+    scale
+        The highest and the lowest value in the picture, each with its height in percent of the picture.
     """
 
     path: str
@@ -59,6 +63,8 @@ class DriftPicture:
     runs: int
     first: str
     last: str
+    dates: tuple[str, str]
+    scale: tuple[tuple[Number, float], ...]
     width: int = WIDTH
     height: int = HEIGHT
 
@@ -106,6 +112,8 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         runs=len(points),
         first=points[0].revision,
         last=points[-1].revision,
+        dates=(f"{points[0].committed_at:%Y-%m-%d}", f"{points[-1].committed_at:%Y-%m-%d}"),
+        scale=tuple((value, round(100 * y(value) / HEIGHT, 2)) for value in dict.fromkeys((high, low))),
     )
 
 

@@ -19,11 +19,13 @@ from service.rules.comparison import comparison_verdict
 from service.rules.comparison.compare_stored_runs import ComparedMetric
 from service.rules.comparison.compare_stored_runs import compare_pairs as compare_all
 from service.rules.comparison.run_pairing import Matched, Pair, match_runs
+from service.rules.imported_runs import is_imported
 from service.rules.series.cause import list_setting_changes
 from service.schemas.history import SettingChange, View
-from service.store import cases, hosts
+from service.store import cases, environments, hosts
 from service.store.engine.versioned_cache import VersionedCache
-from service.store.revisions import refs
+from service.store.revisions import named_commits, refs
+from service.store.revisions.named_commits import NamedCommit
 from service.store.runs import compared_runs, runs
 from service.store.series import points
 from service.text import commands_to_copy
@@ -61,6 +63,7 @@ class SettingDifference(View):
     environment_base: str
     environment_head: str
     cases: int
+    """The number of cases in which the environments differ, on however many hosts."""
     settings: list[SettingChange]
 
 
@@ -71,7 +74,7 @@ class Comparison(NamedTuple):
     settings: Sequence[SettingDifference]
     matched: Matched
     cases: Sequence[ComparedCase]
-    """The rows by case."""
+    """The rows by case and host."""
     counts: ChangeCounts
     """How many of all cases changed, also of those that are not shown."""
 
@@ -157,7 +160,13 @@ def show() -> Page:
         profile_context = evidence.find_comparison_profiles(session, matched_runs.pairs)
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completions = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
-        suggested_runs = [] if has_two_sides else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
+        suggested_commits = [] if query.base or query.head else _list_suggested_commits(session, query.subject)
+        first_commits = {
+            side: named_commits.describe_first_commit(session, getattr(query, side), query.subject)
+            for side, choices in sides.items()
+            if not choices
+        }
+        command = _build_commands(session, sides["base"][0], sides["head"][0], comparison) if has_two_sides else ""
     # The cases of this page.
     offset, limit = (0, len(compared_cases)) if "all" in request.args else (query.offset, _MAX_CASES)
     page_cases = compared_cases[offset : offset + limit]
@@ -180,9 +189,14 @@ def show() -> Page:
             "counts": counts,
             "settings": settings,
             "matched": matched_runs,
+            "compared_hosts": _list_hosts(matched_runs.pairs),
+            "n_unmatched": len(
+                {(run.subject, run.case_key) for run in (*matched_runs.only_base, *matched_runs.only_head)}
+            ),
             "is_paired_by_host": has_two_sides and not _has_chosen_host(sides["base"][0], sides["head"][0]),
-            "suggested": suggested_runs,
-            "command": _build_commands([*sides["base"], *sides["head"]], matched_runs) if has_two_sides else "",
+            "suggested": suggested_commits,
+            "first_commits": first_commits,
+            "command": command,
             **profile_context,
             "metrics": sorted({"judged", "all", query.metric, *_FIRST_METRICS}, key=_rank_choice),
         },
@@ -197,17 +211,34 @@ def show() -> Page:
     )
 
 
-def _build_commands(sides: Sequence[compared_runs.Side], matched_runs: Matched) -> str:
-    """Return the commands that measure both commits again, interleaved; empty unless two commits are compared."""
-    base, head = sides
+def _list_suggested_commits(session: Session, subject: str) -> list[NamedCommit]:
+    """Return the newest measured commits of a subject; of the subject with the newest run if none is given."""
+    if not subject:
+        newest_runs = runs.list_page(session, runs.RunFilter(), 1, 0).items
+        subject = newest_runs[0].subject if newest_runs else ""
+    return named_commits.list_newest_measured(session, subject, _MAX_SUGGESTIONS)
+
+
+def _build_commands(
+    session: Session, base: compared_runs.Side, head: compared_runs.Side, comparison: Comparison
+) -> str:
+    """Return the commands that measure both commits again, interleaved, in the order of the table.
+
+    Empty unless two commits are compared that a host can measure: results of another tool have no workload file.
+    """
     if {base.kind, head.kind} != {"revision"} or head.subject is None:
         return ""
+    matched_runs = comparison.matched
     runs_of_both = [
+        *(row.pair.head[0] for row in comparison.rows),
         *(run for pair in matched_runs.pairs for run in pair.head),
         *matched_runs.only_base,
         *matched_runs.only_head,
     ]
-    workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
+    settings = environments.find_settings(session, {run.environment for run in runs_of_both})
+    workloads = dict.fromkeys(
+        run.case.partition("[")[0] for run in runs_of_both if not is_imported(settings[run.environment])
+    )
     return commands_to_copy.build_compare_commands(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
 
 
@@ -235,13 +266,11 @@ def _compare_sides(
     interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)
     rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories)
     rows = sort_rows(rows, query.sort)
-    compared_cases = group_cases(rows)
-    counts = count_changes(compared_cases)  # Of all cases: what is shown does not change the result.
+    counts = count_changes(rows)  # Of all cases: what is shown does not change the result.
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-        compared_cases = group_cases(rows)
     differences = _list_setting_differences(session, matched_runs.pairs)
-    return Comparison(rows, differences, matched_runs, compared_cases, counts)
+    return Comparison(rows, differences, matched_runs, group_cases(rows, by_host=True), counts)
 
 
 def _has_chosen_host(*sides: compared_runs.Side) -> bool:
@@ -266,21 +295,26 @@ def _compare_interleaved(
 
 def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
     """Return in which settings the environments of the pairs differ."""
-    pair_counts: dict[tuple[str, str], int] = {}
+    cases_by_environments: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for pair in pairs:
         newest_base, newest_head = pair.base[0], pair.head[0]  # all runs of a side have the same environment
-        key = newest_base.environment, newest_head.environment
-        if key[0] != key[1]:
-            pair_counts[key] = pair_counts.get(key, 0) + 1
+        environments = newest_base.environment, newest_head.environment
+        if newest_base.environment != newest_head.environment:
+            cases_by_environments.setdefault(environments, set()).add((newest_head.subject, newest_head.case_key))
     return [
         SettingDifference(
             environment_base=base,
             environment_head=head,
-            cases=count,
+            cases=len(cases_of_both),
             settings=list_setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
         )
-        for (base, head), count in pair_counts.items()
+        for (base, head), cases_of_both in cases_by_environments.items()
     ]
+
+
+def _list_hosts(pairs: Sequence[Pair]) -> list[str]:
+    """Return the hosts of the compared runs, by name."""
+    return sorted({runs_of_side[0].host for pair in pairs for runs_of_side in (pair.base, pair.head)})
 
 
 def _rank_choice(name: str) -> tuple[int, tuple[int, str]]:

@@ -21,11 +21,12 @@ from service.rules.events.headline import split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Direction, Drift
-from service.schemas.triage import EventList, EventOrder, EventSummary, State
-from service.store import hosts, overview, subjects
-from service.store.events import events
+from service.schemas.history import Cause, Drift
+from service.schemas.triage import EventDirection, EventList, EventOrder, EventSummary, State
+from service.store import hosts, subjects
+from service.store.events import events, leading_drifts
 from service.store.events.events import EventCounts, EventFilter
+from service.store.events.leading_drifts import ALL_SERIES, SeriesSelection
 from service.store.series import sparklines
 from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
@@ -114,7 +115,7 @@ class InboxQuery:
             subject=self.subject or None,
             state=State(self.state) if self.state in set(State) else None,
             open=True if self.state == "open" else None,
-            direction=Direction(self.direction) if self.direction else None,
+            direction=EventDirection(self.direction) if self.direction else None,
             host=self.host or None,
             assignee=assignee,
             certainty=Certainty(self.certainty) if self.certainty else None,
@@ -153,6 +154,8 @@ class Inbox:
         The time since which events are listed; None for all events.
     since_choice, since_words
         The value of the filter by time in the address, and its wording in a sentence.
+    committed_words
+        The wording of the filter by the date of the commit; empty without this filter.
     counts
         The events that the filters select.
     older
@@ -167,6 +170,7 @@ class Inbox:
     since: datetime | None
     since_choice: str
     since_words: str
+    committed_words: str
     counts: EventCounts
     older: int
     nothing_new: bool
@@ -225,13 +229,14 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
             if query.folded
             else []
         )
-        rows = build_rows(store, [*event_list.items, *folded_events])
+        rows = build_rows(store, [*event_list.items, *folded_events], filter_.selection)
         choices = _list_choices(store, query)
     return Inbox(
         query=query,
         since=start,
         since_choice=since_choice,
         since_words=time_filter.describe_since(since_choice),
+        committed_words=time_filter.describe_since(query.committed) if query.committed else "",
         counts=counts,
         older=0 if has_nothing_new else counts_at_any_time.total - counts.total,
         nothing_new=has_nothing_new,
@@ -266,7 +271,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
         path=path,
         state=state,
         since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_CHARACTERS],
-        direction=_read_choice(Direction, args, "direction"),
+        direction=_read_choice(EventDirection, args, "direction"),
         subject=args.get("subject", "")[:_MAX_NAME_CHARACTERS],
         host=args.get("host", "")[:_MAX_NAME_CHARACTERS],
         assignee=args.get("assignee", "")[:_MAX_AUTHOR_CHARACTERS],
@@ -325,10 +330,18 @@ def _parse_moment(name: str, text: str, now: datetime, further_advice: str = "")
         raise make_unprocessable(name, f"{error}{further_advice}") from error
 
 
-def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
-    """Return the rows of the list: each event with the drift that leads its headline, a sparkline and the next step."""
-    leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], limit=1)
-    drift_of_event = {event_id: drifts[0] for event_id, drifts in leading_drifts.items() if drifts}
+def build_rows(
+    store: Session, items: Sequence[EventSummary], selection: SeriesSelection = ALL_SERIES
+) -> list[ListedEvent]:
+    """Return the rows of the list: each event with the drift that leads its headline, a sparkline and the next step.
+
+    Parameters
+    ----------
+    selection
+        The series by which the events are described.
+    """
+    drifts_of_event = leading_drifts.map_leading_drifts(store, [event.id for event in items], 1, selection)
+    drift_of_event = {event_id: drifts[0] for event_id, drifts in drifts_of_event.items() if drifts}
     sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))
@@ -359,7 +372,12 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
     subject_names = [entry.name for entry in subjects.list_subjects(store)]
     choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
-        "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],
+        "direction": [
+            ("", "any direction"),
+            ("regression", "worse"),
+            ("improvement", "better"),
+            ("mixed", "worse and better"),
+        ],
         "certainty": [
             ("", "any certainty"),
             ("proven", "proven"),

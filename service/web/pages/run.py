@@ -68,6 +68,7 @@ def index() -> Page:
         commits = named_commits.find_commits(session, revision, subject) if revision else []
         if len(commits) == 1:  # The text is a tag, a date or a part of a hash.
             filter_ = replace(filter_, revision=commits[0].commit)
+        first_commit = "" if commits else named_commits.describe_first_commit(session, revision, subject)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED_RUNS, offset)
         commit_without_runs = None
         if len(commits) == 1 and not listed_runs.total:
@@ -80,6 +81,7 @@ def index() -> Page:
             "outcomes": list(Outcome),
             "unmeasured": commit_without_runs,
             "named": commits,
+            "first_commit": first_commit,
             "may_measure": authorization.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
         },

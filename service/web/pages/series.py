@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from uuid import UUID
 
 from flask import jsonify, request
 from flask.typing import ResponseReturnValue
@@ -77,7 +76,6 @@ def show(series_id: int) -> Page:
             "points": points,
             "gaps": _find_gaps(series, None if "all" in request.args else _MAX_SEARCHED_COMMITS),
             "n_gap_rows": None if "all" in request.args else n_rows,
-            "commit_times": _map_commit_times(series),
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
             "suspected": suspected_changes,
@@ -96,12 +94,6 @@ def drawing(series_id: int) -> ResponseReturnValue:
     """Return the data of a series' chart, for the whole series or for the zoomed part."""
     series = find_series(series_id)
     return jsonify(draw_chart(series, list_overlaid_series(series), read_window()))
-
-
-def _map_commit_times(series: SeriesDetail) -> dict[UUID, datetime]:
-    """Return the date of the commit of the first run after each configuration change, by the run."""
-    runs = {change.run_after for change in series.changes}
-    return {point.run_id: point.committed_at for point in series.points if point.run_id in runs}
 
 
 def _find_gaps(series: SeriesDetail, max_searched: int | None) -> Gaps:

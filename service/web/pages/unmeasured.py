@@ -26,10 +26,10 @@ bp = make_page_blueprint("unmeasured")
 
 def find_unmeasured_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
     """Return the unmeasured commit of a comparison's side with its neighbours; None if measured, or not a commit."""
-    if side.kind != "revision" or side.subject is None:
+    if side.kind != "revision" or side.subject is None or side.committed_at is None:
         return None
     return unmeasured_commit.find_unmeasured_commit(
-        session, NamedCommit(side.key, side.title, side.subject), host, workload
+        session, NamedCommit(side.key, side.title, side.subject, side.committed_at), host, workload
     )
 
 

@@ -13,7 +13,8 @@ from runner.contract.metrics import MetricView, list_shown_metrics
 from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
 from service.store import cases
-from service.store.events import case_drifts, events
+from service.store.events import case_drifts, events, leading_drifts
+from service.store.events.leading_drifts import SeriesSelection
 from service.store.series import series, sparklines
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
@@ -71,8 +72,11 @@ def case(key: str) -> Page:
         )
         drifts = redact_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
         event_ids, n_events = case_drifts.list_case_events(session, key, _MAX_EVENTS)
-        listed_events = redact_for_caller(events.list_in_order(session, event_ids))
-        rows = inbox.build_rows(session, listed_events)
+        selection = SeriesSelection(case_key=key)
+        listed_events = redact_for_caller(
+            leading_drifts.narrow_summaries(session, events.list_in_order(session, event_ids), selection)
+        )
+        rows = inbox.build_rows(session, listed_events, selection)
     return Page(
         "case.html",
         {

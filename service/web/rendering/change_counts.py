@@ -29,6 +29,8 @@ class LargeChange(NamedTuple):
     size: str
     case: str
     series_id: int | None
+    host: str = ""
+    """The host on which the case changed that much; empty if all changes are on one host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class OtherMetric(NamedTuple):
 
 
 class ComparedCase(NamedTuple):
-    """A case of a comparison on a pair of hosts."""
+    """A case of a comparison on one pair of hosts, or on all of them."""
 
     metrics: Sequence[ComparedMetric]
 
@@ -39,7 +39,7 @@ class ComparedCase(NamedTuple):
 
     @property
     def result(self) -> Result:
-        """The result of the case. A case is worse if any of its judged metrics got worse."""
+        """The result of the case. A case is worse if any of its judged metrics got worse on any host."""
         judged_metrics = [metric for metric in self.metrics if metric.counts] or list(self.metrics)
         changed_for_worse = [
             is_worse(metric) for metric in judged_metrics if metric.decision.verdict is Verdict.CHANGED
@@ -59,18 +59,23 @@ class ComparedCase(NamedTuple):
         return [_describe_other_metric(metric) for metric in self.metrics if metric is not leading]
 
 
-def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
-    """Return the cases of some rows, in the order in which each first appears."""
-    cases: dict[tuple[str, str, str, str], list[ComparedMetric]] = {}
+def group_cases(rows: Iterable[ComparedMetric], *, by_host: bool) -> list[ComparedCase]:
+    """Return the cases of some rows, in the order in which each first appears: for each pair of hosts, or only once."""
+    cases: dict[tuple[str, ...], list[ComparedMetric]] = {}
     for row in rows:
         newest_base, newest_head = row.pair.base[0], row.pair.head[0]  # all runs of a side have the same case and host
-        key = newest_head.subject, newest_head.case, newest_base.host, newest_head.host
-        cases.setdefault(key, []).append(row)
+        hosts = (newest_base.host, newest_head.host) if by_host else ()
+        cases.setdefault((newest_head.subject, newest_head.case, *hosts), []).append(row)
     return [ComparedCase(metrics) for metrics in cases.values()]
 
 
-def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
-    """Return how many cases changed, and the largest changes of metrics that count towards the result."""
+def count_changes(rows: Sequence[ComparedMetric]) -> ChangeCounts:
+    """Return how many cases changed on any host, and the largest changes, each of another case.
+
+    The largest changes are of metrics that count towards the result.
+    """
+    has_several_hosts = len({row.pair.head[0].host for row in rows}) > 1
+    cases = group_cases(rows, by_host=False)
     results = [case.result for case in cases]
     changed_cases = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
     largest_changes = sorted(changed_cases, key=rank_change)[:N_LARGEST]
@@ -85,6 +90,7 @@ def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
                 size=_describe_change(row),
                 case=row.pair.head[0].case,  # the same for all runs of a pair
                 series_id=row.head.series or row.base.series,
+                host=row.pair.head[0].host if has_several_hosts else "",
             )
             for row in largest_changes
         ],

@@ -44,6 +44,19 @@ def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value:
     assert format_number(value) == text
 
 
+@pytest.mark.parametrize(("before", "after"), [(309.5, 296), (332, 409.5), (2270.5, 2169), (12.5, 112), (0.5, 1000.5)])
+def test_two_levels_and_their_difference_agree_as_they_are_written(before: float, after: float) -> None:
+    first, last, difference = (
+        float(text.split("\N{NO-BREAK SPACE}")[0].replace(",", "").replace("−", "-"))
+        for text in (
+            format_quantity(before, "faults", after),
+            format_quantity(after, "faults", before),
+            format_difference(after - before, "faults"),
+        )
+    )
+    assert last - first == difference
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
@@ -52,7 +65,8 @@ def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value:
         (1, "misses", "1 miss"),
         (2, "faults", "2 faults"),
         (0, "faults", "0 faults"),
-        (53_338.5, "faults", "53,338 faults"),
+        (53_338.5, "faults", "53,338.5 faults"),
+        (53_338.4, "faults", "53,338 faults"),
         (1, "switches", "1 switch"),
         (38.254, "%", "38.3 %"),
         (1, "s", "1 s"),
@@ -83,8 +97,8 @@ def test_two_values_that_are_compared_differ_on_the_page() -> None:
     assert replace_no_break_spaces(format_quantity(0.161849, "s", 0.162034)) == "161.8 ms"
     assert replace_no_break_spaces(format_quantity(0.162034, "s", 0.161849)) == "162 ms"
     assert format_levels(0.161849, 0.162034) == "0.1618 → 0.162"
-    assert format_levels(108_603.5, 108_619) == "108,604 → 108,619"
-    assert format_levels(1000.25, 1000.5) == "1,000.2 → 1,000.5"
+    assert format_levels(108_603.5, 108_619) == "108,603.5 → 108,619"
+    assert format_levels(1000.25, 1000.4) == "1,000.2 → 1,000.4"
 
 
 @pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])

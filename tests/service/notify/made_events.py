@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventSummary, State
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, EventSummary, State
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def event(name: str = "0123456789abcdef", **changes: Any) -> EventSummary:
         "still_detected": True,
         "confirmed": True,
         "silenced": False,
-        "direction": Direction.REGRESSION,
+        "direction": EventDirection.REGRESSION,
         "headline": "+50 minor faults (+50 %) in copy[mib=4]",
         "revision": "c" * 40,
         "previous_revision": "b" * 40,

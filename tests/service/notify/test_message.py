@@ -11,8 +11,8 @@ from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose_mail
 from service.notify.message import MAX_EVENTS, make_single_line, write_message
-from service.schemas.history import Cause, Direction
-from service.schemas.triage import State
+from service.schemas.history import Cause
+from service.schemas.triage import EventDirection, State
 from service.text.cause_text import name_candidates
 from tests.service.notify.made_events import NOW, event
 
@@ -43,11 +43,24 @@ def test_what_came_back_says_so_and_both_does_not_guess() -> None:
     assert "cross-measurement follows" in message.lines[1]
 
 
+def test_an_event_that_is_certain_again_is_said_to_be_back_though_nobody_reopened_it() -> None:
+    assert write_message("k", [event()], BASE, returned_events={event().id}).subject.startswith("[demo] again: +50")
+    assert write_message("k", [event()], BASE).subject.startswith("[demo] +50")
+
+
 def test_a_message_about_many_says_how_many_more() -> None:
-    many = [event(f"{n:016x}") for n in range(MAX_EVENTS + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
+    many = [event(f"{n:016x}") for n in range(MAX_EVENTS + 5)] + [event("f" * 16, direction=EventDirection.IMPROVEMENT)]
     message = write_message("k", many, BASE)
     assert message.subject == "[faultwatch] 31 events: 30 worse, 1 better"
     assert "… and 6 more." in message.lines
+
+
+def test_a_message_about_many_does_not_call_a_mixed_event_worse() -> None:
+    mixed = event("e" * 16, direction=EventDirection.MIXED)
+    better = event("f" * 16, direction=EventDirection.IMPROVEMENT)
+    withdrawn = event("d" * 16, state=State.WITHDRAWN, direction=EventDirection.MIXED)
+    subject = write_message("k", [event(), mixed, better, withdrawn], BASE).subject
+    assert subject == "[faultwatch] 4 events: 1 worse, 1 mixed, 1 better, 1 withdrawn"
 
 
 @given(strange)

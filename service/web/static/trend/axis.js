@@ -6,7 +6,7 @@ const TIME_STEPS = [
   MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
   DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 182 * DAY, 365 * DAY,
 ];
-const PIXELS_A_TICK = 84;
+const PIXELS_A_COMMIT = 84, PIXELS_A_DATE = 100;
 
 // The horizontal scale: by commit, or `by` "time". Of several charts on a page, only the first has a title: the others
 // are `small`.
@@ -42,7 +42,7 @@ function timeBounds({ path, beside, gaps, others }) {
 function slotTicks(axis) {
   const drawn = mapCommits(axis.chart);
   const slots = [...drawn.keys()].filter((slot) => slot >= axis.min && slot <= axis.max).sort((a, b) => a - b);
-  const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
+  const room = Math.max(1, Math.floor(axis.width / PIXELS_A_COMMIT));
   const step = Math.max(1, Math.ceil((axis.max - axis.min) / room));
   axis.ticks = [];
   let next = Math.ceil(Math.max(0, axis.min) / step) * step;
@@ -64,7 +64,7 @@ function mapCommits(chart) {
 }
 
 function timeTicks(axis) {
-  const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
+  const room = Math.max(1, Math.floor(axis.width / PIXELS_A_DATE));
   const wanted = (axis.max - axis.min) / room;
   const step = TIME_STEPS.find((candidate) => candidate >= wanted) ?? Math.ceil(wanted / (365 * DAY)) * 365 * DAY;
   const zone = offset(axis.min);
@@ -83,7 +83,7 @@ function offset(time) {
 
 function timeLabel(time, index, ticks) {
   const moment = new Date(time);
-  const day = moment.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "2-digit" });
+  const day = moment.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
   if (!ticks[index]?.fine) return day;
   const clock = moment.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
   return [clock, day];

@@ -100,8 +100,8 @@ def test_an_event_is_led_by_what_its_headline_speaks_of() -> None:
             drift("came back", 7, percent=70, event="one", returned=True),
         ]
     )
-    assert arranged.leading["one"].row[-1] == "worse"
-    assert arranged.find_column("one") == 5
+    assert arranged.leading["one"].row[-1] == "better"
+    assert arranged.find_column("one") == 3
 
 
 def test_a_suspected_drift_yields_to_a_certain_one_of_half_its_size() -> None:

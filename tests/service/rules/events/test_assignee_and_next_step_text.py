@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
-from service.schemas.history import Candidate, Cause, Direction
-from service.schemas.triage import State
+from service.schemas.history import Candidate, Cause
+from service.schemas.triage import EventDirection, State
 from tests.service.notify.made_events import event
 
 CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
@@ -35,11 +35,16 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
             "Di",
             "Wait: further runs will decide",
         ),
+        (
+            {"n_candidates": 1, "certainty": "single", "direction": EventDirection.MIXED},
+            "Ada",
+            "Fix the regression, or accept the new level",
+        ),
         ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the configuration, or accept the change"),
         ({"only_builds": 7}, "Ada", "Nothing to do: builds or folders cause the difference, not a commit"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
-            {"n_candidates": 1, "certainty": "single", "direction": Direction.IMPROVEMENT},
+            {"n_candidates": 1, "certainty": "single", "direction": EventDirection.IMPROVEMENT},
             "Ada",
             "Accept the new level",
         ),

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.automatic_decisions import LogEntry, build_certainty_entry, decide_automatically
+from service.rules.events.automatic_decisions import build_certainty_entry, decide_automatically
 from service.rules.events.fixed_and_reopened import Transition
-from service.rules.events.lifecycle import find_state_after, get_next_state
+from service.rules.events.lifecycle import LogEntry, find_state_after, get_next_state
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
 from tests.service.rules.events.made_drifts import located_drift
@@ -56,7 +56,7 @@ def test_an_event_that_is_fixed_and_comes_back_twice_at_one_commit_is_fixed_in_t
     for n_transitions in range(1, 6):
         log += decide_automatically(log, [fixed, again, fixed, again, fixed][:n_transitions], UNITS)
         assert [entry.action for entry in log] == ([Action.FIX, Action.REOPEN] * 3)[:n_transitions]
-    assert find_state_after(entry.action for entry in log) is State.FIXED
+    assert find_state_after(log) is State.FIXED
     assert decide_automatically(log, [fixed, again, fixed, again, fixed], UNITS) == []
 
 
@@ -96,5 +96,5 @@ def test_following_up_twice_adds_nothing_the_second_time(log: list[LogEntry], tu
     added = decide_automatically(log, turns, UNITS)
     assert all(entry.by_service for entry in added)
     assert decide_automatically([*log, *added], turns, UNITS) == []
-    if find_state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
+    if find_state_after(log) in {State.EXPECTED, State.FALSE_ALARM}:
         assert added == []

@@ -2,8 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import choose_leading_drift, split_headline, write_headline
+from service.rules.events.headline import (
+    choose_leading_drift,
+    decide_direction,
+    split_headline,
+    summarise_drifts,
+    write_headline,
+)
 from service.schemas.history import Cause
+from service.schemas.triage import EventDirection
 from tests.service import made_series
 
 
@@ -32,6 +39,39 @@ def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
         "+30 minor faults (+300 %) in small and 1 more, up to +72,725 minor faults (+72.7 %) in large; "
         "better: −29,810 minor faults (−49.7 %) in back"
     )
+
+
+def test_a_headline_does_not_name_a_case_twice_that_moved_further_on_another_host() -> None:
+    here = moved("copy", 100, 200)
+    there = here.model_copy(update={"id": "there", "host": "second", "before": 150, "after": 290, "change": 140})
+    there = there.model_copy(update={"percent": 93.3})
+    assert write_headline([here, there]) == (
+        "+100 minor faults (+100 %) in copy and 1 more, up to +140 minor faults (+93.3 %) on another host"
+    )
+
+
+def test_an_event_that_mostly_improved_is_no_regression_and_leads_with_its_largest_change() -> None:
+    drifts = [moved("worse", 1000, 1001), moved("much better", 60_000, 30_000), moved("better", 1000, 900)]
+    assert decide_direction(drifts) is EventDirection.MIXED
+    assert write_headline(drifts) == (
+        "−30,000 minor faults (−50 %) in much better and 1 more; worse: +1 minor fault (+0.1 %) in worse"
+    )
+
+
+def test_a_suspected_drift_beside_a_fact_does_not_make_an_event_mixed() -> None:
+    worse, better = moved("worse", 100, 110), moved("better", 100, 50)
+    assert decide_direction([worse, in_doubt(better)]) is EventDirection.REGRESSION
+    assert decide_direction([in_doubt(worse), better]) is EventDirection.IMPROVEMENT
+    assert decide_direction([in_doubt(worse), in_doubt(better)]) is EventDirection.MIXED
+    assert decide_direction([better]) is EventDirection.IMPROVEMENT
+
+
+def test_a_mixed_event_is_within_the_budget_only_if_what_got_worse_is() -> None:
+    worse, better = moved("worse", 100, 110), moved("better", 100, 50)
+    allowed = worse.model_copy(update={"within_budget": True})
+    assert summarise_drifts([allowed, better])["within_budget"]
+    assert not summarise_drifts([worse, better])["within_budget"]
+    assert not summarise_drifts([better])["within_budget"]
 
 
 @pytest.mark.parametrize(

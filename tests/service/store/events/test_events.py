@@ -10,8 +10,7 @@ from apiflask import APIFlask
 from service.rules.access.scope import Scope
 from service.rules.events.visit import Visit
 from service.schemas.certainty import Certainty
-from service.schemas.history import Direction
-from service.schemas.triage import EventOrder
+from service.schemas.triage import EventDirection, EventOrder
 from service.store import tokens
 from service.store.engine.database import Database
 from service.store.events import events
@@ -49,7 +48,7 @@ def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
     assert "10" in ranked[-1]
     assert headlines(EventOrder.SIZE) == ranked
     assert headlines(EventOrder.COMMITTED) != ranked
-    assert len(headlines(direction=Direction.IMPROVEMENT)) == 1
+    assert len(headlines(direction=EventDirection.IMPROVEMENT)) == 1
     assert len(headlines(host="box", certainty=Certainty.SINGLE_COMMIT, subject="demo", assignee="")) == 3
     assert headlines(host="elsewhere") == headlines(since=datetime.now(UTC) + timedelta(days=1)) == []
 
@@ -69,6 +68,46 @@ def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
     api.send(*reports.repeated(4, 260_000, times=1, at=50, case=OTHER_CASE))
     assert len(headlines(snoozed=True)) == 1, "one of the series of the first event was measured again"
     assert CASE != OTHER_CASE
+
+
+def test_a_mixed_event_is_found_by_either_direction_and_counted_once(api: Api, app: APIFlask) -> None:
+    api.send(
+        *reports.proven(100_000, 100_000, 150_000, 150_000),
+        *reports.proven(200_000, 200_000, 140_000, 140_000, case=OTHER_CASE),
+    )
+    with _database(app).reading() as session:
+        (event,) = events.list_page(session, EventFilter(), 10, 0).items
+        assert event.direction is EventDirection.MIXED
+        assert event.headline.startswith("+50,000")
+        for direction in EventDirection:
+            event_filter = EventFilter(direction=direction)
+            assert [item.id for item in events.list_page(session, event_filter, 10, 0).items] == [event.id]
+            counts, _ = events.count_events(session, event_filter)
+            assert (counts.total, counts.worse, counts.mixed, counts.better) == (1, 0, 1, 0)
+
+
+def test_an_event_is_described_by_the_series_that_a_filter_selects(api: Api, app: APIFlask) -> None:
+    api.send(
+        *reports.proven(100_000, 100_000, 150_000, 150_000),
+        *reports.proven(200_000, 200_000, 140_000, 140_000, case=OTHER_CASE),
+    )
+
+    def select(**selected: object) -> list[tuple[str, EventDirection, int]]:
+        event_filter = EventFilter(**selected)  # type: ignore[arg-type]
+        with _database(app).reading() as session:
+            items = events.list_page(session, event_filter, 10, 0, EventOrder.SIZE).items
+            counts, _ = events.count_events(session, event_filter)
+        assert counts.total == len(items)
+        n_worse = sum(item.direction is EventDirection.REGRESSION for item in items)
+        assert (counts.worse, counts.better + counts.mixed) == (n_worse, len(items) - n_worse)
+        return [(item.headline.partition(" ")[0], item.direction, item.n_series) for item in items]
+
+    better = [("−60,000", EventDirection.IMPROVEMENT, 1)]
+    assert select(case="mib=8") == select(case="mib=8", direction=EventDirection.IMPROVEMENT) == better
+    assert select(case="mib=8", direction=EventDirection.REGRESSION) == []
+    assert select(case="mib=8", direction=EventDirection.MIXED) == []
+    assert select(case="mib=4") == [("+50,000", EventDirection.REGRESSION, 1)]
+    assert select(host="box", direction=EventDirection.MIXED) == [("+50,000", EventDirection.MIXED, 2)]
 
 
 def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:

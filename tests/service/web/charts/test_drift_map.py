@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 from service.rules.drift_map.layout import MapDrift, arrange_drifts
-from service.schemas.history import Cause, Direction, SettingChange
+from service.schemas.history import Cause, SettingChange
+from service.schemas.triage import EventDirection
 from service.store.drift_map import MapEvent
 from service.web.charts.drift_map import (
     CALLOUT,
@@ -26,7 +27,7 @@ def event(identity: str, **changes: object) -> MapEvent:
         "id": identity,
         "subject": "subject",
         "cause": Cause.COMMIT,
-        "direction": Direction.REGRESSION,
+        "direction": EventDirection.REGRESSION,
         "confirmed": True,
         "headline": "+500 minor faults (+50 %) in case and 3 more",
         "blamed": "Reuse the arena",
@@ -134,14 +135,6 @@ def test_a_phone_shows_the_new_version_of_a_setting() -> None:
     assert (callout.what, callout.short) == ("kernel 5.4.0-163 → 5.15.0-88", "kernel → 5.15.0-88")
 
 
-def test_an_improvement_larger_than_the_regression_of_its_event_is_called_out_too() -> None:
-    drifts = [drift("worse", 9, 54, event="one"), drift("better", 9, -90, event="one")]
-    shown = {callout.kind: callout for callout in draw(drifts, [event("one")]).callouts}
-    assert shown.keys() == {"worse", "better"}
-    assert shown["better"].rest.startswith(" in better and 3 more")
-    assert shown["better"].event == "one"
-
-
 def test_further_changes_of_settings_are_lines_one_in_each_column() -> None:
     config = [kernel(f"{n}", after=f"6.{n}") for n in range(4)]
     drifts = [drift("case", column, event=f"{n}") for n, column in enumerate((10, 20, 30, 30))]
@@ -212,7 +205,7 @@ def test_cases_of_one_workload_have_a_heading_and_short_names() -> None:
     assert [row.name for row in drawn.rows] == ["mib=8", "mib=16", "lone[n=1]"]
 
 
-def test_three_large_events_and_an_upgrade_are_called_out_among_three_hundred_drifts() -> None:
+def test_large_events_and_an_upgrade_are_called_out_among_three_hundred_drifts() -> None:
     small = [
         drift(f"w{n % 8}[n={n % 50}]", n * 7 % 60, 0.5 + n % 9, event=f"small {n}", importance=n % 40)
         for n in range(270)
@@ -221,17 +214,20 @@ def test_three_large_events_and_an_upgrade_are_called_out_among_three_hundred_dr
     upgrade = [drift(f"w{n % 8}[n={n}]", 31, 3, event="upgrade", importance=500) for n in range(20)]
     single = drift("w3[n=11]", 50, 240, event="single", importance=800)
     better = drift("w5[n=5]", 40, -60, event="better", importance=700)
-    large = [event("wide"), event("single"), event("better", direction=Direction.IMPROVEMENT)]
-    drawn = draw([*small, *wide, *upgrade, single, better], large, [kernel("upgrade")])
+    mixed = [drift("w6[n=6]", 55, 30, event="mixed", importance=600), drift("w6[n=7]", 55, -20, event="mixed")]
+    large = [event("wide"), event("single"), event("mixed", direction=EventDirection.MIXED)]
+    large += [event("better", direction=EventDirection.IMPROVEMENT)]
+    drawn = draw([*small, *wide, *upgrade, *mixed, single, better], large, [kernel("upgrade")])
     assert {callout.event: callout.kind for callout in drawn.callouts} == {
         "wide": "worse",
         "single": "worse",
         "better": "better",
+        "mixed": "mixed",
         "upgrade": "setting",
     }
     linked = {cell.event for row in drawn.rows for cell in row.cells}
-    assert {"wide", "single", "better", "upgrade"} <= linked
-    assert drawn.n_drifts == 270 + 7 + 20 + 2
+    assert {"wide", "single", "better", "mixed", "upgrade"} <= linked
+    assert drawn.n_drifts == 270 + 7 + 20 + 4
 
 
 def test_brackets_in_the_parameters_of_a_case_stay_in_its_name() -> None:

@@ -20,6 +20,18 @@ def test_a_drift_is_drawn_among_its_runs_with_both_levels() -> None:
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in drawn.dots)
 
 
+def test_the_picture_of_a_drift_says_when_it_begins_and_ends_and_between_which_values_it_lies() -> None:
+    detail = series()
+    drawn = draw_drift(detail, detail.drifts[0])
+    assert drawn is not None
+    path = [point for point in detail.points if point.on_path]
+    assert drawn.dates == (f"{path[0].committed_at:%Y-%m-%d}", f"{path[-1].committed_at:%Y-%m-%d}")
+    (high, upper), (low, lower) = drawn.scale
+    values = [point.value for point in path if point.value is not None]
+    assert (high, low) == (max(values), min(values))
+    assert 0 < upper < lower < 100
+
+
 def test_a_drift_whose_run_is_not_on_the_path_has_no_picture() -> None:
     detail = series()
     elsewhere = detail.drifts[0].model_copy(update={"run_after": made_series.run_id(999)})

@@ -1,16 +1,20 @@
 import re
 from html import unescape
 from itertools import groupby
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 from flask.testing import FlaskClient
 
-from runner.contract.report import Case, Environment, Host
+from runner.contract.report import IMPORT_FORMAT, Case, Environment, Host
 from service.store.runs import compared_runs
 from service.store.runs.compared_runs import Side
 from service.web.pages import compare
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import extreme_reports, history
+from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 BEFORE, AFTER = history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)
@@ -70,6 +74,23 @@ def test_it_begins_with_one_sentence_and_the_largest_changes(extremes: FlaskClie
     assert text.index("cases are worse") < text.index("+12 faults in copy_service")
     assert html.index("counts-bar") < html.index("<table")
     assert '<details class="card fold">' in html, "the form is folded once it is filled"
+
+
+def test_a_case_on_two_hosts_is_one_case_and_the_largest_changes_are_of_different_ones(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        for host, pidigits in (("turing", 400), ("navajo", 390)):
+            for mib, level in ((4, pidigits), (8, 250), (16, 120), (32, 100)):
+                case = reports.CASE.model_copy(update={"parameters": {"mib": mib}})
+                Api(client).send(*reports.proven(100, 100, level, level, case=case, host=Host(name=host)))
+        text = read(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}")
+        assert "2025-01-03 12:00 UTC → 2025-01-04 12:00 UTC on navajo, turing" in text
+        assert "3 of 4 cases are worse, 0 better, 1 the same." in text
+        assert "The largest 3: ▲ +300 faults (+300 %) in copy[mib=4] on turing; ▲ +150 faults (+150 %)" in text
+        assert "; ▲ +20 faults (+20 %) in copy[mib=16] on " in text
+        alone = read(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}&host=turing")
+        assert "2025-01-04 12:00 UTC on turing 3 of 4 cases are worse" in alone
+        assert "+300 faults (+300 %) in copy[mib=4] ;" in alone, "one host needs no name beside each change"
 
 
 def test_the_sentence_counts_all_cases_whatever_is_shown(extremes: FlaskClient, client: FlaskClient) -> None:
@@ -174,7 +195,15 @@ def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> No
 
 
 def test_without_two_sides_it_offers_what_was_measured_last(client: FlaskClient, empty: FlaskClient) -> None:
-    assert f"/compare?base={history.commit(len(history.TITLES) - 1)[:12]}" in page(client, "/compare")
+    newest, before, *_ = (history.commit(number)[:12] for number in reversed(range(len(history.TITLES))))
+    html = page(client, "/compare")
+    assert f"last measured one, {newest[:10]}" in read(client, "/compare")
+    assert f"base={newest}" not in html, "no commit is compared with itself"
+    assert before == history.commit(12)[:12]
+    offered = re.findall(r"/compare\?base=(\w+)&(?:amp;)?head=(\w+)", html)
+    assert offered[0] == (before, newest)
+    assert len(offered) == len(set(offered)) == 7
+    assert history.commit(history.BROKEN)[:12] not in dict(offered), "it was never measured"
     assert "Nothing has been measured yet." in read(empty, "/compare")
 
 
@@ -185,3 +214,26 @@ def test_the_filters_complete_what_is_stored(client: FlaskClient) -> None:
         assert f'list="{stored}"' in box
         (options,) = re.findall(rf'<datalist id="{stored}">(.*?)</datalist>', html)
         assert "<option value=" in options, stored
+
+
+def test_a_date_before_the_first_commit_is_answered_with_its_date(client: FlaskClient) -> None:
+    first = f"The first commit is of {history.START:%Y-%m-%d}."
+    assert f"There is no 2020-01-01. {first}" in read(client, f"/compare?base=2020-01-01&head={AFTER}")
+    assert first not in read(client, f"/compare?base=deadbeef&head={AFTER}")
+    in_subject = read(client, f"/compare?base=2020-01-01&head={AFTER}&subject={history.SUBJECT}")
+    assert f"The first commit of {history.SUBJECT} is of {history.START:%Y-%m-%d}." in in_subject
+
+
+def test_what_another_tool_measured_cannot_be_reproduced_and_the_worst_case_comes_first(tmp_path: Path) -> None:
+    imported = Environment(settings={IMPORT_FORMAT: "csv"})
+    with application(tmp_path) as app:
+        client = app.test_client()
+        for number, level in enumerate((101, 180, 140)):
+            case = Case(workload=f"w{number}", definition="0" * 16)
+            Api(client).send(*reports.proven(100, 100, level, level, case=case))
+        foreign = Case(workload="foreign", definition="0" * 16)
+        Api(client).send(*reports.proven(100, 100, 900, 900, case=foreign, environment=imported))
+        html = page(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}")
+        assert re.findall(r"faultwatch compare (\w+) ", html.partition("data-copy")[0]) == ["w1", "w2", "w0"]
+        only_foreign = page(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}&workload=foreign")
+        assert "Reproduce" not in only_foreign

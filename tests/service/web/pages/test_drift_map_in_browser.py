@@ -10,7 +10,7 @@ from apiflask import APIFlask
 from flask import render_template, render_template_string
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from service.schemas.history import Direction
+from service.schemas.triage import EventDirection
 from service.web.charts.drift_map import DrawnMap
 from service.web.pages.drift_map import read_style
 from tests.e2e.browser import PHONE, Watched, chromium, launched, served, watch
@@ -61,7 +61,12 @@ def plant(seed: int) -> DrawnMap:
     drifts.append(drift("case_of_its_own_workload[records=100,threads=7]", 30, 20, event="long", importance=8))
     drifts += [drift("lone", random.randrange(60), 3, event=f"kernel {n}", importance=3) for n in range(6)]
     important = [
-        event(f"large {n}", direction=Direction.IMPROVEMENT, confirmed=n != 1, blamed="Reuse the arena " * 9)
+        event(
+            f"large {n}",
+            direction=EventDirection.MIXED if n else EventDirection.IMPROVEMENT,
+            confirmed=n != 1,
+            blamed="Reuse the arena " * 9,
+        )
         for n in range(3)
     ]
     return draw(drifts, important, [kernel(f"kernel {n}", after=f"6.{n}.0-lengthy-flavour-amd64") for n in range(6)])

@@ -857,7 +857,7 @@ def test_each_day_of_the_time_axis_is_named_once_although_the_clocks_change(
     page = watched.open(f"/series/{series_id(client, 'autumn')}?x=time")
     ticks = page.evaluate("""() => Chart.getChart(document.querySelector("canvas")).scales.x.ticks.map(
       ({ value, label }) => [label, new Date(value).getHours()])""")
-    assert [label for label, _ in ticks] == [f"{day} Oct 26" for day in range(23, 30)]
+    assert [label for label, _ in ticks] == [f"{day} Oct 2026" for day in range(23, 30)]
     assert {hour for _, hour in ticks} == {0}
     watched.assert_quiet()
 

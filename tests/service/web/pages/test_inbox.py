@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from runner.contract import Host
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.web import history
@@ -122,12 +123,22 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
     assert f"{events or 'No'} open event" in read(client, f"/events?{query}")
 
 
+def test_the_heading_says_by_which_dates_the_list_is_filtered(own: FlaskClient) -> None:
+    assert "1 open event of commits since 2025-03-14, found in the last 7 days" in read(own, "/?committed=2025-03-14")
+    text = read(own, "/events?committed=2025-03-14&since=all")
+    assert "1 open event of commits since 2025-03-14 " in text
+    assert "found since" not in text
+    with own.session_transaction() as session:
+        session["inbox-seen"] = session["inbox-since"] = datetime.now(UTC).isoformat()
+    assert "1 open event of commits since 2025-03-14:" in read(own, "/?committed=2025-03-14")
+
+
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
         ("sort=age", "sort: must be one of importance, size, price, found, committed"),
         ("since=yesterday", "is not a date: write 2026-11-20, friday or 7d, or all"),
-        ("direction=up", "direction: must be one of regression, improvement"),
+        ("direction=up", "direction: must be one of regression, improvement, mixed"),
         ("state=lost", "state: must be one of open, new"),
         ("cause=weather", "cause: must be one of commit, config, both, unknown"),
         ("committed=soon", "is not a date: write 2026-11-20, friday or 7d"),
@@ -139,6 +150,52 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
 )
 def test_a_filter_that_is_none_is_refused_in_a_sentence(client: FlaskClient, query: str, problem: str) -> None:
     assert problem in read(client, f"/?{query}", status=422)
+
+
+def test_a_filter_by_case_shows_and_judges_the_numbers_of_that_case(tmp_path: Path) -> None:
+    other_host = Host(name="second")
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(
+            *reports.proven(1000, 1000, 1900, 1900),
+            *reports.proven(1000, 1000, 1100, 1100, host=other_host),
+            *reports.proven(2000, 2000, 1500, 1500, case=reports.OTHER_CASE),
+        )
+        (event,) = listed(client)
+        assert (event["direction"], event["n_series"]) == ("mixed", 3)
+
+        (better,) = listed(client, "?case=mib%3D8")
+        assert (better["direction"], better["n_series"], better["n_drifts"]) == ("improvement", 1, 1)
+        assert better["headline"] == "−500 minor faults (−25 %) in copy[mib=8]"
+        assert listed(client, "?case=mib%3D8&direction=regression") == []
+        text = read(client, "/events?case=mib%3D8")
+        assert "1 open event 0 worse 1 better" in text
+        assert "Improvement: −25 % −500 minor faults (−25 %) in copy[mib=8] commit only candidate Change 3" in text
+        assert "Accept the new level" in text
+
+        (worse,) = listed(client, "?case=mib%3D4&direction=regression")
+        assert worse["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more"
+        assert listed(client, "?case=mib%3D4&direction=mixed") == []
+        (second,) = listed(client, "?host=second")
+        assert second["headline"] == "+100 minor faults (+10 %) in copy[mib=4]"
+        (both,) = listed(client, "?metric=minor-faults&direction=mixed")
+        assert both["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more; 1 better"
+
+        page_of_case = Api(client).get("/events", case="mib=8")["items"]
+        assert [entry["headline"] for entry in page_of_case] == [better["headline"]]
+
+
+def test_largest_first_orders_a_list_by_the_case_that_it_shows(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(
+            *reports.proven(1000, 1000, 9000, 9000, 9010, 9010),
+            *reports.proven(2000, 2000, 2002, 2002, 2500, 2500, case=reports.OTHER_CASE),
+        )
+        whole = [event["headline"].partition(" ")[0] for event in listed(client, "?sort=size")]
+        assert whole[0] == "+8,000"
+        of_case = [event["headline"].partition(" ")[0] for event in listed(client, "?sort=size&case=mib%3D8")]
+        assert of_case == ["+498", "+2"]
 
 
 def test_several_events_are_decided_at_once_and_the_same_list_is_shown_again(own: FlaskClient) -> None:

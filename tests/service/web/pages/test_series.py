@@ -26,6 +26,7 @@ def test_a_series_shows_its_definition_drifts_and_why(client: FlaskClient) -> No
 
 def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskClient) -> None:
     text = read(client, "/series/1")
+    assert f"At {history.commit(history.ANCHOR)[:10]} of 2025-03-12 12:30 UTC , environment" in text
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
     assert f"At {history.commit(history.ANCHOR)[:10]} of 2025-03-12" in text, "the commit has a date"
     assert "Forget a semicolon Build failed make ended with status 2" in text

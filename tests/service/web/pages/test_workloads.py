@@ -11,6 +11,8 @@ from flask.testing import FlaskClient
 
 from runner.contract import Case
 from service.web.pages import workloads
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -33,9 +35,15 @@ def address(client: FlaskClient, definition: str = history.CASE.definition) -> s
 def test_the_drifts_of_a_case_are_listed_with_their_events(client: FlaskClient) -> None:
     text = read(client, address(client))
     assert "4 drifts" in text
-    for words in ("2,239 faults → 18,623 faults", "+16,384", "0505050505 Hand memory back after each operation lab-1"):
+    for words in (
+        "2,239 faults → 18,623 faults",
+        "+16,384",
+        "0505050505 Hand memory back after each operation 2025-03-07 09:30 UTC lab-1",
+    ):
         assert words in text, text
-    assert "suspected: one of 2 commits, 0c0c0c0c0c…0d0d0d0d0d lab-1" in text, "no hash stands there twice"
+    assert "suspected: one of 2 commits, 0c0c0c0c0c…0d0d0d0d0d 2025-03-15 09:30 UTC lab-1" in text, (
+        "no hash stands there twice"
+    )
     source = page(client, address(client))
     events = {event["id"] for event in client.get("/events.json?state=all").json["items"]}
     drifts = source[source.index('id="drifts"') : source.index('id="events"')]
@@ -53,6 +61,22 @@ def test_what_waits_for_a_decision_comes_first(own: FlaskClient) -> None:
     assert [drift["state"] for drift in document["drifts"]] == ["new", "new", "new", "false_alarm"]
     assert {event["state"] for event in document["events"][:3]} == {"new"}
     assert "% false alarm" in read(own, address(own))
+
+
+def test_the_events_of_a_case_are_described_by_its_own_numbers(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(
+            *reports.proven(1000, 1000, 1900, 1900),
+            *reports.proven(2000, 2000, 1500, 1500, case=reports.OTHER_CASE),
+        )
+        (key,) = (entry["key"] for entry in client.get("/workloads.json").json if entry["name"] == "copy[mib=8]")
+        (event,) = client.get(f"/cases/{key}.json").json["events"]
+        assert (event["headline"], event["direction"]) == (
+            "−500 minor faults (−25 %) in copy[mib=8]",
+            "improvement",
+        )
+        assert "Improvement: −25 % −500 minor faults (−25 %) in copy[mib=8]" in read(client, f"/cases/{key}")
 
 
 def test_of_many_events_the_most_important_are_listed(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
