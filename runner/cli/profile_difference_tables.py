@@ -8,7 +8,7 @@ from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference
 from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place
 from runner.contract.function_names import shorten_name
-from runner.contract.number_text import choose_unit, format_quantity, format_signed
+from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import FunctionLine, WeightChange, compare_by_line, compare_by_stack
@@ -34,6 +34,11 @@ def show_causes(difference: Difference) -> None:
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
+    other_parts = difference.parts[_MAX_CAUSES:]
+    if other_parts:
+        other_faults = sum(part.faults for part in other_parts)
+        n_others = format_count(len(other_parts), "other cause")
+        console.print(f"  {format_signed(other_faults)}  in {n_others}", highlight=False)
     if difference.is_indirect:
         console.print(f"  {INDIRECT_CHANGE}", highlight=False)
     changed_place = difference.changed_place

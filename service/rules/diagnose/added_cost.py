@@ -7,6 +7,8 @@ from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING, Rule
 
+_MIN_GROWTH_SHARE = 0.2
+"""What a rule counts must have grown by at least this share of the additional faults, to be what the change did."""
 _MAX_TIME_ERROR = 0.1
 """Two times are compared only if the relative standard error of their ratio is at most this."""
 
@@ -16,11 +18,11 @@ def costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
 
     It is also true if the rule itself compares with the earlier profile: its price is that of the growth alone.
 
-    If a rule can count what it recognises, the count must have grown as well, because a share of the time also grows by
-    chance, or because the rest of the work shrinks. If huge pages were lost, each fault before the change counts as one
-    on all small pages that replaced its page. The time before the change is then subtracted even if it was too
-    short for a finding. A program of a few milliseconds has too few sampled stacks to compare times, so only the counts
-    decide.
+    If a rule can count what it recognises, the count must have grown as well, and explain a notable part of the
+    additional faults, because a share of the time also grows by chance, or because the rest of the work shrinks. If
+    huge pages were lost, each fault before the change counts as one on all small pages that replaced its page. The time
+    before the change is then subtracted even if it was too short for a finding. A program of a few milliseconds has too
+    few sampled stacks to compare times, so only the counts decide.
     """
     before = facts.before
     if before is None or rule.is_comparison:
@@ -31,6 +33,8 @@ def costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
         return earlier_finding is None or finding.price - earlier_finding.price * time_ratio >= MIN_SAVING
     faults_per_fault = facts.pages_per_huge_page if compare_huge_pages(before, facts) < 0 else 1
     count_before, count_after = rule.count(before) * faults_per_fault, rule.count(facts)
+    if count_after - count_before < _MIN_GROWTH_SHARE * (facts.faults - before.faults):
+        return False
     price_of_growth = finding.price * (count_after - count_before) / count_after if count_after else 0.0
     earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if count_before else 0.0
     if before.operations and facts.operations and _estimate_time_error(before, facts) > _MAX_TIME_ERROR:

@@ -35,6 +35,7 @@ _MIN_INNER_SHARE = 0.5
 _MAX_UNKNOWN_SHARE = 0.1
 """If more of the faults, or of their growth, have unknown lines or callers, or a difference of this share of the growth
 cannot be resolved, nothing is said about all changed lines."""
+_HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tpp|def)$")
 _LineChange = tuple[FunctionLine, WeightChange]
 
 
@@ -128,7 +129,8 @@ def find_changed_returning_place(
 def is_change_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
     """Return whether a difference for which no changed line was found comes from none, because a line would be found.
 
-    This requires that the profiles know nearly all lines and callers, count precisely, and show code of a changed file.
+    This requires that the profiles know nearly all lines and callers, count precisely, and show code of a changed file,
+    or that it is a header, which may contain nothing but types.
     Lines of Python and Java do not stand on the stacks, and of code that a JIT compiled, only the beginning of the
     function is known.
 
@@ -152,8 +154,9 @@ def is_change_indirect(profiles: tuple[Profile, Profile], changed_files: Collect
         all(_knows_callers(profile) for profile in profiles)
         and unknown_growth * growth <= _MAX_UNKNOWN_SHARE * growth * growth
     )
-    executes_changed_file = any(is_own_frame(frame) and frame.file in changed_files for frame in after.frames)
-    return is_precise and knows_growth and executes_changed_file
+    own_files = {frame.file for frame in after.frames if is_own_frame(frame)}
+    is_in_program = any(file in own_files or _HEADER.search(file) for file in changed_files)
+    return is_precise and knows_growth and is_in_program
 
 
 def _count_unknown_faults(profile: Profile) -> int:
@@ -171,6 +174,8 @@ def _knows_callers(profile: Profile) -> bool:
         return False
     n_known = total = 0
     for frames, weight in _list_own_stacks(profile):
+        if not frames:  # the loader, for example
+            continue
         total += weight
         if any(frame.line for frame in frames) and (len(frames) > 1 or frames[0].function == "main"):
             n_known += weight

@@ -163,9 +163,8 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         return None
     sides = _sum_sides(before, after)
     net_growth_of_function = _sum_net_growth(sides)
-    seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
     parts = {
-        group: _build_part(group, sides, net_growth_of_function, after, seconds_per_fault, changed_lines=changed_lines)
+        group: _build_part(group, sides, net_growth_of_function, after, changed_lines=changed_lines)
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
     }
@@ -236,10 +235,18 @@ def _relate_to_change(
         leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
         and _contains_all_changes(changed_lines)
         and is_change_indirect(profiles, changed_lines, growth)
+        and not _is_returner_unknown(leading_part, after)
         # A line that gains as much as the program loses, or the reverse, took faults over from other lines.
         and not (opposite_place and abs(opposite_place.faults) >= _MIN_EXCHANGED_WHOLE * abs(growth))
     )
     return opposite_place, is_indirect
+
+
+def _is_returner_unknown(leading_part: DifferencePart, after: Facts) -> bool:
+    """Return whether memory is given back more often than before, and the stacks do not show by which line."""
+    calls = _RETURNING_CALLS.get(leading_part.cause, ())
+    is_more_often = leading_part.faults > 0 and after.returns_more_often(*calls)
+    return is_more_often and not after.find_returning_line(*calls)
 
 
 def _find_removed_faults(
@@ -566,7 +573,6 @@ def _build_part(
     sides: list[_Side],
     net_growth_of_function: Counter[FunctionKey],
     facts: Facts,
-    seconds_per_fault: float | None,
     *,
     changed_lines: ChangedLines,
 ) -> DifferencePart:
@@ -581,9 +587,7 @@ def _build_part(
     net_growth_of_function
         By how many faults each function has grown over all causes.
     facts
-        The facts after the change.
-    seconds_per_fault
-        The CPU time of a fault; None if it is unknown.
+        The facts after the change, with those before it.
     """
     cause, file = group
     before, after = (side.sums[group] for side in sides)
@@ -637,7 +641,7 @@ def _build_part(
         place_faults=change.growth if change else 0,
         caller=format_place(caller) if caller else "",
         sentence=sentence,
-        seconds=None if seconds_per_fault is None else (after - before) * seconds_per_fault,
+        seconds=_compute_seconds(after - before, facts),
     )
 
 
@@ -691,7 +695,7 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
         FaultCause.COPIED: f"copies {more_or_fewer} pages that it shares with a forked process",
         FaultCause.FILE_PAGES: f"touches {more_or_fewer} pages of {file.rpartition('/')[2] or 'mapped files'}",
         FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had only read before",
-        FaultCause.AGAIN: f"touches {more_or_fewer} pages that the kernel had taken away or write-protected",
+        FaultCause.AGAIN: f"touches {more_or_fewer} pages that had meanwhile been taken away or write-protected",
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
         FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings or at unknown places",
     }
@@ -780,6 +784,17 @@ def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:
     if not before[file]:
         return f"touches pages of {name}, which it did not load before"
     return f"touches {more_or_fewer} pages of {name}" if after[file] else f"no longer loads {name}"
+
+
+def _compute_seconds(growth: int, facts: Facts) -> float | None:
+    """Return the CPU time of additional or missing faults, at the mean time of a fault on the side that has them.
+
+    The other side's time counts if that is unknown; None if both are.
+    """
+    assert facts.before is not None
+    side, other_side = (facts, facts.before) if growth > 0 else (facts.before, facts)
+    seconds_per_fault = side.seconds_per_fault or other_side.seconds_per_fault
+    return None if seconds_per_fault is None else growth * seconds_per_fault
 
 
 def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:

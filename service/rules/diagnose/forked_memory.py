@@ -69,9 +69,11 @@ def _describe_copies(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the number of copied pages and of forks, the price, and which code writes to the pages."""
     forks = facts.anatomy.forks
     times = "a fork" if forks == 1 else f"{forks:,} forks"
+    forks_before = forks if facts.before is None else facts.before.anatomy.forks
+    earlier_clause = f" ({forks_before:,} before the change)" if forks_before != forks else ""
     return (
-        f"{_count_copied_pages(facts):,} pages were copied after {times}: a process wrote to them while another "
-        "shared them",
+        f"{_count_copied_pages(facts):,} pages were copied after {times}{earlier_clause}: a process wrote to "
+        "them while another shared them",
         f"copying takes {facts.format_cost(_estimate_copy_saving(facts) or 0)} of the CPU time",
         *facts.describe_top_site("of these faults are", {Touch.AFTER_FORK}, frozenset(_COPIED_MEMORY)),
     )

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count
-from runner.contract.own_frame import find_own_line
+from runner.contract.own_frame import find_own_frame, find_own_line
 from runner.contract.profile import (
     UNKNOWN_FUNCTION,
     Anatomy,
@@ -57,6 +57,8 @@ _MIN_STACKS = 30
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
 """It is known who maps memory if at least this many stacks were recorded in calls that map or unmap. It is the program
 itself if malloc has at most this share of them."""
+_MAX_SAME_CALLS_FACTOR = 1.05
+"""Memory is given back more often if the system calls that do it are more than this many times as many as before."""
 HUGE_PAGE_POLICIES = ("never", "madvise", "always")
 """The policies for huge pages, in ascending order of the number of huge pages that they give."""
 _ENTRY_BYTES = 8
@@ -281,12 +283,13 @@ class Facts:
         return self.find_returning_place(find_own_line, *calls) or ""
 
     def find_returning_place(self, find_place: Callable[[Sequence[Frame]], _Place], *calls: str) -> _Place | None:
-        """Return the place from which the given system calls give memory back.
+        """Return the place from which the given system calls give memory back, or do so more often than before.
 
         It is the place with most of the CPU-time samples of these calls, whose time grows with the memory given back.
-        None if there are too few samples, or if no place has half of them. In stacks recorded with frame pointers, the
-        place is unknown if a library makes the call, because the C library has no frame pointers. Go's runtime, which
-        is part of the program, has them.
+        If there are more calls than in the earlier profile, only the function in which this time grew most counts.
+        None if there are too few samples, or if no place, or no function, has half of them. In stacks recorded with
+        frame pointers, the place is unknown if a library makes the call, because the C library has no frame pointers.
+        Go's runtime, which is part of the program, has them.
 
         Parameters
         ----------
@@ -296,17 +299,31 @@ class Facts:
         on_cpu = self.profile.on_cpu
         if on_cpu is None or not on_cpu.total:
             return None
-        call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
-        weights: Counter[_Place | None] = Counter()
-        for stack in _list_stacks(on_cpu, call_frames):
-            frames = [self.profile.frames[index] for index in stack.frames]
-            is_known = on_cpu.call_graph != "fp" or not _is_innermost_in_library(frames)
-            weights[find_place(frames) if is_known else None] += stack.weight
-        n_samples = on_cpu.samples * weights.total() / on_cpu.total  # weights are times
-        if n_samples < _MIN_CALLING_SAMPLES:
+        stacks = list(self._iterate_returning_stacks(calls))
+        weight = sum(weight for _, weight in stacks)
+        if self.before is not None and self.returns_more_often(*calls):
+            function, weight = _find_grown_function(self.before._iterate_returning_stacks(calls), stacks)
+            stacks = [(frames, weight) for frames, weight in stacks if _find_own_function(frames) == function]
+        if on_cpu.samples * weight / on_cpu.total < _MIN_CALLING_SAMPLES:  # weights are times
             return None
+        weights: Counter[_Place | None] = Counter()
+        for frames, stack_weight in stacks:
+            is_known = on_cpu.call_graph != "fp" or not _is_innermost_in_library(frames)
+            weights[find_place(frames) if is_known else None] += stack_weight
         ((place, weight),) = weights.most_common(1)
         return place if 2 * weight >= weights.total() else None
+
+    def returns_more_often(self, *calls: str) -> bool:
+        """Return whether the given system calls were made notably more often than before; False if that is unknown."""
+        if self.before is None or self.before.profile.census is None:
+            return False
+        return self.count_calls(*calls) > _MAX_SAME_CALLS_FACTOR * self.before.count_calls(*calls)
+
+    def _iterate_returning_stacks(self, calls: Sequence[str]) -> Iterator[tuple[Sequence[Frame], int]]:
+        """Yield the stacks of the given system calls that were recorded while they took CPU time, with this time."""
+        call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
+        for stack in _list_stacks(self.profile.on_cpu, call_frames):
+            yield [self.profile.frames[index] for index in stack.frames], stack.weight
 
     def describe_top_major_site(self) -> tuple[str, ...]:
         """Return the function with the most major faults, as a sentence; empty if unknown."""
@@ -500,6 +517,29 @@ def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> li
         for stack in (stacks.stacks if stacks else ())
         if not any(frames.isdisjoint(stack.frames) for frames in frame_sets)
     ]
+
+
+def _find_grown_function(
+    before: Iterable[tuple[Sequence[Frame], int]], after: Iterable[tuple[Sequence[Frame], int]]
+) -> tuple[str, int]:
+    """Return the innermost function of the program whose stacks grew most, and by how much; 0 if none has half of it.
+
+    Functions are compared, and not lines: the numbers of unchanged lines change.
+    """
+    growths: Counter[str] = Counter()
+    for stacks, sign in ((before, -1), (after, 1)):
+        for frames, weight in stacks:
+            growths[_find_own_function(frames)] += sign * weight
+    grown = +growths
+    if not grown:
+        return "", 0
+    ((function, growth),) = grown.most_common(1)
+    return function, growth if 2 * growth >= grown.total() else 0
+
+
+def _find_own_function(frames: Sequence[Frame]) -> str:
+    frame = find_own_frame(frames)
+    return "" if frame is None else frame.function
 
 
 def _is_innermost_in_library(frames: Sequence[Frame]) -> bool:
