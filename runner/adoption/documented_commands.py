@@ -62,19 +62,23 @@ class DocumentedCommand(Struct, frozen=True):
         The file that it gets as its standard input; empty if there is none.
     writer
         The command that writes the text which it reads, such as ``echo word``; empty if there is none.
+    reads_changed_file
+        Whether one of its files has changed lately, so that a later change may move its count.
     """
 
     arguments: tuple[str, ...]
     file: str
     standard_input: str = ""
     writer: str = ""
+    reads_changed_file: bool = False
 
 
 def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[str, list[DocumentedCommand]]:
     """Return the commands that documents of the project show for its programs, by program, in their order.
 
-    Only commands with a file of the project, with a text that ``echo`` writes, or with the sizes of a computation are
-    returned, and none with a placeholder or with another file to read.
+    Those with a file that has changed lately come last. Only commands with a file of the project, with a text that
+    ``echo`` writes, or with the sizes of a computation are returned, and none with a placeholder or with another file
+    to read.
 
     Parameters
     ----------
@@ -98,7 +102,11 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
             command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer))
             if command and command.file not in programs:
                 found[program][command] = None
-    return {program: list(commands) for program, commands in found.items() if commands}
+    return {
+        program: sorted(commands, key=lambda command: command.reads_changed_file)
+        for program, commands in found.items()
+        if commands
+    }
 
 
 class _FileFinder:
@@ -137,10 +145,13 @@ class _FileFinder:
         """Return whether several files begin with a path and a dot, as the files of an index do."""
         return is_plain_path(path) and sum(file.startswith(f"{path}.") for file in self._sources.files) > 1
 
+    def has_changed(self, file: str) -> bool:
+        """Return whether one of the newest commits has changed a file."""
+        return file in self._sources.changed_files
+
     def _accept(self, file: str) -> str:
-        """Return a file that new commits will hardly change; empty if they may, or if its path needs quotes."""
-        is_steady = file not in self._sources.changed_files and not is_about_project(file)
-        return file if is_plain_path(file) and is_steady else ""
+        """Return a file that may be an input; empty if it is about the project, or if its path needs quotes."""
+        return file if is_plain_path(file) and not is_about_project(file) else ""
 
 
 def list_documents(sources: Sources) -> list[str]:
@@ -242,7 +253,8 @@ def _parse_arguments(
         previous = word
     file = next(iter(files), standard_input)
     has_work = bool(file or writer) or _gives_sizes(arguments)
-    return DocumentedCommand(tuple(arguments), file, standard_input, writer) if has_work else None
+    reads_changed_file = any(map(finder.has_changed, (*files, standard_input)))
+    return DocumentedCommand(tuple(arguments), file, standard_input, writer, reads_changed_file) if has_work else None
 
 
 def _gives_sizes(arguments: Sequence[str]) -> bool:

@@ -327,6 +327,26 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+@pytest.mark.parametrize(("cpu_seconds", "n_tried"), [(0.001, 3), (0.3, 1)])
+def test_files_that_have_changed_lately_are_tried_only_if_others_cause_no_work(
+    cpu_seconds: float, n_tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = TriedCommand(RunProposal(""), (63, 63), cpu_seconds=cpu_seconds)
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: replace(works if run.command == "./x t/a" else TriedCommand(run, (289, 289)), run=run),
+    )
+    runs = [
+        RunProposal("./x t/a", input_file="t/a"),
+        RunProposal("./x x.c t/a", input_file="x.c", file_may_change=True),
+        RunProposal("./x x.c x.c t/a", input_file="x.c", file_may_change=True),
+    ]
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert len(results) == n_tried
+
+
 def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     first, *_ = fake_trial({"./x": TriedCommand(RunProposal(""), (9, 9))}, monkeypatch)
     assert first.run.may_do_nothing
@@ -360,6 +380,9 @@ def test_a_benchmark_a_suite_of_tests_or_a_program_of_mpi_that_takes_too_long_is
 
 
 @pytest.mark.parametrize(("faults", "n_tried"), [((9, 9, 9), 1), ((), 2)])
+    only_starts = replace(works, cpu_seconds=0.001)
+    results = fake_trial({"./x t/a": only_starts, "./x t/a t/b": works}, monkeypatch)
+    assert "./x t/a t/b" in [result.run.command for result in results], "it only starts with a single input"
 def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     faults: tuple[int, ...], n_tried: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

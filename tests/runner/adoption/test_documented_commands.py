@@ -49,7 +49,6 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
         "sorter results/test.txt test/a.fq",
         "sorter publish test/a.fq",
         "sorter LICENSE",
-        "sorter sub/c.json",
         "sorter 'test/a.fq",
         "sorting test/a.fq",
         "The sorter reads test/a.fq",
@@ -57,6 +56,18 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
 )
 def test_a_command_that_cannot_be_executed_as_it_stands_is_left_out(line: str) -> None:
     assert not find(line)
+
+
+def test_a_command_with_a_file_that_has_changed_lately_comes_last_and_is_tried_only_if_others_hardly_work() -> None:
+    lines = "sorter c.json test/a.fq\nsorter -x < sub/c.json\nsorter --by=sub/c.json\nsorter test/a.fq\n"
+    commands = find(lines)
+    assert [command.reads_changed_file for command in commands] == [False, True, True, True]
+    sources = listing({**FILES, "README.md": lines, "LICENSE": ""}, "sorter", changed=["sub/c.json"])
+    runs = list_commands([BuiltProgram("sorter")], sources)
+    assert [(run.command, run.file_may_change) for run in runs[1:3]] == [
+        ("./sorter test/a.fq", False),
+        ("./sorter sub/c.json test/a.fq", True),
+    ]
 
 
 @pytest.mark.parametrize(
