@@ -7,6 +7,7 @@ import shutil
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -212,6 +213,20 @@ class FirstMeasurement:
     def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
+    @contextmanager
+    def extend_build(self, proposal: BuildProposal, step: str, tree: Path) -> Iterator[Path]:
+        """Run a further step of a build in its tree, and yield the tree; restore it afterwards.
+
+        Raises
+        ------
+        BuildFailure, FaultwatchError
+            As :meth:`runner.subject.build.Builder.extend_build` does.
+        """
+        further_build = replace(proposal, command=build_shell_command(step))
+        workload = self._make_workload(further_build, _PLACEHOLDER_RUN, TRIAL_SECONDS)
+        with self._workbench.builder.extend_build(workload, tree) as extended_tree:
+            yield extended_tree
+
 
         def find_generator(name: str) -> str:
             return _find_load_generator(name, programs)

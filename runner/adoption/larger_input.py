@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, MIN_ADDED_SHARE
 from runner.adoption.command_choice import SLOW_SECONDS
-from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
+from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
 
@@ -36,9 +36,11 @@ if it takes at least this many times the CPU time: a regression for each piece w
 
 
 def propose_larger_input(
-    build: BuildProposal, tried_command: TriedCommand, size: int, start_faults: int = 0
-) -> tuple[BuildProposal, RunProposal] | None:
-    """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
+    tried_command: TriedCommand, size: int, start_faults: int = 0
+) -> tuple[str, RunProposal] | None:
+    """Return a step of the build that makes a larger file from that of a command, and the command with it.
+
+    None if this is not useful.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def propose_larger_input(
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    return add_build_step(build, _build_repeating_step(run.file, n_rounds)), larger_run
+    return _build_repeating_step(run.file, n_rounds), larger_run
 
 
 def _build_repeating_step(file: str, n_rounds: int) -> str:

@@ -307,11 +307,12 @@ def _try_larger_input(
         The faults with which the program's runtime starts.
     """
     from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
+    from runner.adoption.proposal import add_build_step
     from runner.subject.build import BuildFailure
 
     try:
         larger_proposal = propose_larger_input(
-            proposal, small_result, first_measurement.get_input_size(small_result.run, tree), runtime_faults
+            small_result, first_measurement.get_input_size(small_result.run, tree), runtime_faults
         )
         if larger_proposal is None or (
             chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)
@@ -319,15 +320,21 @@ def _try_larger_input(
             return None
         if _takes_long_to_build(first_measurement, proposal):
             return None
-        build, run = larger_proposal
-        with show_activity("building with a larger input") as show_progress:
-            larger_tree, _ = first_measurement.build(build)
+        step, run = larger_proposal
+        build = add_build_step(proposal, step)
+        # The project is built again only for an input that is proposed.
+        with (
+            show_activity("making a larger input") as show_progress,
+            first_measurement.extend_build(proposal, step, tree) as extended_tree,
+        ):
             tried_command = _find_command_with_more_work(
-                first_measurement, build, run, small_result, larger_tree, show_progress, runtime_faults
+                first_measurement, build, run, small_result, extended_tree, show_progress, runtime_faults
             )
+        if tried_command is None or (chosen_command.run.file and not takes_more(tried_command, chosen_command)):
+            return None
+        with show_activity("building with a larger input"):
+            larger_tree, _ = first_measurement.build(build)
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
-        return None
-    if tried_command is None or (chosen_command.run.file and not takes_more(tried_command, chosen_command)):
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
@@ -381,23 +388,29 @@ def _try_larger_folder(
     """
     from runner.adoption.larger_folder import propose_larger_folder
     from runner.adoption.larger_input import does_more_work
+    from runner.adoption.proposal import add_build_step
     from runner.subject.build import BuildFailure
 
     copied_folder = first_measurement.find_folder_to_copy(proposal, chosen_command, tree)
     if copied_folder is None or _takes_long_to_build(first_measurement, proposal):
         return None
     folder, n_copies = copied_folder
-    build, *runs = propose_larger_folder(proposal, chosen_command.run, folder, n_copies)
+    step, *runs = propose_larger_folder(chosen_command.run, folder, n_copies)
+    build = add_build_step(proposal, step)
     try:
-        with show_activity("building with a folder of files") as show_progress:
-            larger_tree, _ = first_measurement.build(build)
+        with (
+            show_activity("making a folder of files") as show_progress,
+            first_measurement.extend_build(proposal, step, tree) as extended_tree,
+        ):
             tried_command, result_in_empty_folder = (
-                next(iter(first_measurement.try_runs(build, [run], larger_tree, show_progress))) for run in runs
+                next(iter(first_measurement.try_runs(build, [run], extended_tree, show_progress))) for run in runs
             )
+        start_faults = min(result_in_empty_folder.faults, default=0)
+        if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
+            return None
+        with show_activity("building with a folder of files"):
+            larger_tree, _ = first_measurement.build(build)
     except (BuildFailure, FaultwatchError):
-        return None
-    start_faults = min(result_in_empty_folder.faults, default=0)
-    if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
