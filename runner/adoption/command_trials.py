@@ -65,7 +65,7 @@ from runner.adoption.server_proposals import (
     propose_listening_server,
     replace_file_by_folder,
 )
-from runner.adoption.size_arguments import find_size_arguments
+from runner.adoption.size_arguments import list_size_arguments
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
@@ -150,6 +150,9 @@ _MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 2, 10
 repeated trials, and in a single one, whose few executions may agree by chance."""
 _SAME_OUTPUT = "the output is the same as without the file"
 """What is known of a program that prints the same with a file as its standard input."""
+_HELP_OPTIONS = ("--help", "-h", "-help")
+_MIN_SIZE_RATIO = 2
+"""A command with the sizes that its help names has to take at least this many times the faults of the one without."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _TEST_RUNNER = re.compile(r"\bpytest\b|\bjunit\b|\bmocha\b|\bjest\b|\s-test\.parallel=|--test-threads=", re.IGNORECASE)
 """A command that runs a suite of tests, of Python, Java, JavaScript, Go or Rust."""
@@ -210,9 +213,6 @@ class FirstMeasurement:
             self._failures[build_identity] = failure
             raise
 
-    def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
-        """Return the commands to try after a build, the most promising first."""
-        programs = find_built_programs(tree, self.sources.files)
     @contextmanager
     def extend_build(self, proposal: BuildProposal, step: str, tree: Path) -> Iterator[Path]:
         """Run a further step of a build in its tree, and yield the tree; restore it afterwards.
@@ -227,6 +227,9 @@ class FirstMeasurement:
         with self._workbench.builder.extend_build(workload, tree) as extended_tree:
             yield extended_tree
 
+    def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        """Return the commands to try after a build, the most promising first."""
+        programs = find_built_programs(tree, self.sources.files)
 
         def find_generator(name: str) -> str:
             return _find_load_generator(name, programs)
@@ -417,6 +420,8 @@ class FirstMeasurement:
             tried_command = self._try_in_own_folder(proposal, tried_command, tree)
         if _lacks_arguments(tried_command) and " " not in tried_command.run.command:
             tried_command = self._try_with_arguments(proposal, tried_command, tree)
+        elif _may_have_sizes(tried_command, tree):
+            tried_command = self._try_larger_sizes(proposal, tried_command, tree)
         return self._try_other_length(proposal, tried_command, tree)
 
     def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
@@ -453,23 +458,50 @@ class FirstMeasurement:
         """
         run = tried_command.run
         answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
-        arguments, program_text = find_size_arguments(answer.output), find_program_text(answer.output)
-        if arguments:
-            further_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
+        size_arguments, program_text = list_size_arguments(answer.output), find_program_text(answer.output)
+        if size_arguments:
+            further_runs = _add_arguments(run, size_arguments)
         elif program_text:
             inputs = list_inputs(self.sources, get_program(run), lambda file: _get_size(tree / file))
             stand_ins = list_stand_ins(self.sources)
-            further_run = replace(
-                run,
-                command=" ".join((run.command, shlex.quote(program_text), *[*inputs, *stand_ins][:1])),
-                input_file=next(iter(inputs), ""),
-                stand_in_file="" if inputs else next(iter(stand_ins), ""),
-                may_do_nothing=False,
-            )
+            further_runs = [
+                replace(
+                    run,
+                    command=" ".join((run.command, shlex.quote(program_text), *[*inputs, *stand_ins][:1])),
+                    input_file=next(iter(inputs), ""),
+                    stand_in_file="" if inputs else next(iter(stand_ins), ""),
+                    may_do_nothing=False,
+                )
+            ]
         else:
             return tried_command
-        further_result = self._try_run(proposal, further_run, tree)
+        further_result = self._try_until_quick(proposal, further_runs, tree)
         return further_result if further_result.faults and not further_result.prints_usage else tried_command
+
+    def _try_larger_sizes(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that works without arguments with the sizes that an option in its help takes.
+
+        Return the given result if there is no such option, or if the command does not do much more work with it: a
+        program of MPI takes thousands of faults to start.
+        """
+        run = tried_command.run
+        for help_option in _HELP_OPTIONS:
+            asking = replace(run, command=f"{run.command} {help_option}")
+            answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
+            size_arguments = list_size_arguments(answer.output)
+            if size_arguments:
+                result = self._try_until_quick(proposal, _add_arguments(run, size_arguments), tree)
+                takes_more = min(result.faults, default=0) >= _MIN_SIZE_RATIO * max(tried_command.faults)
+                return result if takes_more and result.did_work else tried_command
+        return tried_command
+
+    def _try_until_quick(self, proposal: BuildProposal, runs: Sequence[RunProposal], tree: Path) -> TriedCommand:
+        """Try commands, of which each takes less time than the one before; return the result of the first quick one."""
+        for run in runs:
+            result = self._try_run(proposal, run, tree)
+            if not (result.timed_out or result.work_seconds > SLOW_SECONDS):
+                break
+        return result
 
     def _try_more_rounds(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a benchmark that hardly computes with ever more of its fixed rounds, as long as it is quick.
@@ -495,7 +527,7 @@ class FirstMeasurement:
         """
         run = tried_command.run
         options: list[str] = []
-        for help_option in ("--help", "-h"):
+        for help_option in _HELP_OPTIONS:
             asking = replace(run, command=f"{run.command} {help_option}")
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             options = list_shorter_options(answer.output)
@@ -928,6 +960,22 @@ def _lacks_arguments(tried_command: TriedCommand) -> bool:
     run = tried_command.run
     has_arguments = bool(run.file) or run.only_describes_itself or run.is_server
     return not has_arguments and (tried_command.prints_usage or not (tried_command.faults or tried_command.timed_out))
+
+
+def _may_have_sizes(tried_command: TriedCommand, tree: Path) -> bool:
+    """Return whether the help of a program that works without arguments may name the sizes of its computation.
+
+    Tests are numerous, and only those of MPI may be whole computations.
+    """
+    run = tried_command.run
+    is_bare = run.may_do_nothing and " " not in run.command and not run.is_server
+    is_quick = tried_command.did_work and tried_command.cpu_seconds < LONG_CPU_SECONDS
+    return is_bare and is_quick and (not run.is_test or _uses_mpi(tree / get_program(run)))
+
+
+def _add_arguments(run: RunProposal, variants: Iterable[str]) -> list[RunProposal]:
+    """Return a command with each of several texts after it: arguments that give it work."""
+    return [replace(run, command=f"{run.command} {arguments}", may_do_nothing=False) for arguments in variants]
 
 
 def _may_need_port(tried_command: TriedCommand) -> bool:

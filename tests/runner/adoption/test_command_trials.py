@@ -265,6 +265,41 @@ def test_an_input_is_made_in_the_format_that_a_usage_names(monkeypatch: pytest.M
     assert first.propose_made_input(build, [TriedCommand(RunProposal("./x"), ())], Path()) is None, "it may be a test"
 
 
+@pytest.mark.parametrize(
+    ("bare_faults", "faults", "chosen"),
+    [
+        (5_200, {"-n 64 64 64": (90_000, 5.0), "-n 32 32 32": (15_000, 0.6)}, "bin/amg -n 32 32 32"),
+        (5_200, {"-n 64 64 64": (15_000, 0.6)}, "bin/amg -n 64 64 64"),
+        (5_200, {"-n 64 64 64": (5_300, 0.6)}, "bin/amg"),
+        (5_200, {}, "bin/amg"),
+    ],
+)
+def test_a_program_that_works_without_arguments_gets_the_sizes_of_its_help_if_it_then_works_more(
+    bare_faults: int, faults: dict[str, tuple[int, float]], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        if run.command == "bin/amg":
+            return TriedCommand(run, (bare_faults, bare_faults + 1), seconds=0.4, cpu_seconds=0.1)
+        count, seconds = faults.get(run.command.removeprefix("bin/amg "), (0, 1.0))
+        return TriedCommand(run, (count,) if count else (), seconds=seconds, cpu_seconds=seconds)
+
+    def execute(_: object, workload: str, tree: Path) -> ProgramResult:
+        help_text = (
+            "Usage: amg [<options>]\n  -n <nx> <ny> <nz>   : size\n" if workload == "bin/amg -help" else "done\n"
+        )
+        return ProgramResult(0, help_text, "", 0.1, 1.0)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    (result,) = first.try_runs(
+        BuildProposal("Make", "make"), [RunProposal("bin/amg", may_do_nothing=True)], Path(), lambda _: None
+    )
+    assert result.run.command == chosen
+
+
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(
@@ -325,6 +360,9 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" not in [result.run.command for result in results]
     results = fake_trial({"./x": works, "./x t/a t/b": works}, monkeypatch)
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
+    only_starts = replace(works, cpu_seconds=0.001)
+    results = fake_trial({"./x t/a": only_starts, "./x t/a t/b": works}, monkeypatch)
+    assert "./x t/a t/b" in [result.run.command for result in results], "it only starts with a single input"
 
 
 @pytest.mark.parametrize(("cpu_seconds", "n_tried"), [(0.001, 3), (0.3, 1)])
@@ -380,9 +418,6 @@ def test_a_benchmark_a_suite_of_tests_or_a_program_of_mpi_that_takes_too_long_is
 
 
 @pytest.mark.parametrize(("faults", "n_tried"), [((9, 9, 9), 1), ((), 2)])
-    only_starts = replace(works, cpu_seconds=0.001)
-    results = fake_trial({"./x t/a": only_starts, "./x t/a t/b": works}, monkeypatch)
-    assert "./x t/a t/b" in [result.run.command for result in results], "it only starts with a single input"
 def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     faults: tuple[int, ...], n_tried: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,6 +442,7 @@ def test_a_program_that_names_files_after_the_time_opens_its_input_only_if_the_c
         return TriedCommand(run, (200, 205), own_bytes=own_bytes)
 
     monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
     monkeypatch.setattr(FirstMeasurement, "_takes_file_for_text", lambda *_: False)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./hpc", may_do_nothing=True), RunProposal("./hpc t/a", input_file="t/a")]
@@ -557,6 +593,7 @@ def test_a_program_that_prints_the_same_with_a_file_as_its_input_gets_the_next_o
         "_describe_unread_input",
         lambda _, __, run, ___: "" if "< d" in run.command else "the output is the same as without the file",
     )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./count", may_do_nothing=True),
