@@ -1,4 +1,8 @@
 import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +61,7 @@ def test_a_library_is_measured_by_its_tests_if_its_module_does_nothing() -> None
     package = {"main": "index.js", "scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10"}}
     module, tests = node.propose(listing({"package.json": json.dumps(package)}))
     assert (module.command, module.builds_tests) == ("", False)
-    assert tests.command == "npm install --prefer-offline --no-audit --no-fund"
+    assert tests.command.startswith("sh -c 'npm install --prefer-offline --no-audit --no-fund || ")
     assert [run.command for run in tests.runs] == ["node --single-threaded node_modules/.bin/mocha"]
     assert tests.builds_tests
 
@@ -73,3 +77,24 @@ def test_scripts_that_start_each_other_hundreds_of_times_are_read_once() -> None
     run = find_test_run({**scripts, "c": "mocha"})
     assert run
     assert run.program == "node_modules/.bin/mocha"
+
+
+def test_without_a_lock_file_packages_are_installed_from_a_cache_that_is_only_readable(tmp_path: Path) -> None:
+    cache, tree, tools = (tmp_path / name for name in ("cache", "tree", "tools"))
+    for file in (cache / "_cacache/index-v5/entry", cache / "_cacache/content-v2/package", tools / "npm", tree / "x"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    # A stand-in for npm: it needs an index to which it can write.
+    script = (
+        "#!/bin/sh\n[ $1 = ci ] && exit 0\n[ $3 = .npm ] || exit 1\n"
+        "touch .npm/_cacache/index-v5/new && cat .npm/_cacache/index-v5/entry .npm/_cacache/content-v2/package\n"
+    )
+    (tools / "npm").write_text(script)
+    (tools / "npm").chmod(0o755)
+    package = json.dumps({"bin": "x.js", "dependencies": {"d": "1"}})
+    (build,) = node.propose(listing({"package.json": package}))
+    environment = {"PATH": f"{tools}:{os.environ['PATH']}", "npm_config_cache": str(cache)}
+    subprocess.run(shlex.split(build.command), cwd=tree, env=environment, check=True)
+    assert not (cache / "_cacache/index-v5/new").exists()
+    (build,) = node.propose(listing({"package.json": package, "package-lock.json": ""}))
+    assert build.command == "npm ci --omit=dev --prefer-offline --no-audit --no-fund", "it needs no index"
