@@ -164,8 +164,14 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
 
 
 def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
-    """Return whether the larger input takes more faults, or much more CPU time, than another input."""
-    return min(larger_result.faults) > min(other_result.faults) or _takes_much_longer(larger_result, other_result)
+    """Return whether the larger input takes more faults in hardly less CPU time, or much more CPU time, than another.
+
+    A program that reads many copies of a small input, such as a statement, may take many pages for them, but compute
+    less than with an input that does more.
+    """
+    computes_less = larger_result.cpu_seconds * _MIN_RATIO < other_result.cpu_seconds
+    takes_more_faults = min(larger_result.faults) > min(other_result.faults) and not computes_less
+    return takes_more_faults or _takes_much_longer(larger_result, other_result)
 
 
 def _takes_much_longer(larger_result: TriedCommand, other_result: TriedCommand) -> bool:

@@ -112,6 +112,15 @@ def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -
     assert not takes_more(take(106, 0.0028), take(106, 0.0012))
 
 
+def test_many_copies_of_a_small_input_are_no_more_work_than_an_input_with_which_a_program_computes_more() -> None:
+    def take(faults: int, cpu_seconds: float) -> TriedCommand:
+        return TriedCommand(SMALL.run, (faults, faults), cpu_seconds=cpu_seconds)
+
+    assert not takes_more(take(716, 0.012), take(340, 0.044))
+    assert takes_more(take(716, 0.040), take(340, 0.044)), "the CPU time varies"
+    assert takes_more(take(716, 0), take(340, 0)), "it is unknown"
+
+
 def test_a_program_with_a_language_runtime_works_only_beyond_its_start() -> None:
     def take(*faults: int) -> TriedCommand:
         return TriedCommand(SMALL.run, faults, seconds=0.1)
