@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, adds_little
+from runner.adoption.caveats import adds_little
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
-from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
+from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
 """The largest number of programs that are tried."""
@@ -58,7 +58,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
         key=lambda candidate: (
             _rank(candidate),
             *_rank_steadiness(candidate),
-            _is_small_test(candidate),
+            candidate.run.is_test and candidate.is_nearly_start,
             -candidate.own_faults,
         ),
     )
@@ -271,15 +271,6 @@ def _is_hard_to_compare(tried_command: TriedCommand) -> bool:
     varies = len(set(tried_command.faults)) > 1
     is_erratic = max(tried_command.faults) > min(tried_command.faults) * _ERRATIC_RATIO
     return is_erratic or (varies and tried_command.work_seconds > MAX_SECONDS)
-
-
-def _is_small_test(tried_command: TriedCommand) -> bool:
-    """Return whether a native test takes only a few faults more than a start, and hardly any CPU time."""
-    return (
-        tried_command.run.is_test
-        and 0 < tried_command.cpu_seconds < START_CPU_SECONDS
-        and min(tried_command.faults) < MAX_NATIVE_START_FAULTS
-    )
 
 
 def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:

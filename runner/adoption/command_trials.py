@@ -1009,7 +1009,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # A file that has changed lately is for a program that hardly works with others, and some commands are for one that
     # has refused every file.
     results_with_files = [result for result in earlier_results if result.did_work and result.run.file]
-    has_steady_input = any(not (result.is_like_start or result.run.file_may_change) for result in results_with_files)
+    has_steady_input = any(not (result.is_nearly_start or result.run.file_may_change) for result in results_with_files)
     if (run.file_may_change and has_steady_input) or (run.needs_failures and results_with_files):
         return True
     # A command that may do nothing shows no more than one that gives the program work.

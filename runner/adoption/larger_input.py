@@ -6,11 +6,11 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, MIN_ADDED_SHARE
+from runner.adoption.caveats import MIN_ADDED_SHARE
 from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import get_program
-from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
+from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, TriedCommand
 
 _FEW_FAULTS = 5000
 """An execution with fewer faults, or with fewer in addition to those of its start if these are known, consists largely
@@ -148,12 +148,11 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     """
     if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
         return False
-    is_nearly_start = (
-        min(small_result.faults) < MAX_NATIVE_START_FAULTS and 0 < small_result.cpu_seconds < START_CPU_SECONDS
-    )
     spread = max(larger_result.faults) - min(larger_result.faults)
     added_faults = min(larger_result.faults) - max(small_result.faults)
-    may_vary = len(set(small_result.faults)) > 1 or (is_nearly_start and spread <= _MAX_SPREAD_SHARE * added_faults)
+    may_vary = len(set(small_result.faults)) > 1 or (
+        small_result.is_nearly_start and spread <= _MAX_SPREAD_SHARE * added_faults
+    )
     # The count of a runtime varies, so a small part of its start counts as work of the small input.
     small_work = max(min(small_result.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
     takes_more_faults = min(larger_result.faults) - start_faults >= _MIN_RATIO * small_work
