@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
+from runner.adoption.own_code import is_source
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
 
 _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
@@ -70,6 +71,9 @@ _DATA_KINDS = frozenset(
     }
 )
 """Suffixes of data that many programs read. Sources, settings and documents are not among them."""
+_SCRIPT_KINDS = frozenset({"bash", "bat", "pl", "ps1", "rb", "sh"})
+_MIN_FILES_OF_OWN_KIND = 3
+"""So many files of an unknown kind among the examples or tests of a project are probably its own kind of inputs."""
 
 
 def list_stand_ins(sources: Sources) -> list[str]:
@@ -105,9 +109,10 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     """Return files that the project keeps as inputs of a program, the most promising first.
 
     Files of the kind that the program or the project is named after come first, such as ``.wren`` files for
-    ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. A compiler whose name
-    ends in ``cc`` reads C. Files that the newest commits have changed are chosen only if there are no others, because
-    a change to an input moves the count even if the program stays the same.
+    ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. If there are none, they
+    are files there of an unknown kind that is frequent. A compiler whose name ends in ``cc`` reads C. Files that the
+    newest commits have changed are chosen only if there are no others, because a change to an input moves the count
+    even if the program stays the same.
 
     Parameters
     ----------
@@ -147,6 +152,8 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         [file for file in candidates if _is_data(file) or file in sources_of_pages or file in uncompressed_files]
         + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
     )
+    if not (files_of_kind or data_files):
+        data_files = choose_unchanged(_find_files_of_own_kinds(candidates))
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(
         key=lambda file: (_is_page(file), -frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file)
@@ -210,6 +217,16 @@ def _find_uncompressed_files(files: Sequence[str]) -> set[str]:
         and _is_in_input_folder(file)
         and not compressed_stems.isdisjoint({file, str(PurePosixPath(file).with_suffix(""))})
     }
+
+
+def _find_files_of_own_kinds(files: Sequence[str]) -> list[str]:
+    """Return the files of unknown kinds that are frequent in input folders: inputs in the project's own format."""
+    known_kinds = _DOCUMENTS | _BUILD_KINDS | _SCRIPT_KINDS
+    own_files = [
+        file for file in files if _is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in known_kinds)
+    ]
+    frequency = Counter(map(_get_kind, own_files))
+    return [file for file in own_files if frequency[_get_kind(file)] >= _MIN_FILES_OF_OWN_KIND]
 
 
 def _select_files_of_kind(

@@ -22,7 +22,7 @@ def test_an_interpreter_gets_the_benchmarks_and_tests_in_its_own_language() -> N
     assert list_inputs(listing(files, "wren"), "bin/wren_cli") == [
         *("test/bench/fib.wren", "example/hello.wren", "test/api.wren")
     ]
-    assert list_inputs(listing(files, "other"), "bin/vm") == [], "no name says that it reads them"
+    assert list_inputs(listing(files, "other"), "bin/vm")[:1] == ["test/bench/fib.wren"], "no name says what it reads"
 
 
 def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_not() -> None:
@@ -124,6 +124,15 @@ def test_a_file_next_to_its_compressed_form_is_an_input_of_a_compressor() -> Non
     files = ("tests/sample1.bz2", "tests/sample1.ref", "tests/log.gz", "tests/log", "tests/notes.ref", "src/a.c")
     assert list_inputs(listing(dict.fromkeys(files, "")), "bzip2") == ["tests/sample1.ref"]
     assert list_inputs(listing({"tests/a.log2.gz": "", "tests/a.log2": ""}), "pack") == ["tests/a.log2"]
+
+
+def test_files_of_an_unknown_kind_are_inputs_if_there_are_several_among_the_tests_and_no_others() -> None:
+    files = [f"test/{name}/{name}.mesh" for name in ("large", "medium", "small")]
+    others = ("test/a.c", "test/b.c", "test/c.c", "test/x.sh", "test/run.out", "doc/a.fig", "doc/b.fig", "doc/c.fig")
+    sources = listing(dict.fromkeys((*files, *others), ""))
+    assert list_inputs(sources, "bin/hydro", len) == ["test/medium/medium.mesh", files[0]]
+    assert list_inputs(listing(dict.fromkeys((*files, "test/a.json"), "")), "bin/hydro") == ["test/a.json"]
+    assert list_inputs(listing(dict.fromkeys(files[:2], "")), "bin/hydro") == []
 
 
 def test_a_program_that_refuses_each_input_gets_one_of_another_kind() -> None:
