@@ -23,6 +23,8 @@ _MIN_ROUNDS = 10
 """The smallest number of repetitions of the small input for which a larger one is worth a build step."""
 _JSON_SUFFIXES = (".json", ".geojson")
 """Suffixes of files with a single value, whose repetition would be invalid."""
+_TEXT_SUFFIXES = ("", ".txt")
+"""Suffixes of stand-ins that are plain text."""
 _MAX_OTHER_PROGRAMS = 3
 """How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2
@@ -63,12 +65,19 @@ def propose_larger_input(
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    return _build_repeating_step(run.file, n_rounds), larger_run
+    return _build_repeating_step(run.file, n_rounds, is_stand_in=bool(run.stand_in_file)), larger_run
 
 
-def _build_repeating_step(file: str, n_rounds: int) -> str:
-    """Return a shell command that repeats a file into the larger one; JSON texts become the elements of an array."""
-    if PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES:
+def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str:
+    """Return a shell command that repeats a file into the larger one.
+
+    JSON texts become the elements of an array. The lines of a stand-in, which is any text, begin with the number of the
+    repetition: a compressor does not the same work for a text that repeats as for others.
+    """
+    suffix = PurePosixPath(file).suffix.lower()
+    if is_stand_in and suffix in _TEXT_SUFFIXES:
+        repeating = f'for round in $(seq {n_rounds}); do sed "s/^/$round /" {file}; done'
+    elif suffix in _JSON_SUFFIXES:
         repeating = (
             f"{{ echo [; for round in $(seq {n_rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
         )

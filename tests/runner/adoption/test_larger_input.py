@@ -46,6 +46,18 @@ def test_a_json_file_is_repeated_as_the_elements_of_an_array(tmp_path: Path) -> 
     assert json.loads((tmp_path / "faultwatch-input.json").read_text()) == [content] * 104
 
 
+@pytest.mark.parametrize(("file", "n_lines"), [("COPYING", 10), ("README.md", 1)])
+def test_the_lines_of_a_text_that_stands_in_for_an_input_do_not_repeat(file: str, n_lines: int, tmp_path: Path) -> None:
+    (tmp_path / file).write_text("Copying is fun.\n")
+    reading = TriedCommand(RunProposal(f"./pack {file}", stand_in_file=file), (70, 70), seconds=0.01)
+    proposed = propose_larger_input(reading, 100_000)
+    assert proposed
+    build = add_build_step(BuildProposal("scripts", ""), proposed[0])
+    subprocess.run(shlex.split(build.command), cwd=tmp_path, check=True)
+    lines = next(tmp_path.glob("faultwatch-input*")).read_text().splitlines()
+    assert (len(lines), len(set(lines))) == (10, n_lines)
+
+
 def test_other_programs_get_the_file_too() -> None:
     file = "bench/a.md"
     runs = [
