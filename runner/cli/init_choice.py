@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
     from runner.subject.missing_packages import MissingPart
 
-_DRIVER_HINT = (
+DRIVER_HINT = (
     "for a library, write a small driver program in a separate folder, with a workload.toml{} that builds the library "
     "and the driver; `faultwatch init FOLDER` then measures the driver and writes the CI file"
 )
@@ -538,7 +538,7 @@ def _list_proposals(
             raise FaultwatchError(f"{first_measurement.repository.path} {reason}", remedy)
         raise FaultwatchError(
             f"{first_measurement.repository.path} {reason}",
-            f"pass the commands with --build and --run; or, {_DRIVER_HINT.format('')}",
+            f"pass the commands with --build and --run; or, {DRIVER_HINT.format('')}",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]
 
@@ -711,7 +711,7 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
     fetch = _suggest_fetch(missing_submodules)
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
-    driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
+    driver = DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
     return f"{fetch}pass the commands with --build and --run; or, {driver}"
 
 
@@ -829,14 +829,14 @@ def _explain_failure(
     # A command with a quote cannot be quoted below.
     example = "./program" if "'" in failure.run.command else failure.run.command
     tip = (
-        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {_DRIVER_HINT.format('')}"
+        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {DRIVER_HINT.format('')}"
     )
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive_result:
         failure = interactive_result
         tip = (
             "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
-            f"{_DRIVER_HINT.format('')}"
+            f"{DRIVER_HINT.format('')}"
         )
     module, _ = find_missing_module(failure.problem)
     if module:

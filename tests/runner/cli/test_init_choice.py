@@ -21,6 +21,7 @@ from runner.cli.init import (
     _describe_rejected_commands,
     _describe_server,
     _describe_weakness,
+    _suggest_work,
     command,
 )
 from runner.cli.init_choice import BuildAndRunChoice
@@ -561,6 +562,12 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
         )
         == []
     ), "another build ran it"
+
+
+def test_a_test_that_hardly_works_may_be_replaced_by_a_driver_of_the_library() -> None:
+    assert "write a small driver program" in _suggest_work(RunProposal("build/test", is_test=True))
+    assert "driver" not in _suggest_work(RunProposal("build/program"))
+    assert _suggest_work(RunProposal("build/server", load=LoadProposal("ab"))).startswith("Make `command` in [server]")
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
