@@ -997,14 +997,8 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     is_bare = not run.file and not run.reads_text and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
-    # A benchmark or a test that works without a file has its own work, unless it takes no more than a start.
-    if run.file and any(
-        result.did_work
-        and (result.run.is_promising or result.run.is_test)
-        and not result.run.file
-        and not result.takes_only_start
-        for result in earlier_results
-    ):
+    # A program with work of its own needs no file.
+    if run.file and any(_has_own_work(result, run) for result in earlier_results):
         return True
     # A file that has changed lately is for a program that hardly works with others, and some commands are for one that
     # has refused every file.
@@ -1014,6 +1008,18 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
+
+
+def _has_own_work(bare_result: TriedCommand, run: RunProposal) -> bool:
+    """Return whether a program works without the file of a command, so that the command is superfluous.
+
+    A benchmark or a test has work of its own, unless it takes no more than a start. A program that computes for long
+    without a file needs no stand-in, but perhaps an input.
+    """
+    if bare_result.run.file or not bare_result.did_work or bare_result.takes_only_start:
+        return False
+    is_made_to_work = bare_result.run.is_promising or bare_result.run.is_test
+    return is_made_to_work or (bool(run.stand_in_file) and not bare_result.has_no_work)
 
 
 def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:

@@ -352,6 +352,25 @@ def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPa
     assert [result.run.command for result in results] == ["./test_x"]
 
 
+@pytest.mark.parametrize(("cpu_seconds", "files"), [(4.0, {"", "t/a"}), (0.01, {"", "t/a", "LICENSE"})])
+def test_a_program_that_computes_for_long_without_a_file_gets_inputs_but_no_stand_in(
+    cpu_seconds: float, files: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9_000, 9_000), cpu_seconds=cpu_seconds)
+    )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./hpc", may_do_nothing=True),
+        RunProposal("./hpc LICENSE", stand_in_file="LICENSE"),
+        RunProposal("./hpc t/a", input_file="t/a"),
+    ]
+    results = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    assert {result.run.file for result in results} == files
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)
