@@ -26,10 +26,12 @@ _MAX_COMMANDS = 4
 _LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
 """What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
 _VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
-_LEADING_VARIABLES = re.compile(rf"\s*(?:{_VARIABLE}\s+)+")
+_LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+"
+_BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
+"""What may stand before a program: variables of a makefile, which usually are empty (``$(EMULATOR) ./program``), and
+what starts it as several processes or threads. It is measured as a single process."""
 _TRAILING_VARIABLES = re.compile(rf"(?:{_VARIABLE})+$")
-"""Variables of a makefile before a program, and after its name: ``$(EMULATOR) ./program$(EXE)``. Usually they are
-empty."""
+"""Variables of a makefile after the name of a program, as in ``./program$(EXE)``."""
 _QUOTED_PART = re.compile(r"``([^`]+)``|`([^`']+)[`']|'([^']+)'")
 """A command within a sentence."""
 _CONTINUATION = re.compile(r"\\\n\s*")
@@ -190,7 +192,8 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
             for command in re.split(r"&&|;|\|\|", part):
                 before_pipe, _, after_pipe = command.partition("|")
                 writer, reader = (before_pipe, after_pipe) if _WRITER.match(command) else ("", command)
-                reader = _LEADING_VARIABLES.sub("", reader, count=1) if _LEADING_VARIABLES.match(reader) else reader
+                start = _BEFORE_PROGRAM.match(reader)
+                reader = reader[start.end() :] if start else reader
                 first_word = "".join(reader.split(maxsplit=1)[:1])
                 name = _TRAILING_VARIABLES.sub("", first_word).rpartition("/")[2]
                 if name in names:

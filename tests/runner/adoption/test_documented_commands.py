@@ -78,6 +78,12 @@ def test_a_recipe_may_have_variables_before_and_after_the_name_of_its_program(st
     assert command.arguments == ("--std", "test/a.fq")
 
 
+@pytest.mark.parametrize("start", ["mpirun -np 4", "mpiexec -n <px*py>", "srun", "OMP_NUM_THREADS=8 time"])
+def test_a_command_that_starts_several_processes_or_threads_is_found(start: str) -> None:
+    (command,) = find(f"Type `{start} ./sorter --std test/a.fq' to begin.")
+    assert command.arguments == ("--std", "test/a.fq")
+
+
 def test_a_recipe_and_a_ci_file_show_commands_too() -> None:
     (command,) = find("check: all\n\t@./sorter < test/a.fq > out\n", "Makefile")
     assert command == DocumentedCommand((), "test/a.fq", "test/a.fq")
