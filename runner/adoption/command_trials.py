@@ -992,10 +992,11 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     if _fails_slowly(run, earlier_results) or _lacks_code(earlier_results):
         return True
-    # One command without a file that works is enough.
+    # One command without a file that works is enough, unless it may only start and a document shows the sizes of work.
     arguments = run.command.split()[1:]
     is_bare = not run.file and not run.reads_text and (not arguments or arguments[0].startswith("-"))
-    if is_bare and any(result.faults for result in earlier_results):
+    bare_results = [result for result in earlier_results if result.faults] if is_bare else []
+    if any(run.may_do_nothing or not result.may_only_start for result in bare_results):
         return True
     # A program with work of its own needs no file.
     if run.file and any(_has_own_work(result, run) for result in earlier_results):

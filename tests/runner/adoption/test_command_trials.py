@@ -371,6 +371,24 @@ def test_a_program_that_computes_for_long_without_a_file_gets_inputs_but_no_stan
     assert {result.run.file for result in results} == files
 
 
+@pytest.mark.parametrize(("cpu_seconds", "commands"), [(0.1, ["./hpc", "./hpc -n 50 50 50"]), (0.5, ["./hpc"])])
+def test_documented_sizes_are_tried_if_a_program_may_only_start_without_them(
+    cpu_seconds: float, commands: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (900, 900), cpu_seconds=cpu_seconds)
+    )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./hpc", may_do_nothing=True),
+        RunProposal("./hpc -n 50 50 50"),
+        RunProposal("./hpc --help", may_do_nothing=True),
+    ]
+    results = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    assert [result.run.command for result in results] == commands
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)
