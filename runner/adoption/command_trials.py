@@ -428,8 +428,7 @@ class FirstMeasurement:
         """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
         run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
-        is_shell_command = run.command.startswith(_ANY_SHELL_START)
-        if takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command):
+        if takes_too_long and not (run.file or run.is_test or run.is_server):
             return self._try_shorter_run(proposal, tried_command, tree)
         return self._try_more_rounds(proposal, tried_command, tree)
 
@@ -528,14 +527,14 @@ class FirstMeasurement:
         run = tried_command.run
         options: list[str] = []
         for help_option in _HELP_OPTIONS:
-            asking = replace(run, command=f"{run.command} {help_option}")
+            asking = replace(run, command=_add_argument(run.command, help_option))
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             options = list_shorter_options(answer.output)
             if options:
                 break
         for option in options:
             shorter_run = self._try_run(
-                proposal, replace(run, command=f"{run.command} {option}", may_do_nothing=False), tree
+                proposal, replace(run, command=_add_argument(run.command, option), may_do_nothing=False), tree
             )
             if shorter_run.faults:
                 return shorter_run
@@ -1116,6 +1115,12 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
     start = run.command[: program_word.end()] if program_word else program  # with its interpreter, if it has one
     start += f" {argument}" if argument else ""
     return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
+
+
+def _add_argument(command: str, argument: str) -> str:
+    """Return a command with a further argument of its program, which a shell may start as its last step."""
+    is_shell_command = command.startswith(_ANY_SHELL_START)
+    return f"{command[:-1]} {argument}'" if is_shell_command else f"{command} {argument}"
 
 
 def _split_at_file(run: RunProposal) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 _OPTION_LINE = re.compile(
     r"\s*(?P<names>--?[@\w][\w-]*(?:(?:[ ,|/]+|\s*=?<\w+>\s*[,|]\s*)--?[\w][\w-]*)*)"
-    r"(?P<join> {0,8}|=)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N)(?:\s+(?P<text>.*)|$)"
+    r"(?P<join> {0,8}|=)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N):?(?:\s+(?P<text>.*)|$)"
 )
 """A line of a help text with an option that takes a value: ``-t, --threads NUM  description``."""
 _NAME = re.compile(r"--?[@\w][\w-]*")

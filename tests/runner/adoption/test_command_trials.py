@@ -389,6 +389,31 @@ def test_documented_sizes_are_tried_if_a_program_may_only_start_without_them(
     assert [result.run.command for result in results] == commands
 
 
+@pytest.mark.parametrize(
+    ("command", "shorter"),
+    [
+        ("bin/md", "bin/md --nsteps 10"),
+        ("sh -c 'cd ref && exec ./md'", "sh -c 'cd ref && exec ./md --nsteps 10'"),
+    ],
+)
+def test_a_program_that_takes_too_long_computes_fewer_steps_in_any_folder(
+    command: str, shorter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        seconds = 0.5 if "--nsteps 10" in run.command else 7.0
+        return TriedCommand(run, (42_000, 42_000), seconds=seconds, cpu_seconds=seconds)
+
+    help_text = "Usage: md\n  -n / --nsteps <int>:  set number of timesteps\n"
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    runs = [RunProposal(command, may_do_nothing=True, program="ref/md")]
+    (result,) = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    assert result.run.command == shorter
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)

@@ -61,6 +61,7 @@ def test_any_text_is_read(text: str) -> None:
         ("  -s <size>                Size of H-M Benchmark to run (small, large, XL, XXL)", "-s small"),
         ("      --max-iter=NUM   stop after this many", "--max-iter=10"),
         ("  -t N     maximum number of time steps [1000]", "-t 10"),
+        ("\t-n / --nsteps <int>:          set number of timesteps for simulation", "--nsteps 10"),
         ("   --nSteps    -N  arg=1 type=i  number of time steps", "--nSteps 10"),
     ],
 )
