@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary
-from runner.adoption.systems.node_tests import ONE_THREAD, find_test_run
+from runner.adoption.systems.node_tests import STEADY_FLAGS, find_test_run
 from runner.contract.word_list import join_words
 from runner.subject.package_managers import NPM
 
@@ -212,5 +212,5 @@ def _build_command(name: str, text: str) -> str:
     build_match = _BUILD_BEFORE.match(text)
     text = text[build_match.end() :] if build_match else text
     if _DIRECT.fullmatch(text):
-        return f"node {ONE_THREAD}{text.removeprefix('node')}"
+        return f"node {STEADY_FLAGS}{text.removeprefix('node')}"
     return f"npm run --silent {name}"
