@@ -52,6 +52,8 @@ _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<!
 _DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
 _RENDERED_KINDS = frozenset({"html", "xml", "tex"})
 """Suffixes of files that a program may make from documents."""
+_OUTPUT_KINDS = frozenset({"exp", "expect", "expected", "gold", "golden", "ok", "out", "ref", "result"})
+"""Suffixes of files with what a program is expected to print."""
 _COMPRESSED_KINDS = frozenset({"br", "bz2", "gz", "lz", "lz4", "lzma", "lzo", "sz", "xz", "z", "zst"})
 """Suffixes of files that a compressor makes."""
 _BUILD_KINDS = frozenset(
@@ -187,17 +189,30 @@ def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
+def find_input_with_partner(sources: Sources, inputs: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first input next to which a file of another kind has the same name, and that file; None if none has.
+
+    An example is a template with its data. Documents and pages are probably what the program is expected to write.
+    """
+    other_kinds = _DOCUMENTS | _RENDERED_KINDS | _OUTPUT_KINDS | _BUILD_KINDS | _SCRIPT_KINDS
+    files_by_stem: dict[str, list[str]] = {}
+    for file in sources.files:
+        if is_plain_path(file) and _get_kind(file) and _get_kind(file) not in other_kinds:
+            files_by_stem.setdefault(_get_stem(file), []).append(file)
+    for file in inputs:
+        partner = next((other for other in files_by_stem.get(_get_stem(file), ()) if other != file), None)
+        if partner:
+            return file, partner
+    return None
+
+
 def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return documents in input folders, and the files with the same names that a program is expected to make of them.
 
     Such pairs are the tests of a program that converts documents: the first is its input, the second its output.
     """
-    documents = {
-        str(PurePosixPath(file).with_suffix("")): file
-        for file in files
-        if _get_kind(file) in _DOCUMENTS and _is_in_input_folder(file)
-    }
-    rendered = {str(PurePosixPath(file).with_suffix("")): file for file in files if _get_kind(file) in _RENDERED_KINDS}
+    documents = {_get_stem(file): file for file in files if _get_kind(file) in _DOCUMENTS and _is_in_input_folder(file)}
+    rendered = {_get_stem(file): file for file in files if _get_kind(file) in _RENDERED_KINDS}
     common_stems = documents.keys() & rendered.keys()
     return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
 
@@ -207,15 +222,13 @@ def _find_uncompressed_files(files: Sequence[str]) -> set[str]:
 
     The suffix of the compressed file may replace that of the other one, or follow it.
     """
-    compressed_stems = {
-        str(PurePosixPath(file).with_suffix("")) for file in files if _get_kind(file) in _COMPRESSED_KINDS
-    }
+    compressed_stems = {_get_stem(file) for file in files if _get_kind(file) in _COMPRESSED_KINDS}
     return {
         file
         for file in files
         if _get_kind(file) not in _COMPRESSED_KINDS
         and _is_in_input_folder(file)
-        and not compressed_stems.isdisjoint({file, str(PurePosixPath(file).with_suffix(""))})
+        and not compressed_stems.isdisjoint({file, _get_stem(file)})
     }
 
 
@@ -309,6 +322,11 @@ def _may_be_input(file: str) -> bool:
 def _get_kind(file: str) -> str:
     """Return the suffix of a file in lower case, without its dot."""
     return PurePosixPath(file).suffix.removeprefix(".").lower()
+
+
+def _get_stem(file: str) -> str:
+    """Return the path of a file without its suffix."""
+    return str(PurePosixPath(file).with_suffix(""))
 
 
 def _is_in_input_folder(file: str) -> bool:

@@ -1,7 +1,14 @@
 import pytest
 
 from runner.adoption.built_programs import list_file_runs
-from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
+from runner.adoption.input_files import (
+    find_input_pair,
+    find_input_with_partner,
+    find_other_input,
+    find_source,
+    list_inputs,
+    list_stand_ins,
+)
 from tests.runner.adoption.listings import listing
 
 
@@ -169,6 +176,18 @@ def test_the_largest_source_that_is_not_generated_is_found() -> None:
 def test_a_pair_of_inputs_is_of_one_kind_and_folder() -> None:
     assert find_input_pair(["test/a.fa", "bench/b.fa", "test/c.fq", "test/d.fa"]) == ("test/a.fa", "test/d.fa")
     assert find_input_pair(["test/a.fa", "bench/b.fa"]) is None
+
+
+def test_an_input_is_tried_with_the_file_of_another_kind_that_has_its_name() -> None:
+    names = [f"test/{name}.{kind}" for name in ("a", "b") for kind in ("mustache", "js", "txt")]
+    sources = listing(dict.fromkeys([*names, "test/c.mustache", "test/c.txt", "test/c.out"], ""))
+    assert find_input_with_partner(sources, ["test/c.mustache", "test/b.mustache"]) == ("test/b.mustache", "test/b.js")
+    assert find_input_with_partner(sources, ["test/c.mustache"]) is None
+    runs = list_file_runs("mustache", "./mustache", sources, len, with_stand_ins=False)
+    assert [run.command for run in runs if run.needs_failures][1:] == [
+        "./mustache test/a.js test/a.mustache",
+        "./mustache test/a.mustache test/a.js",
+    ]
 
 
 def test_inputs_that_the_newest_commits_changed_are_chosen_only_if_there_are_no_others() -> None:
