@@ -53,7 +53,7 @@ class BuildAndRunChoice(Struct, frozen=True):
     start_faults
         The faults that the program takes without an input; 0 if unknown.
     missing_parts
-        The tools and packages that builds of more parts of the project lack, each with its remedy.
+        What builds of more parts of the project lack, such as packages or the network, each with its remedy.
     tried_settings
         The assignments of variables, and the command, with which the count still varies; empty if it does not.
     """
@@ -158,7 +158,7 @@ def choose_build_and_run(
     )
     proposal, tree, chosen_command = _build_chosen_target(first_measurement, proposal, tree, chosen_command)
     stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
-    missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
+    missing_parts = dict.fromkeys(filter(None, map(_describe_missing_part, build_errors)))
     varies = len(set(chosen_command.faults)) > 1 and len(set(stable_command.faults)) > 1
     tried_settings = (
         (*_list_assignments(first_measurement, proposal, chosen_command), stable_command.run.command)
@@ -168,6 +168,13 @@ def choose_build_and_run(
     return BuildAndRunChoice(
         proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts), tried_settings
     )
+
+
+def _describe_missing_part(error: _BuildError) -> str:
+    """Return what a build that failed lacks, with its remedy: a tool, a package or the network; empty if unknown."""
+    from runner.subject.offline_builds import find_network_error
+
+    return error.missing_part or (_NETWORK_HINT if find_network_error(error.text) else "")
 
 
 def _choose_larger_input(

@@ -336,9 +336,17 @@ def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: p
     )
     host.counts = {("make tools", ALONE.command): (9, 9)}
     builds = [BuildProposal("CMake", f"make {part}", runs=(ALONE,)) for part in ("all", "tools")]
-    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: builds)
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
     assert choice.missing_parts == ("fftw3 is missing: apt install libfftw3-dev, or dnf install fftw-devel",)
+    host.log = (
+        "npm error network request to https://files.example/x failed, reason: getaddrinfo ENOTFOUND files.example\n"
+    )
+    builds.insert(0, BuildProposal("CMake", "make all", runs=(ALONE,)))
+    choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
+    assert [part.partition(":")[0] for part in choice.missing_parts] == [
+        "the build downloads files that this host cannot reach"
+    ]
 
 
 def test_the_refusal_quotes_the_first_error_of_the_most_likely_build(monkeypatch: pytest.MonkeyPatch) -> None:
