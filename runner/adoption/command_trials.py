@@ -1073,8 +1073,15 @@ def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCo
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program was tried with enough inputs, so that another file is superfluous."""
-    results_with_input = [result for result in earlier_results if result.run.input_file and result.faults]
+    """Return whether a program was tried with enough inputs, so that another file is superfluous.
+
+    Inputs that it ignored do not count.
+    """
+    results_with_input = [
+        result
+        for result in earlier_results
+        if result.run.input_file and result.faults and not _ignores_file(result, earlier_results)
+    ]
     if run.stand_in_file and any(result.did_work for result in results_with_input):
         return True
     is_enough = (

@@ -647,21 +647,21 @@ def test_a_program_that_prints_the_same_with_a_file_as_its_input_gets_the_next_o
     monkeypatch.setattr(
         FirstMeasurement,
         "_try_run",
-        lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< d" in run.command else (72,) * 3),
+        lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< f" in run.command else (72,) * 3),
     )
     monkeypatch.setattr(
         FirstMeasurement,
         "_describe_unread_input",
-        lambda _, __, run, ___: "" if "< d" in run.command else "the output is the same as without the file",
+        lambda _, __, run, ___: "" if "< f" in run.command else "the output is the same as without the file",
     )
     monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./count", may_do_nothing=True),
-        *(RunProposal(f"./count {file}", input_file=file) for file in ("a", "b", "c", "d")),
+        *(RunProposal(f"./count {file}", input_file=file) for file in "abcdef"),
     ]
     tried = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
-    assert tried[-1].run.command == "sh -c 'exec ./count < d'"
+    assert tried[-1].run.command == "sh -c 'exec ./count < f'"
     assert tried[-1].faults == (900,) * 3
 
 
