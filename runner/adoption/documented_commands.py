@@ -99,13 +99,11 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
             words = _split_words(text)
-            if not words or len(found[program]) >= _MAX_COMMANDS:
-                continue
-            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer))
+            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
             if command and command.file not in programs:
                 found[program][command] = None
     return {
-        program: sorted(commands, key=lambda command: command.reads_changed_file)
+        program: sorted(commands, key=lambda command: command.reads_changed_file)[:_MAX_COMMANDS]
         for program, commands in found.items()
         if commands
     }

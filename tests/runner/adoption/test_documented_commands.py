@@ -62,6 +62,9 @@ def test_a_command_with_a_file_that_has_changed_lately_comes_last_and_is_tried_o
     lines = "sorter c.json test/a.fq\nsorter -x < sub/c.json\nsorter --by=sub/c.json\nsorter test/a.fq\n"
     commands = find(lines)
     assert [command.reads_changed_file for command in commands] == [False, True, True, True]
+    many_lines = "".join(f"sorter -{number} sub/c.json\n" for number in range(9))
+    first, *others = find(f"{many_lines}sorter test/a.fq\n")
+    assert (first.file, len(others)) == ("test/a.fq", 3), "it is not lost among the others"
     sources = listing({**FILES, "README.md": lines, "LICENSE": ""}, "sorter", changed=["sub/c.json"])
     runs = list_commands([BuiltProgram("sorter")], sources)
     assert [(run.command, run.file_may_change) for run in runs[1:3]] == [
