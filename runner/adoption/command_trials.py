@@ -492,6 +492,8 @@ class FirstMeasurement:
                 result = self._try_until_quick(proposal, _add_arguments(run, size_arguments), tree)
                 takes_more = min(result.faults, default=0) >= _MIN_SIZE_RATIO * max(tried_command.faults)
                 return result if takes_more and result.did_work else tried_command
+            if answer.timed_out or is_usage(answer.output):
+                break  # with another such option, it would only do the same
         return tried_command
 
     def _try_until_quick(self, proposal: BuildProposal, runs: Sequence[RunProposal], tree: Path) -> TriedCommand:

@@ -300,6 +300,25 @@ def test_a_program_that_works_without_arguments_gets_the_sizes_of_its_help_if_it
     assert result.run.command == chosen
 
 
+@pytest.mark.parametrize(("printed", "seconds"), [("Usage: x FILE\n", 0.1), ("computing\n", 20.0)])
+def test_a_program_is_not_asked_again_for_sizes_if_its_help_names_none_or_it_computes_instead(
+    printed: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def execute(_: object, command: str, tree: Path) -> ProgramResult:
+        asked.append(command)
+        return ProgramResult(None if seconds == 20.0 else 0, printed, "", seconds, 20.0)
+
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (90, 90)))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    list(first.try_runs(BuildProposal("Make", "make"), [RunProposal("./x", may_do_nothing=True)], Path(), lambda _: ""))
+    assert asked == ["./x --help"]
+
+
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(
