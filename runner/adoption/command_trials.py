@@ -113,7 +113,7 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
 _MAX_FAILURE_SECONDS = 30.0
-"""After failures with at least two files that took longer than this in total, in seconds, a program gets no other."""
+"""After two failures with a file that took longer than this in total, in seconds, a program gets no other."""
 _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
@@ -1025,15 +1025,18 @@ def _has_own_work(bare_result: TriedCommand, run: RunProposal) -> bool:
 
 
 def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program has failed for so long that it will probably fail with another command, too."""
-    if any(result.faults for result in earlier_results):
+    """Return whether a program has failed for so long that it will probably fail with another command, too.
+
+    What it does without a file does not show what it does with one.
+    """
+    results = [result for result in earlier_results if result.run.file or not run.file]
+    if any(result.faults for result in results):
         return False
     # A program that never ends in time ignores its arguments.
-    if sum(result.timed_out for result in earlier_results) >= _MAX_TIMEOUTS:
+    if sum(result.timed_out for result in results) >= _MAX_TIMEOUTS:
         return True
-    failed_files = {result.run.file for result in earlier_results if result.run.file}
-    seconds = sum(result.seconds for result in earlier_results)
-    return bool(run.file) and len(failed_files) > 1 and seconds > _MAX_FAILURE_SECONDS
+    seconds = sum(result.seconds for result in results)
+    return bool(run.file) and len(results) > 1 and seconds > _MAX_FAILURE_SECONDS
 
 
 def _lacks_code(earlier_results: Sequence[TriedCommand]) -> bool:

@@ -359,6 +359,25 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
     ]
 
 
+def test_a_program_that_works_without_a_file_and_never_ends_with_one_gets_no_third(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: (
+            TriedCommand(run, (), "too long", timed_out=True, seconds=20) if run.file else TriedCommand(run, (88, 88))
+        ),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [RunProposal("./x", may_do_nothing=True)]
+    runs += [RunProposal(f"./x {words}", stand_in_file="LICENSE") for words in ("LICENSE", ". LICENSE", "LICENSE out")]
+    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert [result.run.command for result in results] == ["./x", "./x LICENSE", "sh -c 'exec ./x < LICENSE'"]
+
+
 def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
     monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
