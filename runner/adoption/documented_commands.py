@@ -47,6 +47,7 @@ _STRANGE_WORD = re.compile(
 )
 """Words of commands that change something outside their folder, do not end, or need the network."""
 _NUMBER = re.compile(r"[\d.,:eE+-]+")
+_OPTION = re.compile(r"--?[a-zA-Z]")
 _WRITER = re.compile(r"\s*(?:echo|printf)\s")
 """The beginning of a command that writes a text for the next one, which reads it."""
 
@@ -260,7 +261,7 @@ def _parse_arguments(
 
 def _gives_sizes(arguments: Sequence[str]) -> bool:
     """Return whether arguments are options with numbers, such as ``-n 50 50 50``: the sizes of a computation."""
-    has_options = any(argument.startswith("-") and not _NUMBER.fullmatch(argument) for argument in arguments)
+    has_options = any(map(_OPTION.match, arguments))
     values = [argument.rpartition("=")[2] for argument in arguments if not argument.startswith("-") or "=" in argument]
     return has_options and bool(values) and all(map(_NUMBER.fullmatch, values))
 
