@@ -845,7 +845,7 @@ class FirstMeasurement:
                 error_line = find_only_error(printed_text)
             if error_line:
                 # The program has started another one and ignores the failure of that, or it has refused its file.
-                problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
+                problem = f"`{run.command}` succeeds, but prints: {hide_build_path(error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
             own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
@@ -1161,11 +1161,16 @@ def _is_clearly_narrower(counts: Sequence[int], wider_counts: Sequence[int]) -> 
     return max(max(counts) - min(counts), 1) * ratio <= middle_range
 
 
+def hide_build_path(text: str) -> str:
+    """Return a text with ``.`` for the path of a build's tree."""
+    return _BUILD_PATH.sub(".", text)
+
+
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
     """Return why a build failed, with the end of its log; for an error of this host, with its remedy instead."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
-    log = _BUILD_PATH.sub(".", failure.build.log)
+    log = hide_build_path(failure.build.log)
     lines = [line for line in log.splitlines() if not _UNINFORMATIVE_LINE.match(line)]
     last_lines = [f"    {line[:_MAX_LOG_LINE_CHARACTERS]}" for line in lines[-_MAX_LOG_LINES:]]
     return "\n".join([failure.message, *last_lines])

@@ -679,12 +679,13 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
 
 def _get_first_error(failure: Exception) -> str:
     """Return the first error in the log of a failed build; empty if there is none, or if the build timed out."""
+    from runner.adoption.command_trials import hide_build_path
     from runner.subject.build import BuildFailure
     from runner.subject.build_errors import find_first_error
 
     if not isinstance(failure, BuildFailure) or failure.timed_out:
         return ""
-    return find_first_error(failure.build.log, failure.message)
+    return hide_build_path(find_first_error(failure.build.log, failure.message))
 
 
 def _find_missing_part(
@@ -828,6 +829,9 @@ def _explain_failure(
     error_texts = [error.text for error in build_errors]
     network_error = next(filter(find_network_error, error_texts), "")
     cause = None if run else _find_error_behind_failures(failures, build_errors, finished_builds)
+    if missing_submodules and not run:
+        # The build that failed would probably have made a better program than those that lack arguments.
+        cause = cause or next(iter(build_errors), None)
     if cause:
         return FaultwatchError(
             f"{first_measurement.repository.name} was not built: {cause.text}; without this build, {failure.problem}",
@@ -856,8 +860,6 @@ def _explain_failure(
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
-    elif error_texts:
-        tip = f"{_suggest_fetch(missing_submodules)}{tip}"  # the other build may lack them
     other_error = f"; another build failed: {network_error or error_texts[0]}" if error_texts else ""
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip

@@ -640,7 +640,10 @@ def test_a_program_that_lacks_what_a_build_could_not_download_is_refused_with_th
 
 
 def test_a_refusal_after_a_build_without_the_submodules_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = FailingHost("all", "CMake Error at CMakeLists.txt:3 (add_subdirectory):\n  The source directory\n")
+    tree = "/home/b/0123456789ab-0123456789abcdef-0__/tree"
+    host = FailingHost(
+        "all", f"CMake Error at CMakeLists.txt:3 (add_subdirectory):\n  The source directory\n\n    {tree}/deps/gtest\n"
+    )
     usage = "`./tool` ended with exit code 1: Usage: tool COMMAND"
     monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), usage) for run in runs])
     builds = [BuildProposal("CMake", f"make {part}", runs=(RunProposal("./tool"),)) for part in ("all", "tools")]
@@ -649,7 +652,9 @@ def test_a_refusal_after_a_build_without_the_submodules_names_them(monkeypatch: 
         init_choice.choose_build_and_run(
             cast("FirstMeasurement", host), Questions(silent=True), missing_submodules=("deps/gtest",)
         )
-    assert str(failure.value.remedy).startswith("fetch the submodules (deps/gtest), or pass the arguments")
+    cause = "CMake Error at CMakeLists.txt:3 (add_subdirectory): The source directory ./deps/gtest"
+    assert failure.value.what == f"x was not built: {cause}; without this build, {usage}"
+    assert str(failure.value.remedy).startswith("fetch the submodules (deps/gtest), or pass the commands")
 
 
 def test_the_outcome_of_a_trial_names_the_command_once(
