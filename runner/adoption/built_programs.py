@@ -13,7 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
-from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
+from runner.adoption.input_files import (
+    find_input_pair,
+    find_input_with_partner,
+    find_other_input,
+    find_source,
+    list_inputs,
+    list_stand_ins,
+)
 from runner.adoption.proposal import RunProposal, build_command_in_folder, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
@@ -288,7 +295,7 @@ def _propose_documented_command(start_command: str, command: DocumentedCommand) 
         )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
-    return RunProposal(line, input_file=command.file)
+    return RunProposal(line, input_file=command.file, file_may_change=command.reads_changed_file)
 
 
 def add_file_runs(
@@ -349,6 +356,14 @@ def list_file_runs(
     if pair:
         # Programs that compare or combine files refuse a single one.
         runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
+    input_with_partner = find_input_with_partner(sources, inputs)
+    if input_with_partner:
+        # So do programs that take, for example, data and a template, in either order.
+        file, partner = input_with_partner
+        runs += [
+            RunProposal(f"{start_command} {words}", input_file=file, needs_failures=True)
+            for words in (f"{partner} {file}", f"{file} {partner}")
+        ]
     if with_stand_ins:
         stand_ins = [
             RunProposal(f"{start_command} {file}", stand_in_file=file)

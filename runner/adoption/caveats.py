@@ -1,11 +1,9 @@
 """Says what the counts of a proposed command do not show. The workload file keeps this, and each gate shows it."""
 
-from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
+from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, START_CPU_SECONDS, TriedCommand
 
 MIN_ADDED_SHARE = 0.1
 """An input adds little if it adds less than this share of the faults that the program takes to start."""
-MAX_NATIVE_START_FAULTS = 500
-"""A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 
 
 def describe_caveat(tried_command: TriedCommand, start_faults: int = 0) -> str:

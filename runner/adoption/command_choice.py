@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, adds_little
+from runner.adoption.caveats import adds_little
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
-from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
+from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
 """The largest number of programs that are tried."""
@@ -23,6 +23,8 @@ _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
 _ERRATIC_RATIO = 1.5
 """A count whose largest value is more than this many times its smallest is of little use."""
+_MAX_STEADY_SHARE = 0.0005
+"""A count is steady if its range is at most this share of it."""
 _MIN_START_RANGE_RATIO = 3
 """A program has also read its input if its count is higher with it, and without it varies over a range more than this
 many times as wide."""
@@ -44,7 +46,8 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
     """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
-    start. Among equals, a count that repeats comes first, then a command that executes more of the project's code.
+    start. Among equals, a count that repeats or nearly does comes first, then a command that executes more of the
+    project's code.
     """
     programs: dict[str, list[TriedCommand]] = {}
     for candidate in tried_commands:
@@ -58,7 +61,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
         key=lambda candidate: (
             _rank(candidate),
             *_rank_steadiness(candidate),
-            _is_small_test(candidate),
+            candidate.run.is_test and candidate.is_nearly_start,
             -candidate.own_faults,
         ),
     )
@@ -273,24 +276,17 @@ def _is_hard_to_compare(tried_command: TriedCommand) -> bool:
     return is_erratic or (varies and tried_command.work_seconds > MAX_SECONDS)
 
 
-def _is_small_test(tried_command: TriedCommand) -> bool:
-    """Return whether a native test takes only a few faults more than a start, and hardly any CPU time."""
-    return (
-        tried_command.run.is_test
-        and 0 < tried_command.cpu_seconds < START_CPU_SECONDS
-        and min(tried_command.faults) < MAX_NATIVE_START_FAULTS
-    )
-
-
 def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:
-    """Return a sort key: first the commands that open their file themselves, then the quick, then the exact ones.
+    """Return a sort key: first the commands that open their file themselves, then the quick, then the steady ones.
 
-    If a shell opens the file instead, the faults of the shell are counted too.
+    If a shell opens the file instead, the faults of the shell are counted too. A count that varies by a few faults of
+    thousands is steady: an exact count of less work would be worth less.
     """
+    spread = max(tried_command.faults) - min(tried_command.faults)
     return (
         is_redirected(tried_command.run),
         tried_command.work_seconds > SLOW_SECONDS,
-        len(set(tried_command.faults)) > 1,
+        spread > _MAX_STEADY_SHARE * min(tried_command.faults),
     )
 
 

@@ -7,6 +7,7 @@ import shutil
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -64,7 +65,7 @@ from runner.adoption.server_proposals import (
     propose_listening_server,
     replace_file_by_folder,
 )
-from runner.adoption.size_arguments import find_size_arguments
+from runner.adoption.size_arguments import list_size_arguments
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
@@ -112,7 +113,7 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
 _MAX_FAILURE_SECONDS = 30.0
-"""After failures with at least two files that took longer than this in total, in seconds, a program gets no other."""
+"""After two failures with a file that took longer than this in total, in seconds, a program gets no other."""
 _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
@@ -149,6 +150,9 @@ _MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 2, 10
 repeated trials, and in a single one, whose few executions may agree by chance."""
 _SAME_OUTPUT = "the output is the same as without the file"
 """What is known of a program that prints the same with a file as its standard input."""
+_HELP_OPTIONS = ("--help", "-h", "-help")
+_MIN_SIZE_RATIO = 2
+"""A command with the sizes that its help names has to take at least this many times the faults of the one without."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _TEST_RUNNER = re.compile(r"\bpytest\b|\bjunit\b|\bmocha\b|\bjest\b|\s-test\.parallel=|--test-threads=", re.IGNORECASE)
 """A command that runs a suite of tests, of Python, Java, JavaScript, Go or Rust."""
@@ -208,6 +212,20 @@ class FirstMeasurement:
         except BuildFailure as failure:
             self._failures[build_identity] = failure
             raise
+
+    @contextmanager
+    def extend_build(self, proposal: BuildProposal, step: str, tree: Path) -> Iterator[Path]:
+        """Run a further step of a build in its tree, and yield the tree; restore it afterwards.
+
+        Raises
+        ------
+        BuildFailure, FaultwatchError
+            As :meth:`runner.subject.build.Builder.extend_build` does.
+        """
+        further_build = replace(proposal, command=build_shell_command(step))
+        workload = self._make_workload(further_build, _PLACEHOLDER_RUN, TRIAL_SECONDS)
+        with self._workbench.builder.extend_build(workload, tree) as extended_tree:
+            yield extended_tree
 
     def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
@@ -402,14 +420,15 @@ class FirstMeasurement:
             tried_command = self._try_in_own_folder(proposal, tried_command, tree)
         if _lacks_arguments(tried_command) and " " not in tried_command.run.command:
             tried_command = self._try_with_arguments(proposal, tried_command, tree)
+        elif _may_have_sizes(tried_command, tree):
+            tried_command = self._try_larger_sizes(proposal, tried_command, tree)
         return self._try_other_length(proposal, tried_command, tree)
 
     def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
         run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
-        is_shell_command = run.command.startswith(_ANY_SHELL_START)
-        if takes_too_long and not (run.file or run.is_test or run.is_server or is_shell_command):
+        if takes_too_long and not (run.file or run.is_test or run.is_server):
             return self._try_shorter_run(proposal, tried_command, tree)
         return self._try_more_rounds(proposal, tried_command, tree)
 
@@ -438,23 +457,52 @@ class FirstMeasurement:
         """
         run = tried_command.run
         answer = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree)
-        arguments, program_text = find_size_arguments(answer.output), find_program_text(answer.output)
-        if arguments:
-            further_run = replace(run, command=f"{run.command} {arguments}", may_do_nothing=False)
+        size_arguments, program_text = list_size_arguments(answer.output), find_program_text(answer.output)
+        if size_arguments:
+            further_runs = _add_arguments(run, size_arguments)
         elif program_text:
             inputs = list_inputs(self.sources, get_program(run), lambda file: _get_size(tree / file))
             stand_ins = list_stand_ins(self.sources)
-            further_run = replace(
-                run,
-                command=" ".join((run.command, shlex.quote(program_text), *[*inputs, *stand_ins][:1])),
-                input_file=next(iter(inputs), ""),
-                stand_in_file="" if inputs else next(iter(stand_ins), ""),
-                may_do_nothing=False,
-            )
+            further_runs = [
+                replace(
+                    run,
+                    command=" ".join((run.command, shlex.quote(program_text), *[*inputs, *stand_ins][:1])),
+                    input_file=next(iter(inputs), ""),
+                    stand_in_file="" if inputs else next(iter(stand_ins), ""),
+                    may_do_nothing=False,
+                )
+            ]
         else:
             return tried_command
-        further_result = self._try_run(proposal, further_run, tree)
+        further_result = self._try_until_quick(proposal, further_runs, tree)
         return further_result if further_result.faults and not further_result.prints_usage else tried_command
+
+    def _try_larger_sizes(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a command that works without arguments with the sizes that an option in its help takes.
+
+        Return the given result if there is no such option, or if the command does not do much more work with it: a
+        program of MPI takes thousands of faults to start.
+        """
+        run = tried_command.run
+        for help_option in _HELP_OPTIONS:
+            asking = replace(run, command=f"{run.command} {help_option}")
+            answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
+            size_arguments = list_size_arguments(answer.output)
+            if size_arguments:
+                result = self._try_until_quick(proposal, _add_arguments(run, size_arguments), tree)
+                takes_more = min(result.faults, default=0) >= _MIN_SIZE_RATIO * max(tried_command.faults)
+                return result if takes_more and result.did_work else tried_command
+            if answer.timed_out or is_usage(answer.output):
+                break  # with another such option, it would only do the same
+        return tried_command
+
+    def _try_until_quick(self, proposal: BuildProposal, runs: Sequence[RunProposal], tree: Path) -> TriedCommand:
+        """Try commands, of which each takes less time than the one before; return the result of the first quick one."""
+        for run in runs:
+            result = self._try_run(proposal, run, tree)
+            if not (result.timed_out or result.work_seconds > SLOW_SECONDS):
+                break
+        return result
 
     def _try_more_rounds(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a benchmark that hardly computes with ever more of its fixed rounds, as long as it is quick.
@@ -480,15 +528,15 @@ class FirstMeasurement:
         """
         run = tried_command.run
         options: list[str] = []
-        for help_option in ("--help", "-h"):
-            asking = replace(run, command=f"{run.command} {help_option}")
+        for help_option in _HELP_OPTIONS:
+            asking = replace(run, command=_add_argument(run.command, help_option))
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
             options = list_shorter_options(answer.output)
             if options:
                 break
         for option in options:
             shorter_run = self._try_run(
-                proposal, replace(run, command=f"{run.command} {option}", may_do_nothing=False), tree
+                proposal, replace(run, command=_add_argument(run.command, option), may_do_nothing=False), tree
             )
             if shorter_run.faults:
                 return shorter_run
@@ -797,7 +845,7 @@ class FirstMeasurement:
                 error_line = find_only_error(printed_text)
             if error_line:
                 # The program has started another one and ignores the failure of that, or it has refused its file.
-                problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
+                problem = f"`{run.command}` succeeds, but prints: {hide_build_path(error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
             own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
@@ -915,6 +963,22 @@ def _lacks_arguments(tried_command: TriedCommand) -> bool:
     return not has_arguments and (tried_command.prints_usage or not (tried_command.faults or tried_command.timed_out))
 
 
+def _may_have_sizes(tried_command: TriedCommand, tree: Path) -> bool:
+    """Return whether the help of a program that works without arguments may name the sizes of its computation.
+
+    Tests are numerous, and only those of MPI may be whole computations.
+    """
+    run = tried_command.run
+    is_bare = run.may_do_nothing and " " not in run.command and not run.is_server
+    is_quick = tried_command.did_work and tried_command.cpu_seconds < LONG_CPU_SECONDS
+    return is_bare and is_quick and (not run.is_test or _uses_mpi(tree / get_program(run)))
+
+
+def _add_arguments(run: RunProposal, variants: Iterable[str]) -> list[RunProposal]:
+    """Return a command with each of several texts after it: arguments that give it work."""
+    return [replace(run, command=f"{run.command} {arguments}", may_do_nothing=False) for arguments in variants]
+
+
 def _may_need_port(tried_command: TriedCommand) -> bool:
     """Return whether a command may be a server that asks for its port: neither a test nor a benchmark."""
     run = tried_command.run
@@ -929,37 +993,50 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return True
     if _fails_slowly(run, earlier_results) or _lacks_code(earlier_results):
         return True
-    # One command without a file that works is enough.
+    # One command without a file that works is enough, unless it may only start and a document shows the sizes of work.
     arguments = run.command.split()[1:]
     is_bare = not run.file and not run.reads_text and (not arguments or arguments[0].startswith("-"))
-    if is_bare and any(result.faults for result in earlier_results):
+    bare_results = [result for result in earlier_results if result.faults] if is_bare else []
+    if any(run.may_do_nothing or not result.may_only_start for result in bare_results):
         return True
-    # A benchmark or a test that works without a file has its own work, unless it takes no more than a start.
-    if run.file and any(
-        result.did_work
-        and (result.run.is_promising or result.run.is_test)
-        and not result.run.file
-        and not result.takes_only_start
-        for result in earlier_results
-    ):
+    # A program with work of its own needs no file.
+    if run.file and any(_has_own_work(result, run) for result in earlier_results):
         return True
-    # The command is for a program that has refused every file.
-    if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
+    # A file that has changed lately is for a program that hardly works with others, and some commands are for one that
+    # has refused every file.
+    results_with_files = [result for result in earlier_results if result.did_work and result.run.file]
+    has_steady_input = any(not (result.is_nearly_start or result.run.file_may_change) for result in results_with_files)
+    if (run.file_may_change and has_steady_input) or (run.needs_failures and results_with_files):
         return True
     # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
 
 
+def _has_own_work(bare_result: TriedCommand, run: RunProposal) -> bool:
+    """Return whether a program works without the file of a command, so that the command is superfluous.
+
+    A benchmark or a test has work of its own, unless it takes no more than a start. A program that computes for long
+    without a file needs no stand-in, but perhaps an input.
+    """
+    if bare_result.run.file or not bare_result.did_work or bare_result.takes_only_start:
+        return False
+    is_made_to_work = bare_result.run.is_promising or bare_result.run.is_test
+    return is_made_to_work or (bool(run.stand_in_file) and not bare_result.has_no_work)
+
+
 def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program has failed for so long that it will probably fail with another command, too."""
-    if any(result.faults for result in earlier_results):
+    """Return whether a program has failed for so long that it will probably fail with another command, too.
+
+    What it does without a file does not show what it does with one.
+    """
+    results = [result for result in earlier_results if result.run.file or not run.file]
+    if any(result.faults for result in results):
         return False
     # A program that never ends in time ignores its arguments.
-    if sum(result.timed_out for result in earlier_results) >= _MAX_TIMEOUTS:
+    if sum(result.timed_out for result in results) >= _MAX_TIMEOUTS:
         return True
-    failed_files = {result.run.file for result in earlier_results if result.run.file}
-    seconds = sum(result.seconds for result in earlier_results)
-    return bool(run.file) and len(failed_files) > 1 and seconds > _MAX_FAILURE_SECONDS
+    seconds = sum(result.seconds for result in results)
+    return bool(run.file) and len(results) > 1 and seconds > _MAX_FAILURE_SECONDS
 
 
 def _lacks_code(earlier_results: Sequence[TriedCommand]) -> bool:
@@ -1001,8 +1078,15 @@ def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCo
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program was tried with enough inputs, so that another file is superfluous."""
-    results_with_input = [result for result in earlier_results if result.run.input_file and result.faults]
+    """Return whether a program was tried with enough inputs, so that another file is superfluous.
+
+    Inputs that it ignored do not count.
+    """
+    results_with_input = [
+        result
+        for result in earlier_results
+        if result.run.input_file and result.faults and not _ignores_file(result, earlier_results)
+    ]
     if run.stand_in_file and any(result.did_work for result in results_with_input):
         return True
     is_enough = (
@@ -1045,6 +1129,12 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
     return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
 
 
+def _add_argument(command: str, argument: str) -> str:
+    """Return a command with a further argument of its program, which a shell may start as its last step."""
+    is_shell_command = command.startswith(_ANY_SHELL_START)
+    return f"{command[:-1]} {argument}'" if is_shell_command else f"{command} {argument}"
+
+
 def _split_at_file(run: RunProposal) -> tuple[str, str]:
     """Return a command up to its file, where another option can be inserted, and the rest of it."""
     if starts_in_folder(run):
@@ -1071,11 +1161,16 @@ def _is_clearly_narrower(counts: Sequence[int], wider_counts: Sequence[int]) -> 
     return max(max(counts) - min(counts), 1) * ratio <= middle_range
 
 
+def hide_build_path(text: str) -> str:
+    """Return a text with ``.`` for the path of a build's tree."""
+    return _BUILD_PATH.sub(".", text)
+
+
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
     """Return why a build failed, with the end of its log; for an error of this host, with its remedy instead."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
-    log = _BUILD_PATH.sub(".", failure.build.log)
+    log = hide_build_path(failure.build.log)
     lines = [line for line in log.splitlines() if not _UNINFORMATIVE_LINE.match(line)]
     last_lines = [f"    {line[:_MAX_LOG_LINE_CHARACTERS]}" for line in lines[-_MAX_LOG_LINES:]]
     return "\n".join([failure.message, *last_lines])

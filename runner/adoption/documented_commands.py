@@ -26,10 +26,12 @@ _MAX_COMMANDS = 4
 _LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
 """What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
 _VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
-_LEADING_VARIABLES = re.compile(rf"\s*(?:{_VARIABLE}\s+)+")
+_LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+"
+_BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
+"""What may stand before a program: variables of a makefile, which usually are empty (``$(EMULATOR) ./program``), and
+what starts it as several processes or threads. It is measured as a single process."""
 _TRAILING_VARIABLES = re.compile(rf"(?:{_VARIABLE})+$")
-"""Variables of a makefile before a program, and after its name: ``$(EMULATOR) ./program$(EXE)``. Usually they are
-empty."""
+"""Variables of a makefile after the name of a program, as in ``./program$(EXE)``."""
 _QUOTED_PART = re.compile(r"``([^`]+)``|`([^`']+)[`']|'([^']+)'")
 """A command within a sentence."""
 _CONTINUATION = re.compile(r"\\\n\s*")
@@ -45,6 +47,7 @@ _STRANGE_WORD = re.compile(
 )
 """Words of commands that change something outside their folder, do not end, or need the network."""
 _NUMBER = re.compile(r"[\d.,:eE+-]+")
+_OPTION = re.compile(r"--?[a-zA-Z]")
 _WRITER = re.compile(r"\s*(?:echo|printf)\s")
 """The beginning of a command that writes a text for the next one, which reads it."""
 
@@ -62,19 +65,23 @@ class DocumentedCommand(Struct, frozen=True):
         The file that it gets as its standard input; empty if there is none.
     writer
         The command that writes the text which it reads, such as ``echo word``; empty if there is none.
+    reads_changed_file
+        Whether one of its files has changed lately, so that a later change may move its count.
     """
 
     arguments: tuple[str, ...]
     file: str
     standard_input: str = ""
     writer: str = ""
+    reads_changed_file: bool = False
 
 
 def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[str, list[DocumentedCommand]]:
     """Return the commands that documents of the project show for its programs, by program, in their order.
 
-    Only commands with a file of the project, with a text that ``echo`` writes, or with the sizes of a computation are
-    returned, and none with a placeholder or with another file to read.
+    Those with a file that has changed lately come last. Only commands with a file of the project, with a text that
+    ``echo`` writes, or with the sizes of a computation are returned, and none with a placeholder or with another file
+    to read.
 
     Parameters
     ----------
@@ -93,12 +100,14 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
             words = _split_words(text)
-            if not words or len(found[program]) >= _MAX_COMMANDS:
-                continue
-            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer))
+            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
             if command and command.file not in programs:
                 found[program][command] = None
-    return {program: list(commands) for program, commands in found.items() if commands}
+    return {
+        program: sorted(commands, key=lambda command: command.reads_changed_file)[:_MAX_COMMANDS]
+        for program, commands in found.items()
+        if commands
+    }
 
 
 class _FileFinder:
@@ -137,10 +146,13 @@ class _FileFinder:
         """Return whether several files begin with a path and a dot, as the files of an index do."""
         return is_plain_path(path) and sum(file.startswith(f"{path}.") for file in self._sources.files) > 1
 
+    def has_changed(self, file: str) -> bool:
+        """Return whether one of the newest commits has changed a file."""
+        return file in self._sources.changed_files
+
     def _accept(self, file: str) -> str:
-        """Return a file that new commits will hardly change; empty if they may, or if its path needs quotes."""
-        is_steady = file not in self._sources.changed_files and not is_about_project(file)
-        return file if is_plain_path(file) and is_steady else ""
+        """Return a file that may be an input; empty if it is about the project, or if its path needs quotes."""
+        return file if is_plain_path(file) and not is_about_project(file) else ""
 
 
 def list_documents(sources: Sources) -> list[str]:
@@ -179,7 +191,8 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
             for command in re.split(r"&&|;|\|\|", part):
                 before_pipe, _, after_pipe = command.partition("|")
                 writer, reader = (before_pipe, after_pipe) if _WRITER.match(command) else ("", command)
-                reader = _LEADING_VARIABLES.sub("", reader, count=1) if _LEADING_VARIABLES.match(reader) else reader
+                start = _BEFORE_PROGRAM.match(reader)
+                reader = reader[start.end() :] if start else reader
                 first_word = "".join(reader.split(maxsplit=1)[:1])
                 name = _TRAILING_VARIABLES.sub("", first_word).rpartition("/")[2]
                 if name in names:
@@ -242,12 +255,13 @@ def _parse_arguments(
         previous = word
     file = next(iter(files), standard_input)
     has_work = bool(file or writer) or _gives_sizes(arguments)
-    return DocumentedCommand(tuple(arguments), file, standard_input, writer) if has_work else None
+    reads_changed_file = any(map(finder.has_changed, (*files, standard_input)))
+    return DocumentedCommand(tuple(arguments), file, standard_input, writer, reads_changed_file) if has_work else None
 
 
 def _gives_sizes(arguments: Sequence[str]) -> bool:
     """Return whether arguments are options with numbers, such as ``-n 50 50 50``: the sizes of a computation."""
-    has_options = any(argument.startswith("-") and not _NUMBER.fullmatch(argument) for argument in arguments)
+    has_options = any(map(_OPTION.match, arguments))
     values = [argument.rpartition("=")[2] for argument in arguments if not argument.startswith("-") or "=" in argument]
     return has_options and bool(values) and all(map(_NUMBER.fullmatch, values))
 

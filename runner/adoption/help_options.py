@@ -8,7 +8,7 @@ from msgspec import Struct
 
 _OPTION_LINE = re.compile(
     r"\s*(?P<names>--?[@\w][\w-]*(?:(?:[ ,|/]+|\s*=?<\w+>\s*[,|]\s*)--?[\w][\w-]*)*)"
-    r"(?P<join> {0,8}|=)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N)(?:\s+(?P<text>.*)|$)"
+    r"(?P<join> {0,8}|=)(?P<value><[^<>]+>|\[?[A-Z][A-Z_]*\]?|#|int|num|n|N):?(?:\s+(?P<text>.*)|$)"
 )
 """A line of a help text with an option that takes a value: ``-t, --threads NUM  description``."""
 _NAME = re.compile(r"--?[@\w][\w-]*")
@@ -17,6 +17,8 @@ _THREADS_TEXT = re.compile(r"\b(?:number of|use|up to|how many|spawn|start)\b[^.
 _ROUND_WORDS = r"iter(?:ation)?s?|cycles|(?:time)?steps|rep(?:eat|etition)s?|rounds|loops|epochs|trials|numtimes"
 _ROUNDS_NAME = re.compile(rf"--?(?:(?:n|num|max|number-of)[-_]?)?(?:{_ROUND_WORDS})", re.IGNORECASE)
 _ROUNDS_TEXT = re.compile(rf"\b(?:number of|how many|maximum)\b[^.;,]{{0,30}}\b(?:{_ROUND_WORDS})\b", re.IGNORECASE)
+_COUNTED_ROUNDS = re.compile(rf"\s*(--?(?:n|num|max|number-of)[-_]?(?:{_ROUND_WORDS}))\s", re.IGNORECASE)
+"""An option at the beginning of a line whose name says that it takes a number, however the line says so."""
 _FEW_ROUNDS = 10
 """The number of rounds to which an option is set."""
 _ITEMS_TEXT = re.compile(
@@ -94,3 +96,5 @@ def _list_options(help_text: str) -> Iterator[_Option]:
                 # The description may begin on the next line.
                 description=(match["text"] or next_line).strip(),
             )
+        elif counted_rounds := _COUNTED_ROUNDS.match(line):
+            yield _Option(name=counted_rounds[1], all_names=(counted_rounds[1],), separator=" ", description="")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
+from runner.adoption.own_code import is_source
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
 
 _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
@@ -51,6 +52,8 @@ _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<!
 _DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
 _RENDERED_KINDS = frozenset({"html", "xml", "tex"})
 """Suffixes of files that a program may make from documents."""
+_OUTPUT_KINDS = frozenset({"exp", "expect", "expected", "gold", "golden", "ok", "out", "ref", "result"})
+"""Suffixes of files with what a program is expected to print."""
 _COMPRESSED_KINDS = frozenset({"br", "bz2", "gz", "lz", "lz4", "lzma", "lzo", "sz", "xz", "z", "zst"})
 """Suffixes of files that a compressor makes."""
 _BUILD_KINDS = frozenset(
@@ -70,6 +73,9 @@ _DATA_KINDS = frozenset(
     }
 )
 """Suffixes of data that many programs read. Sources, settings and documents are not among them."""
+_SCRIPT_KINDS = frozenset({"bash", "bat", "pl", "ps1", "rb", "sh"})
+_MIN_FILES_OF_OWN_KIND = 3
+"""So many files of an unknown kind among the examples or tests of a project are probably its own kind of inputs."""
 
 
 def list_stand_ins(sources: Sources) -> list[str]:
@@ -105,9 +111,10 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     """Return files that the project keeps as inputs of a program, the most promising first.
 
     Files of the kind that the program or the project is named after come first, such as ``.wren`` files for
-    ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. A compiler whose name
-    ends in ``cc`` reads C. Files that the newest commits have changed are chosen only if there are no others, because
-    a change to an input moves the count even if the program stays the same.
+    ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. If there are none, they
+    are files there of an unknown kind that is frequent. A compiler whose name ends in ``cc`` reads C. Files that the
+    newest commits have changed are chosen only if there are no others, because a change to an input moves the count
+    even if the program stays the same.
 
     Parameters
     ----------
@@ -147,6 +154,8 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         [file for file in candidates if _is_data(file) or file in sources_of_pages or file in uncompressed_files]
         + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
     )
+    if not (files_of_kind or data_files):
+        data_files = choose_unchanged(_find_files_of_own_kinds(candidates))
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(
         key=lambda file: (_is_page(file), -frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file)
@@ -180,17 +189,30 @@ def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
+def find_input_with_partner(sources: Sources, inputs: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first input next to which a file of another kind has the same name, and that file; None if none has.
+
+    An example is a template with its data. Documents and pages are probably what the program is expected to write.
+    """
+    other_kinds = _DOCUMENTS | _RENDERED_KINDS | _OUTPUT_KINDS | _BUILD_KINDS | _SCRIPT_KINDS
+    files_by_stem: dict[str, list[str]] = {}
+    for file in sources.files:
+        if is_plain_path(file) and _get_kind(file) and _get_kind(file) not in other_kinds:
+            files_by_stem.setdefault(_get_stem(file), []).append(file)
+    for file in inputs:
+        partner = next((other for other in files_by_stem.get(_get_stem(file), ()) if other != file), None)
+        if partner:
+            return file, partner
+    return None
+
+
 def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return documents in input folders, and the files with the same names that a program is expected to make of them.
 
     Such pairs are the tests of a program that converts documents: the first is its input, the second its output.
     """
-    documents = {
-        str(PurePosixPath(file).with_suffix("")): file
-        for file in files
-        if _get_kind(file) in _DOCUMENTS and _is_in_input_folder(file)
-    }
-    rendered = {str(PurePosixPath(file).with_suffix("")): file for file in files if _get_kind(file) in _RENDERED_KINDS}
+    documents = {_get_stem(file): file for file in files if _get_kind(file) in _DOCUMENTS and _is_in_input_folder(file)}
+    rendered = {_get_stem(file): file for file in files if _get_kind(file) in _RENDERED_KINDS}
     common_stems = documents.keys() & rendered.keys()
     return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
 
@@ -200,16 +222,24 @@ def _find_uncompressed_files(files: Sequence[str]) -> set[str]:
 
     The suffix of the compressed file may replace that of the other one, or follow it.
     """
-    compressed_stems = {
-        str(PurePosixPath(file).with_suffix("")) for file in files if _get_kind(file) in _COMPRESSED_KINDS
-    }
+    compressed_stems = {_get_stem(file) for file in files if _get_kind(file) in _COMPRESSED_KINDS}
     return {
         file
         for file in files
         if _get_kind(file) not in _COMPRESSED_KINDS
         and _is_in_input_folder(file)
-        and not compressed_stems.isdisjoint({file, str(PurePosixPath(file).with_suffix(""))})
+        and not compressed_stems.isdisjoint({file, _get_stem(file)})
     }
+
+
+def _find_files_of_own_kinds(files: Sequence[str]) -> list[str]:
+    """Return the files of unknown kinds that are frequent in input folders: inputs in the project's own format."""
+    known_kinds = _DOCUMENTS | _BUILD_KINDS | _SCRIPT_KINDS
+    own_files = [
+        file for file in files if _is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in known_kinds)
+    ]
+    frequency = Counter(map(_get_kind, own_files))
+    return [file for file in own_files if frequency[_get_kind(file)] >= _MIN_FILES_OF_OWN_KIND]
 
 
 def _select_files_of_kind(
@@ -292,6 +322,11 @@ def _may_be_input(file: str) -> bool:
 def _get_kind(file: str) -> str:
     """Return the suffix of a file in lower case, without its dot."""
     return PurePosixPath(file).suffix.removeprefix(".").lower()
+
+
+def _get_stem(file: str) -> str:
+    """Return the path of a file without its suffix."""
+    return str(PurePosixPath(file).with_suffix(""))
 
 
 def _is_in_input_folder(file: str) -> bool:

@@ -6,7 +6,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step, build_command_in_folder
+from runner.adoption.proposal import RunProposal, build_command_in_folder
 from runner.adoption.server_proposals import get_program
 from runner.adoption.sources import Sources, is_plain_path
 from runner.adoption.tried_command import TriedCommand
@@ -81,15 +81,13 @@ def run_in_empty_folder(run: RunProposal) -> RunProposal:
     return replace(run_there, command=run_there.command.replace("cd ", f"mkdir -p {_EMPTY_FOLDER} && cd ", 1))
 
 
-def propose_larger_folder(
-    build: BuildProposal, run: RunProposal, folder: str, n_copies: int
-) -> tuple[BuildProposal, RunProposal, RunProposal]:
-    """Return a build that makes the larger folder, and the commands that start a program there and in an empty folder.
+def propose_larger_folder(run: RunProposal, folder: str, n_copies: int) -> tuple[str, RunProposal, RunProposal]:
+    """Return a step of the build that makes the larger folder, and the commands that start a program there.
 
-    The empty folder is inside the larger one. It shows how many faults the program takes to start.
+    The second command starts it in an empty folder inside the larger one: this shows how many faults the start takes.
     """
     step = (
         f"rm -rf {_LARGER_FOLDER} && mkdir -p {_EMPTY_FOLDER} && "
         f"for copy in $(seq {n_copies}); do cp -r {folder} {_LARGER_FOLDER}/$copy; done"
     )
-    return add_build_step(build, step), run_in_folder(run, _LARGER_FOLDER), run_in_folder(run, _EMPTY_FOLDER)
+    return step, run_in_folder(run, _LARGER_FOLDER), run_in_folder(run, _EMPTY_FOLDER)

@@ -6,11 +6,11 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from runner.adoption.caveats import MAX_NATIVE_START_FAULTS, MIN_ADDED_SHARE
+from runner.adoption.caveats import MIN_ADDED_SHARE
 from runner.adoption.command_choice import SLOW_SECONDS
-from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
+from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import get_program
-from runner.adoption.tried_command import START_CPU_SECONDS, TriedCommand
+from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, TriedCommand
 
 _FEW_FAULTS = 5000
 """An execution with fewer faults, or with fewer in addition to those of its start if these are known, consists largely
@@ -23,6 +23,8 @@ _MIN_ROUNDS = 10
 """The smallest number of repetitions of the small input for which a larger one is worth a build step."""
 _JSON_SUFFIXES = (".json", ".geojson")
 """Suffixes of files with a single value, whose repetition would be invalid."""
+_TEXT_SUFFIXES = ("", ".txt")
+"""Suffixes of stand-ins that are plain text."""
 _MAX_OTHER_PROGRAMS = 3
 """How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2
@@ -36,9 +38,11 @@ if it takes at least this many times the CPU time: a regression for each piece w
 
 
 def propose_larger_input(
-    build: BuildProposal, tried_command: TriedCommand, size: int, start_faults: int = 0
-) -> tuple[BuildProposal, RunProposal] | None:
-    """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
+    tried_command: TriedCommand, size: int, start_faults: int = 0
+) -> tuple[str, RunProposal] | None:
+    """Return a step of the build that makes a larger file from that of a command, and the command with it.
+
+    None if this is not useful.
 
     Parameters
     ----------
@@ -61,12 +65,19 @@ def propose_larger_input(
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    return add_build_step(build, _build_repeating_step(run.file, n_rounds)), larger_run
+    return _build_repeating_step(run.file, n_rounds, is_stand_in=bool(run.stand_in_file)), larger_run
 
 
-def _build_repeating_step(file: str, n_rounds: int) -> str:
-    """Return a shell command that repeats a file into the larger one; JSON texts become the elements of an array."""
-    if PurePosixPath(file).suffix.lower() in _JSON_SUFFIXES:
+def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str:
+    """Return a shell command that repeats a file into the larger one.
+
+    JSON texts become the elements of an array. The lines of a stand-in, which is any text, begin with the number of the
+    repetition: a compressor does not the same work for a text that repeats as for others.
+    """
+    suffix = PurePosixPath(file).suffix.lower()
+    if is_stand_in and suffix in _TEXT_SUFFIXES:
+        repeating = f'for round in $(seq {n_rounds}); do sed "s/^/$round /" {file}; done'
+    elif suffix in _JSON_SUFFIXES:
         repeating = (
             f"{{ echo [; for round in $(seq {n_rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
         )
@@ -146,12 +157,11 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     """
     if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
         return False
-    is_nearly_start = (
-        min(small_result.faults) < MAX_NATIVE_START_FAULTS and 0 < small_result.cpu_seconds < START_CPU_SECONDS
-    )
     spread = max(larger_result.faults) - min(larger_result.faults)
     added_faults = min(larger_result.faults) - max(small_result.faults)
-    may_vary = len(set(small_result.faults)) > 1 or (is_nearly_start and spread <= _MAX_SPREAD_SHARE * added_faults)
+    may_vary = len(set(small_result.faults)) > 1 or (
+        small_result.is_nearly_start and spread <= _MAX_SPREAD_SHARE * added_faults
+    )
     # The count of a runtime varies, so a small part of its start counts as work of the small input.
     small_work = max(min(small_result.faults) - start_faults, MIN_ADDED_SHARE * start_faults)
     takes_more_faults = min(larger_result.faults) - start_faults >= _MIN_RATIO * small_work
@@ -162,8 +172,14 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
 
 
 def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
-    """Return whether the larger input takes more faults, or much more CPU time, than another input."""
-    return min(larger_result.faults) > min(other_result.faults) or _takes_much_longer(larger_result, other_result)
+    """Return whether the larger input takes more faults in hardly less CPU time, or much more CPU time, than another.
+
+    A program that reads many copies of a small input, such as a statement, may take many pages for them, but compute
+    less than with an input that does more.
+    """
+    computes_less = larger_result.cpu_seconds * _MIN_RATIO < other_result.cpu_seconds
+    takes_more_faults = min(larger_result.faults) > min(other_result.faults) and not computes_less
+    return takes_more_faults or _takes_much_longer(larger_result, other_result)
 
 
 def _takes_much_longer(larger_result: TriedCommand, other_result: TriedCommand) -> bool:

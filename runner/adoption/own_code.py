@@ -29,6 +29,11 @@ def executes_own_code(sources: Sources, *, maps_built_files: bool) -> bool:
     return maps_built_files or _find_main_language(sources) != "native" or sources.has("setup.py", "pyproject.toml")
 
 
+def is_source(file: str) -> bool:
+    """Return whether a file is a source in one of the languages that are told apart, judging by its suffix."""
+    return PurePosixPath(file).suffix.removeprefix(".").lower() in _LANGUAGE_BY_SUFFIX
+
+
 def has_no_code(sources: Sources) -> bool:
     """Return whether a project has only documents and hidden files, as after a move to another address."""
     paths = (PurePosixPath(file) for file in sources.files)

@@ -66,6 +66,9 @@ class RunProposal(Struct, frozen=True):
         not end.
     needs_failures
         Whether it is tried only if no earlier command with a file did any work with the program.
+    file_may_change
+        Whether a document shows it with a file that has changed lately: it is tried only if the program does no more
+        than start with the files that have not.
     http_error
         The HTTP error status with which the server answers the requests of its load; 0 if it serves them.
     is_folder
@@ -90,6 +93,7 @@ class RunProposal(Struct, frozen=True):
     stop_signal: str = ""
     from_service_file: bool = False
     needs_failures: bool = False
+    file_may_change: bool = False
     http_error: int = 0
     is_folder: bool = False
     takes_files: bool = False

@@ -11,6 +11,8 @@ _START_FAULTS, START_CPU_SECONDS = 100, 0.02
 100 faults, in a few milliseconds."""
 _RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS = 150, 0.005
 """The same for a program that is linked to the runtime library of Fortran or C++ too: 100 to 140 faults."""
+MAX_NATIVE_START_FAULTS = 500
+"""A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 LONG_CPU_SECONDS, _LONG_NATIVE_CPU_SECONDS = 1.0, 0.25
 """More CPU time, in seconds, than nearly any program takes to start: with a language runtime, and without one."""
 _MAX_LOAD_FACTOR = 5
@@ -109,4 +111,13 @@ class TriedCommand(Struct, frozen=True):
         limits = ((_START_FAULTS * n_starts, START_CPU_SECONDS), (_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS))
         return bool(self.faults) and any(
             min(self.faults) < faults and 0 < self.cpu_seconds < seconds for faults, seconds in limits
+        )
+
+    @property
+    def is_nearly_start(self) -> bool:
+        """Whether the command takes a few faults more than the start of a native program, and hardly any CPU time."""
+        return (
+            bool(self.faults)
+            and min(self.faults) < MAX_NATIVE_START_FAULTS
+            and 0 < self.cpu_seconds < START_CPU_SECONDS
         )

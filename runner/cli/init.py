@@ -416,10 +416,8 @@ def _propose_workload(
     failed_server = next((tried_command.run for tried_command in choice.failures if tried_command.run.obstacle), None)
     if failed_server and not choice.tried_command.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(failed_server))
-    weakness = _describe_weakness(choice.tried_command)
-    if not weakness and caveat:
-        # The caveat itself is printed above, below the counts.
-        weakness = _LOAD_HINT if choice.tried_command.run.load else _DO_WORK_HINT
+    # The caveat itself is printed above, below the counts.
+    weakness = _describe_weakness(choice.tried_command) or (caveat and _suggest_work(choice.tried_command.run))
     remarks = [
         weakness,
         *(_MISSING_PART_REMARK.format(part) for part in choice.missing_parts if weakness),
@@ -462,6 +460,15 @@ def _describe_weakness(tried_command: "TriedCommand") -> str:
         return _STAND_IN_REMARK.format(f"copies of {run.stand_in_file}" if is_copied else run.stand_in_file)
     gets_no_input = tried_command.has_no_work and not tried_command.only_imports
     return _NO_INPUT_REMARK.format(run.command) if gets_no_input else ""
+
+
+def _suggest_work(run: "RunProposal") -> str:
+    """Return how a command that does little more than start gets work: a test of a library needs a driver instead."""
+    from runner.cli.init_choice import DRIVER_HINT
+
+    if run.load:
+        return _LOAD_HINT
+    return f"{_DO_WORK_HINT}; or, {DRIVER_HINT.format('')}" if run.is_test else _DO_WORK_HINT
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:

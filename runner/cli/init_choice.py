@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
     from runner.subject.missing_packages import MissingPart
 
-_DRIVER_HINT = (
+DRIVER_HINT = (
     "for a library, write a small driver program in a separate folder, with a workload.toml{} that builds the library "
     "and the driver; `faultwatch init FOLDER` then measures the driver and writes the CI file"
 )
@@ -53,7 +53,7 @@ class BuildAndRunChoice(Struct, frozen=True):
     start_faults
         The faults that the program takes without an input; 0 if unknown.
     missing_parts
-        The tools and packages that builds of more parts of the project lack, each with its remedy.
+        What builds of more parts of the project lack, such as packages or the network, each with its remedy.
     tried_settings
         The assignments of variables, and the command, with which the count still varies; empty if it does not.
     """
@@ -158,7 +158,7 @@ def choose_build_and_run(
     )
     proposal, tree, chosen_command = _build_chosen_target(first_measurement, proposal, tree, chosen_command)
     stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
-    missing_parts = dict.fromkeys(error.missing_part for error in build_errors if error.missing_part)
+    missing_parts = dict.fromkeys(filter(None, map(_describe_missing_part, build_errors)))
     varies = len(set(chosen_command.faults)) > 1 and len(set(stable_command.faults)) > 1
     tried_settings = (
         (*_list_assignments(first_measurement, proposal, chosen_command), stable_command.run.command)
@@ -168,6 +168,13 @@ def choose_build_and_run(
     return BuildAndRunChoice(
         proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts), tried_settings
     )
+
+
+def _describe_missing_part(error: _BuildError) -> str:
+    """Return what a build that failed lacks, with its remedy: a tool, a package or the network; empty if unknown."""
+    from runner.subject.offline_builds import find_network_error
+
+    return error.missing_part or (_NETWORK_HINT if find_network_error(error.text) else "")
 
 
 def _choose_larger_input(
@@ -307,11 +314,12 @@ def _try_larger_input(
         The faults with which the program's runtime starts.
     """
     from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
+    from runner.adoption.proposal import add_build_step
     from runner.subject.build import BuildFailure
 
     try:
         larger_proposal = propose_larger_input(
-            proposal, small_result, first_measurement.get_input_size(small_result.run, tree), runtime_faults
+            small_result, first_measurement.get_input_size(small_result.run, tree), runtime_faults
         )
         if larger_proposal is None or (
             chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)
@@ -319,15 +327,21 @@ def _try_larger_input(
             return None
         if _takes_long_to_build(first_measurement, proposal):
             return None
-        build, run = larger_proposal
-        with show_activity("building with a larger input") as show_progress:
-            larger_tree, _ = first_measurement.build(build)
+        step, run = larger_proposal
+        build = add_build_step(proposal, step)
+        # The project is built again only for an input that is proposed.
+        with (
+            show_activity("making a larger input") as show_progress,
+            first_measurement.extend_build(proposal, step, tree) as extended_tree,
+        ):
             tried_command = _find_command_with_more_work(
-                first_measurement, build, run, small_result, larger_tree, show_progress, runtime_faults
+                first_measurement, build, run, small_result, extended_tree, show_progress, runtime_faults
             )
+        if tried_command is None or (chosen_command.run.file and not takes_more(tried_command, chosen_command)):
+            return None
+        with show_activity("building with a larger input"):
+            larger_tree, _ = first_measurement.build(build)
     except (OSError, BuildFailure, FaultwatchError):  # OSError: the small input cannot be read
-        return None
-    if tried_command is None or (chosen_command.run.file and not takes_more(tried_command, chosen_command)):
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
@@ -381,23 +395,29 @@ def _try_larger_folder(
     """
     from runner.adoption.larger_folder import propose_larger_folder
     from runner.adoption.larger_input import does_more_work
+    from runner.adoption.proposal import add_build_step
     from runner.subject.build import BuildFailure
 
     copied_folder = first_measurement.find_folder_to_copy(proposal, chosen_command, tree)
     if copied_folder is None or _takes_long_to_build(first_measurement, proposal):
         return None
     folder, n_copies = copied_folder
-    build, *runs = propose_larger_folder(proposal, chosen_command.run, folder, n_copies)
+    step, *runs = propose_larger_folder(chosen_command.run, folder, n_copies)
+    build = add_build_step(proposal, step)
     try:
-        with show_activity("building with a folder of files") as show_progress:
-            larger_tree, _ = first_measurement.build(build)
+        with (
+            show_activity("making a folder of files") as show_progress,
+            first_measurement.extend_build(proposal, step, tree) as extended_tree,
+        ):
             tried_command, result_in_empty_folder = (
-                next(iter(first_measurement.try_runs(build, [run], larger_tree, show_progress))) for run in runs
+                next(iter(first_measurement.try_runs(build, [run], extended_tree, show_progress))) for run in runs
             )
+        start_faults = min(result_in_empty_folder.faults, default=0)
+        if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
+            return None
+        with show_activity("building with a folder of files"):
+            larger_tree, _ = first_measurement.build(build)
     except (BuildFailure, FaultwatchError):
-        return None
-    start_faults = min(result_in_empty_folder.faults, default=0)
-    if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
         return None
     print_message(
         f"  {tried_command.run.command}: {_format_range(tried_command.faults)} minor faults; "
@@ -525,7 +545,7 @@ def _list_proposals(
             raise FaultwatchError(f"{first_measurement.repository.path} {reason}", remedy)
         raise FaultwatchError(
             f"{first_measurement.repository.path} {reason}",
-            f"pass the commands with --build and --run; or, {_DRIVER_HINT.format('')}",
+            f"pass the commands with --build and --run; or, {DRIVER_HINT.format('')}",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]
 
@@ -659,12 +679,13 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
 
 def _get_first_error(failure: Exception) -> str:
     """Return the first error in the log of a failed build; empty if there is none, or if the build timed out."""
+    from runner.adoption.command_trials import hide_build_path
     from runner.subject.build import BuildFailure
     from runner.subject.build_errors import find_first_error
 
     if not isinstance(failure, BuildFailure) or failure.timed_out:
         return ""
-    return find_first_error(failure.build.log, failure.message)
+    return hide_build_path(find_first_error(failure.build.log, failure.message))
 
 
 def _find_missing_part(
@@ -698,7 +719,7 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
     fetch = _suggest_fetch(missing_submodules)
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
-    driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
+    driver = DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
     return f"{fetch}pass the commands with --build and --run; or, {driver}"
 
 
@@ -808,6 +829,9 @@ def _explain_failure(
     error_texts = [error.text for error in build_errors]
     network_error = next(filter(find_network_error, error_texts), "")
     cause = None if run else _find_error_behind_failures(failures, build_errors, finished_builds)
+    if missing_submodules and not run:
+        # The build that failed would probably have made a better program than those that lack arguments.
+        cause = cause or next(iter(build_errors), None)
     if cause:
         return FaultwatchError(
             f"{first_measurement.repository.name} was not built: {cause.text}; without this build, {failure.problem}",
@@ -816,14 +840,14 @@ def _explain_failure(
     # A command with a quote cannot be quoted below.
     example = "./program" if "'" in failure.run.command else failure.run.command
     tip = (
-        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {_DRIVER_HINT.format('')}"
+        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {DRIVER_HINT.format('')}"
     )
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive_result:
         failure = interactive_result
         tip = (
             "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
-            f"{_DRIVER_HINT.format('')}"
+            f"{DRIVER_HINT.format('')}"
         )
     module, _ = find_missing_module(failure.problem)
     if module:
@@ -836,8 +860,6 @@ def _explain_failure(
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download
-    elif error_texts:
-        tip = f"{_suggest_fetch(missing_submodules)}{tip}"  # the other build may lack them
     other_error = f"; another build failed: {network_error or error_texts[0]}" if error_texts else ""
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip

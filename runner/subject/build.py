@@ -42,6 +42,7 @@ from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_ne
 from runner.subject.session_tree_restorer import (
     TREE_FOLDER,
     UnreadableTree,
+    copy_tree,
     keep_copy,
     overlay_files,
     restore_original_tree,
@@ -199,16 +200,48 @@ class Builder(Struct, frozen=True):
         BuildFailure
             The revision does not build this time.
         """
-        build_folder = tree.parent
-        moved_build = move_aside(build_folder)
-        try:
-            build_folder.mkdir()
+        with self._move_build_aside(tree):
             # Do not write a record: if this process is killed, the tree must not be taken for the other revision's.
             with self.turn.pause(clock=self.clock):
                 record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
             yield tree
+
+    @contextmanager
+    def extend_build(self, workload: Workload, tree: Path) -> Iterator[Path]:
+        """Run the build command of a workload in a built tree, and yield the tree; restore the tree afterwards.
+
+        So a further step of a build can be tried without the steps before it.
+
+        Raises
+        ------
+        BuildFailure
+            The command fails.
+        FaultwatchError
+            The tree cannot be copied, or the program of the command is not installed.
+        """
+        with self._move_build_aside(tree) as moved_build:
+            with self.turn.pause(clock=self.clock), use_standard_umask():
+                copy_tree(moved_build / TREE_FOLDER, tree)
+                failure, build = run_build_command(
+                    workload, tree, self.sandbox, tracer=None, clock=self.clock, reveals_host=self.reveals_host
+                )
+            if failure:
+                raise BuildFailure(failure, build)
+            if self.sandbox:
+                self.sandbox.change_owner(tree)
+            yield tree
+
+    @staticmethod
+    @contextmanager
+    def _move_build_aside(tree: Path) -> Iterator[Path]:
+        """Make the folder of a build empty, and yield where the build is meanwhile; put it back afterwards."""
+        build_folder = tree.parent
+        moved_build = move_aside(build_folder)
+        try:
+            build_folder.mkdir()
+            yield moved_build
         finally:
             remove_tree(build_folder)
             moved_build.rename(build_folder)

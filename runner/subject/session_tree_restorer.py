@@ -105,7 +105,7 @@ def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: 
     tree = build_folder / TREE_FOLDER
     ignored = os.path.normpath(output_file) if output_file else None
     (build_folder / COPY_FOLDER).mkdir(mode=0o700)
-    _copy_tree(tree, build_folder / COPY_FOLDER / TREE_FOLDER)
+    copy_tree(tree, build_folder / COPY_FOLDER / TREE_FOLDER)
     _flush_to_storage(tree)
     return BuildRecord(
         build=build,
@@ -197,7 +197,7 @@ def restore_tree(tree: Path) -> None:
         remove_tree(tree_to_remove)
     if tree.is_symlink() or tree.exists():
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
-    _copy_tree(build_folder / COPY_FOLDER / TREE_FOLDER, new_tree)
+    copy_tree(build_folder / COPY_FOLDER / TREE_FOLDER, new_tree)
     if record.later_commit:
         if _find_fingerprint(build_folder / _LATER_FILES_FOLDER, ignored=None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
@@ -226,7 +226,7 @@ def _find_fingerprint(tree: Path, ignored: str | None) -> str | None:
         return None
 
 
-def _copy_tree(source: Path, target: Path) -> None:
+def copy_tree(source: Path, target: Path) -> None:
     """Copy a tree. Share blocks if the file system can, and keep holes, so that a sparse file does not fill the disk.
 
     Raises

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary
-from runner.adoption.systems.node_tests import ONE_THREAD, find_test_run
+from runner.adoption.systems.node_tests import STEADY_FLAGS, find_test_run
 from runner.contract.word_list import join_words
 from runner.subject.package_managers import NPM
 
@@ -25,7 +25,13 @@ _MAX_MEMBER_RUNS = 4
 """How many programs and modules of packages in folders are tried."""
 _NAME = re.compile(r"[\w:.-]+")
 _CACHE = {NPM.variable: NPM.folder}
-_QUIET = "--no-audit --no-fund"
+_QUIET = "--prefer-offline --no-audit --no-fund"
+_COPY_INDEX = (
+    "mkdir -p .npm/_cacache && cp -r $npm_config_cache/_cacache/index-v5 .npm/_cacache && "
+    "ln -s $npm_config_cache/_cacache/content-v2 .npm/_cacache"
+)
+"""Makes a cache with the packages that were downloaded. Without a lock file, npm looks each of them up in the index of
+its cache and writes to it, but the gate's sandbox shows the user's cache only for reading."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -101,9 +107,11 @@ def _propose_build(
     """
     steps = []
     if package.get("dependencies") or (needs_all_packages and package.get("devDependencies")):
-        install = "ci" if sources.has(*_LOCK_FILES) else "install"
-        omit = "" if needs_all_packages else "--omit=dev "
-        steps.append(f"npm {install} {omit}--prefer-offline {_QUIET}")
+        options = _QUIET if needs_all_packages else f"--omit=dev {_QUIET}"
+        if sources.has(*_LOCK_FILES):
+            steps.append(f"npm ci {options}")
+        else:
+            steps.append(f"npm install {options} || {{ {_COPY_INDEX} && npm install --cache .npm {options}; }}")
     if runs_build_script:
         steps.append("npm run build")
     if not steps:
@@ -204,5 +212,5 @@ def _build_command(name: str, text: str) -> str:
     build_match = _BUILD_BEFORE.match(text)
     text = text[build_match.end() :] if build_match else text
     if _DIRECT.fullmatch(text):
-        return f"node {ONE_THREAD}{text.removeprefix('node')}"
+        return f"node {STEADY_FLAGS}{text.removeprefix('node')}"
     return f"npm run --silent {name}"

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 from runner.adoption.proposal import RunProposal
 
-ONE_THREAD = "--single-threaded"
-"""The option with which Node compiles and collects garbage in the main thread: without it, the count of a program can
-vary by 86 %. Node refuses this option in ``NODE_OPTIONS``."""
+STEADY_FLAGS = "--single-threaded --predictable"
+"""The options with which Node compiles and collects garbage in the main thread, and draws the same random numbers each
+time: without them, the count of a program can vary by 86 %. Node refuses these options in ``NODE_OPTIONS``."""
 _TEST_SCRIPT = "test"
 _ONE_PROCESS = {"mocha": "", "_mocha": "", "tape": "", "jasmine": "", "uvu": "", "qunit": "", "jest": " --runInBand"}
 """Programs that run tests, and the option with which they run all tests in one process; others start a process or a
@@ -116,5 +116,5 @@ def _make_test_run(words: list[str], *, program: str) -> RunProposal:
     """Return the command that starts Node with the given words, of which patterns of files are quoted."""
     quoted_words = [f'"{word}"' if _GLOB.search(word) else word for word in words]
     return RunProposal(
-        " ".join(["node", ONE_THREAD, *quoted_words]), may_do_nothing=True, is_test=True, program=program
+        " ".join(["node", STEADY_FLAGS, *quoted_words]), may_do_nothing=True, is_test=True, program=program
     )

@@ -265,6 +265,60 @@ def test_an_input_is_made_in_the_format_that_a_usage_names(monkeypatch: pytest.M
     assert first.propose_made_input(build, [TriedCommand(RunProposal("./x"), ())], Path()) is None, "it may be a test"
 
 
+@pytest.mark.parametrize(
+    ("bare_faults", "faults", "chosen"),
+    [
+        (5_200, {"-n 64 64 64": (90_000, 5.0), "-n 32 32 32": (15_000, 0.6)}, "bin/amg -n 32 32 32"),
+        (5_200, {"-n 64 64 64": (15_000, 0.6)}, "bin/amg -n 64 64 64"),
+        (5_200, {"-n 64 64 64": (5_300, 0.6)}, "bin/amg"),
+        (5_200, {}, "bin/amg"),
+    ],
+)
+def test_a_program_that_works_without_arguments_gets_the_sizes_of_its_help_if_it_then_works_more(
+    bare_faults: int, faults: dict[str, tuple[int, float]], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        if run.command == "bin/amg":
+            return TriedCommand(run, (bare_faults, bare_faults + 1), seconds=0.4, cpu_seconds=0.1)
+        count, seconds = faults.get(run.command.removeprefix("bin/amg "), (0, 1.0))
+        return TriedCommand(run, (count,) if count else (), seconds=seconds, cpu_seconds=seconds)
+
+    def execute(_: object, workload: str, tree: Path) -> ProgramResult:
+        help_text = (
+            "Usage: amg [<options>]\n  -n <nx> <ny> <nz>   : size\n" if workload == "bin/amg -help" else "done\n"
+        )
+        return ProgramResult(0, help_text, "", 0.1, 1.0)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    (result,) = first.try_runs(
+        BuildProposal("Make", "make"), [RunProposal("bin/amg", may_do_nothing=True)], Path(), lambda _: None
+    )
+    assert result.run.command == chosen
+
+
+@pytest.mark.parametrize(("printed", "seconds"), [("Usage: x FILE\n", 0.1), ("computing\n", 20.0)])
+def test_a_program_is_not_asked_again_for_sizes_if_its_help_names_none_or_it_computes_instead(
+    printed: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def execute(_: object, command: str, tree: Path) -> ProgramResult:
+        asked.append(command)
+        return ProgramResult(None if seconds == 20.0 else 0, printed, "", seconds, 20.0)
+
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (90, 90)))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    list(first.try_runs(BuildProposal("Make", "make"), [RunProposal("./x", may_do_nothing=True)], Path(), lambda _: ""))
+    assert asked == ["./x --help"]
+
+
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(
@@ -305,6 +359,25 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
     ]
 
 
+def test_a_program_that_works_without_a_file_and_never_ends_with_one_gets_no_third(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: (
+            TriedCommand(run, (), "too long", timed_out=True, seconds=20) if run.file else TriedCommand(run, (88, 88))
+        ),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [RunProposal("./x", may_do_nothing=True)]
+    runs += [RunProposal(f"./x {words}", stand_in_file="LICENSE") for words in ("LICENSE", ". LICENSE", "LICENSE out")]
+    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert [result.run.command for result in results] == ["./x", "./x LICENSE", "sh -c 'exec ./x < LICENSE'"]
+
+
 def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
     monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
@@ -317,6 +390,68 @@ def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPa
     assert [result.run.command for result in results] == ["./test_x"]
 
 
+@pytest.mark.parametrize(("cpu_seconds", "files"), [(4.0, {"", "t/a"}), (0.01, {"", "t/a", "LICENSE"})])
+def test_a_program_that_computes_for_long_without_a_file_gets_inputs_but_no_stand_in(
+    cpu_seconds: float, files: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9_000, 9_000), cpu_seconds=cpu_seconds)
+    )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./hpc", may_do_nothing=True),
+        RunProposal("./hpc LICENSE", stand_in_file="LICENSE"),
+        RunProposal("./hpc t/a", input_file="t/a"),
+    ]
+    results = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    assert {result.run.file for result in results} == files
+
+
+@pytest.mark.parametrize(("cpu_seconds", "commands"), [(0.1, ["./hpc", "./hpc -n 50 50 50"]), (0.5, ["./hpc"])])
+def test_documented_sizes_are_tried_if_a_program_may_only_start_without_them(
+    cpu_seconds: float, commands: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (900, 900), cpu_seconds=cpu_seconds)
+    )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./hpc", may_do_nothing=True),
+        RunProposal("./hpc -n 50 50 50"),
+        RunProposal("./hpc --help", may_do_nothing=True),
+    ]
+    results = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    assert [result.run.command for result in results] == commands
+
+
+@pytest.mark.parametrize(
+    ("command", "shorter"),
+    [
+        ("bin/md", "bin/md --nsteps 10"),
+        ("sh -c 'cd ref && exec ./md'", "sh -c 'cd ref && exec ./md --nsteps 10'"),
+    ],
+)
+def test_a_program_that_takes_too_long_computes_fewer_steps_in_any_folder(
+    command: str, shorter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        seconds = 0.5 if "--nsteps 10" in run.command else 7.0
+        return TriedCommand(run, (42_000, 42_000), seconds=seconds, cpu_seconds=seconds)
+
+    help_text = "Usage: md\n  -n / --nsteps <int>:  set number of timesteps\n"
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    runs = [RunProposal(command, may_do_nothing=True, program="ref/md")]
+    (result,) = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    assert result.run.command == shorter
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)
@@ -325,6 +460,28 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" not in [result.run.command for result in results]
     results = fake_trial({"./x": works, "./x t/a t/b": works}, monkeypatch)
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
+
+
+@pytest.mark.parametrize(
+    ("faults", "cpu_seconds", "n_tried"), [(63, 0.001, 3), (160, 0.008, 3), (160, 0.3, 1), (600, 0.008, 1)]
+)
+def test_files_that_have_changed_lately_are_tried_only_if_others_cause_hardly_any_work(
+    faults: int, cpu_seconds: float, n_tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = TriedCommand(RunProposal(""), (faults, faults), cpu_seconds=cpu_seconds)
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: replace(works if run.command == "./x t/a" else TriedCommand(run, (289, 289)), run=run),
+    )
+    runs = [
+        RunProposal("./x t/a", input_file="t/a"),
+        RunProposal("./x x.c t/a", input_file="x.c", file_may_change=True),
+        RunProposal("./x x.c x.c t/a", input_file="x.c", file_may_change=True),
+    ]
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    assert len(results) == n_tried
 
 
 def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,6 +541,7 @@ def test_a_program_that_names_files_after_the_time_opens_its_input_only_if_the_c
         return TriedCommand(run, (200, 205), own_bytes=own_bytes)
 
     monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
     monkeypatch.setattr(FirstMeasurement, "_takes_file_for_text", lambda *_: False)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./hpc", may_do_nothing=True), RunProposal("./hpc t/a", input_file="t/a")]
@@ -527,20 +685,21 @@ def test_a_program_that_prints_the_same_with_a_file_as_its_input_gets_the_next_o
     monkeypatch.setattr(
         FirstMeasurement,
         "_try_run",
-        lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< d" in run.command else (72,) * 3),
+        lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< f" in run.command else (72,) * 3),
     )
     monkeypatch.setattr(
         FirstMeasurement,
         "_describe_unread_input",
-        lambda _, __, run, ___: "" if "< d" in run.command else "the output is the same as without the file",
+        lambda _, __, run, ___: "" if "< f" in run.command else "the output is the same as without the file",
     )
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./count", may_do_nothing=True),
-        *(RunProposal(f"./count {file}", input_file=file) for file in ("a", "b", "c", "d")),
+        *(RunProposal(f"./count {file}", input_file=file) for file in "abcdef"),
     ]
     tried = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
-    assert tried[-1].run.command == "sh -c 'exec ./count < d'"
+    assert tried[-1].run.command == "sh -c 'exec ./count < f'"
     assert tried[-1].faults == (900,) * 3
 
 

@@ -61,6 +61,8 @@ def test_any_text_is_read(text: str) -> None:
         ("  -s <size>                Size of H-M Benchmark to run (small, large, XL, XXL)", "-s small"),
         ("      --max-iter=NUM   stop after this many", "--max-iter=10"),
         ("  -t N     maximum number of time steps [1000]", "-t 10"),
+        ("\t-n / --nsteps <int>:          set number of timesteps for simulation", "--nsteps 10"),
+        ("   --nSteps    -N  arg=1 type=i  number of time steps", "--nSteps 10"),
     ],
 )
 def test_the_option_for_a_shorter_computation_is_found(line: str, option: str) -> None:
@@ -69,7 +71,11 @@ def test_the_option_for_a_shorter_computation_is_found(line: str, option: str) -
 
 
 @pytest.mark.parametrize(
-    "line", ["  -n NUM  number of regions", "  -s SIZE  size of the small blocks", "  --steps  show"]
+    "line",
+    [
+        *("  -n NUM  number of regions", "  -s SIZE  size of the small blocks", "  --steps  show"),
+        "   --printRate -n  arg=1 type=i  number of steps between output",
+    ],
 )
 def test_other_options_make_no_computation_shorter(line: str) -> None:
     assert list_shorter_options(f"Usage: x\n{line}\n") == []

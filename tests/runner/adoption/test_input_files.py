@@ -1,7 +1,14 @@
 import pytest
 
 from runner.adoption.built_programs import list_file_runs
-from runner.adoption.input_files import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
+from runner.adoption.input_files import (
+    find_input_pair,
+    find_input_with_partner,
+    find_other_input,
+    find_source,
+    list_inputs,
+    list_stand_ins,
+)
 from tests.runner.adoption.listings import listing
 
 
@@ -22,7 +29,7 @@ def test_an_interpreter_gets_the_benchmarks_and_tests_in_its_own_language() -> N
     assert list_inputs(listing(files, "wren"), "bin/wren_cli") == [
         *("test/bench/fib.wren", "example/hello.wren", "test/api.wren")
     ]
-    assert list_inputs(listing(files, "other"), "bin/vm") == [], "no name says that it reads them"
+    assert list_inputs(listing(files, "other"), "bin/vm")[:1] == ["test/bench/fib.wren"], "no name says what it reads"
 
 
 def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_not() -> None:
@@ -126,6 +133,15 @@ def test_a_file_next_to_its_compressed_form_is_an_input_of_a_compressor() -> Non
     assert list_inputs(listing({"tests/a.log2.gz": "", "tests/a.log2": ""}), "pack") == ["tests/a.log2"]
 
 
+def test_files_of_an_unknown_kind_are_inputs_if_there_are_several_among_the_tests_and_no_others() -> None:
+    files = [f"test/{name}/{name}.mesh" for name in ("large", "medium", "small")]
+    others = ("test/a.c", "test/b.c", "test/c.c", "test/x.sh", "test/run.out", "doc/a.fig", "doc/b.fig", "doc/c.fig")
+    sources = listing(dict.fromkeys((*files, *others), ""))
+    assert list_inputs(sources, "bin/hydro", len) == ["test/medium/medium.mesh", files[0]]
+    assert list_inputs(listing(dict.fromkeys((*files, "test/a.json"), "")), "bin/hydro") == ["test/a.json"]
+    assert list_inputs(listing(dict.fromkeys(files[:2], "")), "bin/hydro") == []
+
+
 def test_a_program_that_refuses_each_input_gets_one_of_another_kind() -> None:
     files = ("tests/corpus/1.txt", "tests/corpus/2.txt", "tests/a.xml", "_benchmarks/page.html", "src/a.json")
     sources = listing(dict.fromkeys(files, ""))
@@ -160,6 +176,18 @@ def test_the_largest_source_that_is_not_generated_is_found() -> None:
 def test_a_pair_of_inputs_is_of_one_kind_and_folder() -> None:
     assert find_input_pair(["test/a.fa", "bench/b.fa", "test/c.fq", "test/d.fa"]) == ("test/a.fa", "test/d.fa")
     assert find_input_pair(["test/a.fa", "bench/b.fa"]) is None
+
+
+def test_an_input_is_tried_with_the_file_of_another_kind_that_has_its_name() -> None:
+    names = [f"test/{name}.{kind}" for name in ("a", "b") for kind in ("mustache", "js", "txt")]
+    sources = listing(dict.fromkeys([*names, "test/c.mustache", "test/c.txt", "test/c.out"], ""))
+    assert find_input_with_partner(sources, ["test/c.mustache", "test/b.mustache"]) == ("test/b.mustache", "test/b.js")
+    assert find_input_with_partner(sources, ["test/c.mustache"]) is None
+    runs = list_file_runs("mustache", "./mustache", sources, len, with_stand_ins=False)
+    assert [run.command for run in runs if run.needs_failures][1:] == [
+        "./mustache test/a.js test/a.mustache",
+        "./mustache test/a.mustache test/a.js",
+    ]
 
 
 def test_inputs_that_the_newest_commits_changed_are_chosen_only_if_there_are_no_others() -> None:

@@ -12,7 +12,7 @@ from runner.adoption.larger_folder import (
     run_in_folder,
     starts_in_folder,
 )
-from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.proposal import RunProposal, build_shell_command
 from runner.adoption.tried_command import TriedCommand
 from tests.runner.adoption.listings import listing
 
@@ -69,9 +69,10 @@ def test_the_program_lists_the_files_of_the_copies_and_nothing_in_an_empty_folde
         return len(done.stdout.splitlines())
 
     bare = RunProposal("bin/walk", may_do_nothing=True)
-    build, run, in_empty_folder = propose_larger_folder(BuildProposal("scripts", ""), bare, "src", 3)
-    assert (count_lines(build.command), count_lines(run.command)) == (0, 15)
-    assert (count_lines(build.command), count_lines(run.command)) == (0, 15), "a build may be repeated in its tree"
+    step, run, in_empty_folder = propose_larger_folder(bare, "src", 3)
+    build_command = build_shell_command(step)
+    assert (count_lines(build_command), count_lines(run.command)) == (0, 15)
+    assert (count_lines(build_command), count_lines(run.command)) == (0, 15), "a build may be repeated in its tree"
     assert count_lines(in_empty_folder.command) == 0
     assert count_lines(run_in_empty_folder(bare).command) == 0
     assert starts_in_folder(run)

@@ -12,29 +12,26 @@ from runner.adoption.larger_input import (
     propose_larger_input,
     takes_more,
 )
-from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.tried_command import TriedCommand
 
 MAKE = BuildProposal("Make", "sh -c 'make -j$(nproc)'")
 SMALL = TriedCommand(RunProposal("./x -f bench/a.md", input_file="bench/a.md"), (70, 70), seconds=0.002)
 
 
-def test_a_small_input_is_repeated_by_the_build() -> None:
-    proposed = propose_larger_input(MAKE, SMALL, 10_000)
+def test_a_small_input_is_repeated_by_a_step_of_the_build() -> None:
+    proposed = propose_larger_input(SMALL, 10_000)
     assert proposed
-    build, run = proposed
-    assert build.command == (
-        "sh -c 'make -j$(nproc) && for round in $(seq 104); do cat bench/a.md; done > faultwatch-input.md'"
-    )
+    step, run = proposed
+    assert step == "for round in $(seq 104); do cat bench/a.md; done > faultwatch-input.md"
     assert (run.command, run.input_file) == ("./x -f faultwatch-input.md", "bench/a.md")
-    nothing_to_build = propose_larger_input(BuildProposal("scripts", ""), SMALL, 10_000)
-    assert nothing_to_build
-    assert nothing_to_build[0].command.startswith("sh -c 'for round")
+    assert add_build_step(MAKE, step).command == f"sh -c 'make -j$(nproc) && {step}'"
+    assert add_build_step(BuildProposal("scripts", ""), step).command == f"sh -c '{step}'"
 
 
 def test_a_program_that_reads_its_standard_input_gets_the_larger_one_there() -> None:
     reading = TriedCommand(RunProposal("sh -c 'exec ./x < t/a.json'", input_file="t/a.json"), (70, 70))
-    proposed = propose_larger_input(MAKE, reading, 10_000)
+    proposed = propose_larger_input(reading, 10_000)
     assert proposed
     assert proposed[1].command == "sh -c 'exec ./x < faultwatch-input.json'"
 
@@ -43,10 +40,22 @@ def test_a_json_file_is_repeated_as_the_elements_of_an_array(tmp_path: Path) -> 
     content = {"a": [1, 2, None]}
     (tmp_path / "a.json").write_text(json.dumps(content))
     reading = TriedCommand(RunProposal("./x a.json", input_file="a.json"), (70, 70), seconds=0.01)
-    proposed = propose_larger_input(BuildProposal("scripts", ""), reading, 10_000)
+    proposed = propose_larger_input(reading, 10_000)
     assert proposed
-    subprocess.run(shlex.split(proposed[0].command), cwd=tmp_path, check=True)
+    subprocess.run(["sh", "-c", proposed[0]], cwd=tmp_path, check=True)
     assert json.loads((tmp_path / "faultwatch-input.json").read_text()) == [content] * 104
+
+
+@pytest.mark.parametrize(("file", "n_lines"), [("COPYING", 10), ("README.md", 1)])
+def test_the_lines_of_a_text_that_stands_in_for_an_input_do_not_repeat(file: str, n_lines: int, tmp_path: Path) -> None:
+    (tmp_path / file).write_text("Copying is fun.\n")
+    reading = TriedCommand(RunProposal(f"./pack {file}", stand_in_file=file), (70, 70), seconds=0.01)
+    proposed = propose_larger_input(reading, 100_000)
+    assert proposed
+    build = add_build_step(BuildProposal("scripts", ""), proposed[0])
+    subprocess.run(shlex.split(build.command), cwd=tmp_path, check=True)
+    lines = next(tmp_path.glob("faultwatch-input*")).read_text().splitlines()
+    assert (len(lines), len(set(lines))) == (10, n_lines)
 
 
 def test_other_programs_get_the_file_too() -> None:
@@ -77,7 +86,7 @@ def test_other_programs_get_the_file_too() -> None:
     ],
 )
 def test_nothing_is_repeated_without_a_small_input_or_where_it_takes_too_long(tried: TriedCommand, size: int) -> None:
-    assert propose_larger_input(MAKE, tried, size) is None
+    assert propose_larger_input(tried, size) is None
 
 
 def test_a_larger_input_is_worth_its_step_only_if_it_takes_much_more_work_and_the_faults_repeat() -> None:
@@ -115,13 +124,22 @@ def test_a_program_that_maps_its_input_works_more_if_it_takes_twice_the_time() -
     assert not takes_more(take(106, 0.0028), take(106, 0.0012))
 
 
+def test_many_copies_of_a_small_input_are_no_more_work_than_an_input_with_which_a_program_computes_more() -> None:
+    def take(faults: int, cpu_seconds: float) -> TriedCommand:
+        return TriedCommand(SMALL.run, (faults, faults), cpu_seconds=cpu_seconds)
+
+    assert not takes_more(take(716, 0.012), take(340, 0.044))
+    assert takes_more(take(716, 0.040), take(340, 0.044)), "the CPU time varies"
+    assert takes_more(take(716, 0), take(340, 0)), "it is unknown"
+
+
 def test_a_program_with_a_language_runtime_works_only_beyond_its_start() -> None:
     def take(*faults: int) -> TriedCommand:
         return TriedCommand(SMALL.run, faults, seconds=0.1)
 
     start = count_runtime_faults(5200)
-    assert propose_larger_input(MAKE, take(5290, 5150), 10_000) is None
-    assert propose_larger_input(MAKE, take(5290, 5150), 10_000, start) is not None
+    assert propose_larger_input(take(5290, 5150), 10_000) is None
+    assert propose_larger_input(take(5290, 5150), 10_000, start) is not None
     assert does_more_work(take(6500, 6400), take(5290, 5150), start)
     assert not does_more_work(take(5900, 6400), take(5290, 5150), start), "a start varies"
     assert count_runtime_faults(80) == 0, "a native program starts with few faults"
@@ -129,8 +147,8 @@ def test_a_program_with_a_language_runtime_works_only_beyond_its_start() -> None
 
 @pytest.mark.parametrize("command", ["make CFLAGS='-O2 -g'", "sh -c \"make CFLAGS='-O2 -g'\""])
 def test_a_build_with_quotes_gets_the_step_that_makes_the_larger_input(command: str) -> None:
-    proposed = propose_larger_input(BuildProposal("your command", command), SMALL, 10_000)
+    proposed = propose_larger_input(SMALL, 10_000)
     assert proposed
-    shell, option, text = shlex.split(proposed[0].command)
+    shell, option, text = shlex.split(add_build_step(BuildProposal("your command", command), proposed[0]).command)
     assert (shell, option) == ("sh", "-c")
     assert text.startswith("make CFLAGS='-O2 -g' && for round ")

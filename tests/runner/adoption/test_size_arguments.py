@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.size_arguments import find_size_arguments
+from runner.adoption.size_arguments import list_size_arguments
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,10 @@ from runner.adoption.size_arguments import find_size_arguments
         ("Usage: bin/heat <rows> <cols> <iterations>\n", "512 512 10"),
         ("usage: ./nbody n_steps\n", "10"),
         ("usage: ./sort [size]\n", "10000"),
+        ("Usage: amg [<options>]\n\n  -P <Px> <Py> <Pz>   : topology\n  -n <nx> <ny> <nz>  : size\n", "-n 64 64 64"),
         ("usage: ./convert input output\n", ""),
+        ("Usage: amg\n  -n <nx> <ny> <nz>: problem size per process (default: nx=ny=nz=10)\n", "-n 64 64 64"),
+        ("  -s <size> <seed>   how many\n", ""),
         ("usage: ./solve n matrix\n", ""),
         ("Set size n\n", ""),
         ("Usage: see the manual of n\n", ""),
@@ -20,9 +23,15 @@ from runner.adoption.size_arguments import find_size_arguments
     ],
 )
 def test_sizes_are_chosen_only_if_every_argument_is_one(text: str, arguments: str) -> None:
-    assert find_size_arguments(text) == arguments
+    assert next(iter(list_size_arguments(text)), "") == arguments
+
+
+def test_a_program_that_takes_too_long_gets_smaller_sizes() -> None:
+    assert list_size_arguments("Usage: ./heat nx ny steps\n") == ["512 512 10", "256 256 10", "128 128 10"]
+    assert list_size_arguments("Usage: ./heat steps\n") == ["10"]
 
 
 @given(st.text())
 def test_any_text_gives_numbers_or_nothing(text: str) -> None:
-    assert all(word.isdigit() for word in find_size_arguments(f"usage: {text}").split())
+    for arguments in list_size_arguments(f"usage: {text}"):
+        assert all(word.isdigit() or word.startswith("-") for word in arguments.split())

@@ -56,6 +56,28 @@ def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, 
     assert not third.cached
 
 
+def test_a_further_step_is_tried_in_a_built_tree_without_the_steps_before_it(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    recipe = workload("sh -c 'cp source program; date +%s%N > time'")
+    tree, _ = builder.build(repository, head, recipe)
+    built_files = {file.name: file.read_text() for file in tree.iterdir()}
+    with builder.extend_build(workload("sh -c 'cat program program > input; rm source'"), tree) as extended_tree:
+        assert extended_tree == tree, "the path of a tree may be in its programs"
+        extended_files = {file.name: file.read_text() for file in tree.iterdir()}
+    assert extended_files == {"program": "1", "time": built_files["time"], "input": "11"}
+    assert {file.name: file.read_text() for file in tree.iterdir()} == built_files
+    with (
+        pytest.raises(BuildFailure, match="exit code 3"),
+        builder.extend_build(workload("sh -c 'rm time; exit 3'"), tree),
+    ):
+        pass
+    again, build = builder.build(repository, head, recipe)
+    assert (again, build.cached, (tree / "time").read_text()) == (tree, True, built_files["time"])
+
+
 class Interrupted:
     """A turn during which others measure for a while, as soon as a build runs."""
 
