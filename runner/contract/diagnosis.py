@@ -23,7 +23,9 @@ class ChangedCall(Strict):
     caller: Label
     """The name of the function that contains the line, without its parameters."""
     file: Label
+    """The file of the line, relative to the top of the repository."""
     line: _LineNumber
+    """The number of the line after the change."""
 
 
 class DiagnosisRequest(Strict):

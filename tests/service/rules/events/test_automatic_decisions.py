@@ -30,7 +30,7 @@ def test_the_service_says_by_which_step_between_which_levels() -> None:
     resolved = [entry.reason for entry in decide_automatically([], [undone, again], {1: "faults", 2: "%"})]
     assert resolved == [
         "Undone: 21,624 → 5,240 faults.",
-        "The change came back: 4.25 → 1,234 %, by a configuration change.",
+        "The change came back: 4.25 → 1,234.5 %, by a configuration change.",
     ]
 
 
