@@ -162,7 +162,7 @@ def test_two_runs_and_a_host_can_be_named(client: FlaskClient) -> None:
     assert rows(client, "lab-1", "host:lab-1")["minor-faults"]["change"] == 0
 
 
-def test_without_a_common_case_the_page_names_the_host_as_a_condition_only_where_it_is_one(client: FlaskClient) -> None:
+def test_without_a_common_case_the_page_names_the_host_as_a_condition_only_where_it_is_one(tmp_path: Path) -> None:
     elsewhere = Environment(settings={**history.OLD.settings, "cpu.model": "other"})
     other_host = history.report(1, elsewhere).model_copy(
         update={
@@ -171,15 +171,17 @@ def test_without_a_common_case_the_page_names_the_host_as_a_condition_only_where
             "case": Case(workload="w", definition="0" * 16),
         }
     )
-    history.send(client, [other_host])
-    condition = "the same definition of the workload, on the same host;"
-    environments = read(client, f"/compare?base={history.OLD.hash}&head={elsewhere.hash}")
-    assert "Base and head have no measured case in common." in environments
-    assert condition in environments
-    for base in (BEFORE, history.OLD.hash, "lab-1"):
-        chosen = read(client, f"/compare?base={base}&head=host:lab-2")
-        assert "Base and head have no measured case in common." in chosen
-        assert condition not in chosen
+    with application(tmp_path, history.send) as app:
+        client = app.test_client()
+        history.send(client, [other_host])
+        condition = "the same definition of the workload, on the same host;"
+        environments = read(client, f"/compare?base={history.OLD.hash}&head={elsewhere.hash}")
+        assert "Base and head have no measured case in common." in environments
+        assert condition in environments
+        for base in (BEFORE, history.OLD.hash, "lab-1"):
+            chosen = read(client, f"/compare?base={base}&head=host:lab-2")
+            assert "Base and head have no measured case in common." in chosen
+            assert condition not in chosen
 
 
 def test_the_short_address_leads_there(client: FlaskClient) -> None:
