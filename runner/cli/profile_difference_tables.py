@@ -5,7 +5,7 @@ from rich.table import Table
 from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
-from runner.contract.diagnosis import Difference
+from runner.contract.diagnosis import Difference, DifferencePart
 from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed
@@ -29,8 +29,7 @@ def show_causes(difference: Difference) -> None:
     )
     for part in difference.parts[:_MAX_CAUSES]:
         subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
-        is_only_a_part = part.place_faults not in {0, part.faults}
-        share = f", {format_signed(part.place_faults)} of them there" if is_only_a_part else ""
+        share = _describe_share(part)
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
@@ -45,6 +44,16 @@ def show_causes(difference: Difference) -> None:
     if changed_place:
         line = describe_changed_place(changed_place, changed_place.place)
         console.print(escape_text(f"  {line}"), highlight=False)
+
+
+def _describe_share(part: DifferencePart) -> str:
+    """Return how many of the faults of a part are at its place; empty if all are, or if that is unknown."""
+    n_elsewhere = part.faults - part.place_faults
+    if not part.place_faults or not n_elsewhere:
+        return ""
+    if n_elsewhere * part.faults < 0:
+        return f", {format_signed(part.place_faults)} there and {format_signed(n_elsewhere)} elsewhere"
+    return f", {format_signed(part.place_faults)} of them there"
 
 
 def show_difference(before: Profile, after: Profile) -> None:

@@ -16,25 +16,28 @@ _MAX_TIME_ERROR = 0.1
 def costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     """Return whether a finding costs more time than before the change; true if there is no earlier profile.
 
-    It is also true if the rule itself compares with the earlier profile: its price is that of the growth alone.
-
     If a rule can count what it recognises, the count must have grown as well, and explain a notable part of the
     additional faults, because a share of the time also grows by chance, or because the rest of the work shrinks. If
     huge pages were lost, each fault before the change counts as one on all small pages that replaced its page. The time
     before the change is then subtracted even if it was too short for a finding. A program of a few milliseconds has too
-    few sampled stacks to compare times, so only the counts decide.
+    few sampled stacks to compare times, so only the counts decide. A rule that itself compares with the earlier profile
+    has the price of the growth alone, so that only its count is compared.
     """
     before = facts.before
-    if before is None or rule.is_comparison:
+    if before is None:
+        return True
+    count_before = count_after = 0
+    if rule.count is not None:
+        faults_per_fault = facts.pages_per_huge_page if compare_huge_pages(before, facts) < 0 else 1
+        count_before, count_after = rule.count(before) * faults_per_fault, rule.count(facts)
+        if count_after - count_before < _MIN_GROWTH_SHARE * (facts.faults - before.faults):
+            return False
+    if rule.is_comparison:
         return True
     time_ratio = compute_time_ratio(before, facts)
     if rule.count is None:
         earlier_finding = rule.evaluate(before)
         return earlier_finding is None or finding.price - earlier_finding.price * time_ratio >= MIN_SAVING
-    faults_per_fault = facts.pages_per_huge_page if compare_huge_pages(before, facts) < 0 else 1
-    count_before, count_after = rule.count(before) * faults_per_fault, rule.count(facts)
-    if count_after - count_before < _MIN_GROWTH_SHARE * (facts.faults - before.faults):
-        return False
     price_of_growth = finding.price * (count_after - count_before) / count_after if count_after else 0.0
     earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if count_before else 0.0
     if before.operations and facts.operations and _estimate_time_error(before, facts) > _MAX_TIME_ERROR:

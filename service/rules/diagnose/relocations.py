@@ -100,4 +100,5 @@ RELOCATIONS = Rule(
     remedies=_suggest_fewer_relocations,
     report="large position-independent executables: megabytes of tables are copied at every start",
     is_comparison=True,
+    count=_count_relocated_pages,
 )

@@ -165,7 +165,7 @@ def test_a_remedy_states_the_share_of_the_regression_that_it_takes_back() -> Non
     ("sentence", "text"),
     [
         ("touches 3.91\N{NO-BREAK SPACE}MiB more memory", "touches 3.91\N{NO-BREAK SPACE}MiB more memory"),
-        ("touches more pages of table.bin", "touches more pages of <table.bin>"),
+        ("has more faults on pages of table.bin", "has more faults on pages of <table.bin>"),
         ("touches pages of libx.so.1, which it did not load", "touches pages of <libx.so.1>, which it did not load"),
         ("touches again what it gave back (from f at a.c:7)", "touches again what it gave back (from f at <a.c:7>)"),
         ("touches @team www.x.example", "touches <@team www.x.example>"),

@@ -206,6 +206,19 @@ def test_a_recursive_line_counts_each_fault_once() -> None:
     assert place.faults == 50
 
 
+def test_a_header_of_types_may_act_indirectly_and_the_loader_needs_no_lines() -> None:
+    loader = Frame(function="dl_main", module="/usr/lib/ld-linux-x86-64.so.2")
+    before = {(loader,): 100, (MAIN, PLAN, GROW): 100}
+    after = before | {(MAIN, PLAN, GROW): 150}
+    for file, is_indirect in (("include/table.h", True), ("README.md", False)):
+        request = DiagnosisRequest(
+            profile=profile_stacks(after), before=profile_stacks(before), changed_lines={file: ((1, 9),)}
+        )
+        difference = diagnose_profile(request).difference
+        assert difference is not None
+        assert difference.is_indirect is is_indirect
+
+
 def test_no_change_is_called_indirect_if_many_stacks_were_lost() -> None:
     sides = [profile_stacks({(MAIN, PLAN, GROW): weight, (MAIN, READ): 100}) for weight in (100, 150)]
     for n_lost, is_indirect in ((10, True), (50, False)):

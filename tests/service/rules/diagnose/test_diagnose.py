@@ -789,6 +789,13 @@ def test_of_what_an_interpreter_copies_at_each_fork_only_what_is_added_counts() 
     assert rules(forked(2_600, 2, frames=PYTHON), never_forked) == []
 
 
+def test_what_is_a_small_part_of_the_additional_faults_is_no_finding() -> None:
+    before = profile(anatomy({Touch.FIRST: 1_000}), calls=PAIRS, operations=None)
+    for n_new, expected in ((500, ["temporary-buffers"]), (50_000, [])):
+        touches = {Touch.FIRST: 1_000 + n_new, Touch.AFTER_MUNMAP: 9_000}
+        assert rules(profile(anatomy(touches), cost=0.4, calls=PAIRS, operations=None), before) == expected
+
+
 @pytest.mark.parametrize("memory", [Memory.ANONYMOUS, Memory.ARENA])
 def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so(memory: Memory) -> None:
     kinds = (

@@ -14,6 +14,8 @@ from runner.contract.profile import (
     Access,
     AllocatingLine,
     Anatomy,
+    Call,
+    Census,
     FaultKind,
     Frame,
     Memory,
@@ -25,6 +27,7 @@ from runner.contract.profile import (
     StackProfile,
     Touch,
 )
+from runner.contract.report import Reading
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.difference_causes import classify_cause
 from tests.service.profiles import profile
@@ -446,3 +449,72 @@ def test_who_gave_the_memory_back_is_named_from_the_time_of_the_calls() -> None:
     assert explain_with(20) == f"{sentence} (from release at src/pool.c:88)"
     assert explain_with(5) == sentence  # too few samples
     assert explain_with(20, "fp") == sentence  # the C library has no frame pointers
+
+
+def test_missing_faults_have_the_price_that_they_had_before() -> None:
+    def timed(n_faults: int, seconds: float) -> Profile:
+        """Return a profile in which all CPU time goes into faults."""
+        faulting = Frame(function="asm_exc_page_fault", module="[kernel.kallsyms]")
+        total = int(seconds * 1e9)
+        on_cpu = StackProfile(
+            kind=StackKind.ON_CPU,
+            samples=1_000,
+            period=1,
+            total=total,
+            call_graph="dwarf",
+            stacks=(Stack(frames=(3,), weight=total),),
+        )
+        readings = {"task-clock": Reading(value=seconds)}
+        made = profiled((Memory.HEAP, Touch.FIRST, "", GROW, n_faults))
+        return made.model_copy(update={"frames": (*FRAMES, faulting), "on_cpu": on_cpu, "readings": readings})
+
+    many, few = timed(8_000, 0.01), timed(40, 0.01)  # the few populate a whole mapping each
+    assert explain(many, few).parts[0].seconds == pytest.approx(-0.00995)
+    assert explain(few, many).parts[0].seconds == pytest.approx(0.00995)
+
+
+def test_who_gives_back_more_often_than_before_is_named_and_not_who_gives_back_most() -> None:
+    release = Frame(function="release", module="prog", file="src/pool.c", line=88)
+    trim = Frame(function="trim", module="prog", file="src/idle.c", line=7)
+    frames = (*FRAMES, release, trim, Frame(function="__x64_sys_munmap", module="[kernel.kallsyms]"))
+
+    def made(n_again: int, n_calls: int, releasing: int, trimming: int) -> Profile:
+        on_cpu = StackProfile(
+            kind=StackKind.ON_CPU,
+            samples=1_000,
+            period=1,
+            total=1_000,
+            call_graph="dwarf",
+            stacks=(
+                Stack(frames=(3, 5), weight=releasing),
+                Stack(frames=(4, 5), weight=trimming),
+                Stack(frames=(0,), weight=1_000 - releasing - trimming),
+            ),
+        )
+        census = Census(source="tracepoints", calls={"munmap": Call(calls=n_calls)})
+        again: Row = (Memory.HEAP, Touch.AFTER_MUNMAP, "", GROW, n_again)
+        return profiled(again).model_copy(update={"frames": frames, "on_cpu": on_cpu, "census": census})
+
+    before = made(900, 100, 200, 1)
+    grown = explain(before, made(1_900, 180, 205, 60)).parts[0].sentence
+    assert grown.endswith("(from trim at src/idle.c:7)")
+    unknown = explain(before, made(1_900, 180, 203, 4))
+    assert "from" not in unknown.parts[0].sentence, "too few samples show who does"
+    as_often = explain(before, made(1_900, 100, 205, 1)).parts[0].sentence
+    assert as_often.endswith("(from release at src/pool.c:88)")
+
+
+def test_no_change_is_called_indirect_if_it_is_unknown_who_gives_memory_back_more_often() -> None:
+    def made(n_again: int, n_calls: int) -> Profile:
+        again: Row = (Memory.HEAP, Touch.AFTER_MADVISE, "", GROW, n_again)
+        census = Census(source="tracepoints", calls={"madvise": Call(calls=n_calls)})
+        first: Row = (Memory.HEAP, Touch.FIRST, "", GROW, 100)
+        return profiled(first, again, stacks={(0, 1): 100 + n_again}).model_copy(update={"census": census})
+
+    for n_calls, is_indirect in ((100, True), (172, False)):
+        request = DiagnosisRequest(
+            profile=made(900, n_calls), before=made(100, 100), changed_lines={GROW.file: ((1, 2),)}
+        )
+        difference = diagnose_profile(request).difference
+        assert difference is not None
+        assert difference.is_indirect is is_indirect
