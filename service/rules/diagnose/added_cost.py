@@ -26,7 +26,7 @@ def costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     before = facts.before
     if before is None:
         return True
-    count_before = count_after = 0
+    count_before = count_after = 0.0
     if rule.count is not None:
         faults_per_fault = facts.pages_per_huge_page if compare_huge_pages(before, facts) < 0 else 1
         count_before, count_after = rule.count(before) * faults_per_fault, rule.count(facts)
