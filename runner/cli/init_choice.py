@@ -89,6 +89,7 @@ def choose_build_and_run(
     build: str | None = None,
     run: str | None = None,
     missing_submodules: tuple[str, ...] = (),
+    unreliable_command: str = "",
 ) -> BuildAndRunChoice:
     """Choose how to build the project and which command to measure.
 
@@ -101,6 +102,9 @@ def choose_build_and_run(
         The commands that the user passed; None to find them.
     missing_submodules
         Submodules that the clone lacks.
+    unreliable_command
+        A command that worked in its trial, but failed when it was measured, so that it is not chosen, with or without
+        its input.
 
     Raises
     ------
@@ -124,7 +128,11 @@ def choose_build_and_run(
             if working_build or failures:
                 break  # propose the command of an earlier build, or explain why its commands failed
             raise
-        tried_commands = _try_commands(first_measurement, proposal, tree, run)
+        tried_commands = [
+            result
+            for result in _try_commands(first_measurement, proposal, tree, run)
+            if not unreliable_command.startswith(result.run.command)
+        ]
         made_choice = None if run else _try_made_input(first_measurement, proposal, tree, tried_commands)
         proposal, tree, tried_commands = made_choice or (proposal, tree, tried_commands)
         failures += [result for result in tried_commands if not result.faults]

@@ -103,6 +103,18 @@ def test_a_program_that_only_says_what_it_is_gives_way_to_benchmarks(monkeypatch
     assert choose(host, monkeypatch, *builds) == "build: bin/x --version", "the benchmarks do not work"
 
 
+def test_a_program_that_failed_when_it_was_measured_gives_way_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = RunProposal("venv/bin/python bench/b.py", program="bench/b.py")
+    unreliable = RunProposal("venv/bin/python bench/a.py big.txt", program="bench/a.py")
+    host = Host({("build", unreliable.command): (900, 900), ("build", other.command): (500, 500)})
+    build = BuildProposal("Python", "build", runs=(unreliable, other))
+    assert choose(host, monkeypatch, build) == f"build: {unreliable.command}"
+    choice = init_choice.choose_build_and_run(
+        cast("FirstMeasurement", host), Questions(silent=True), unreliable_command=f"{unreliable.command} larger.txt"
+    )
+    assert choice.tried_command.run == other
+
+
 def test_a_count_that_varies_is_taken_with_the_programs_own_option_for_one_thread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
