@@ -179,20 +179,14 @@ def command(
         first_measurement = FirstMeasurement(repository, revision, sources, workload_file, workbench)
         proposal = None
         if kept_workload is None:
-            proposal = _propose_workload(first_measurement, questions, build_command, run_command, missing_submodules)
-        workload = proposal.workload if proposal else kept_workload
-        assert workload
-        trial_counts = proposal.trial_counts if proposal else ()
-        tried_settings = proposal.tried_settings if proposal else ()
-        reports = _measure_workload(first_measurement, workload)
-        if proposal and not run_command and not any(report.samples for report in reports):
-            # It worked in its trial, and may fail now and then: a benchmark may judge its own time, for example.
-            with suppress(FaultwatchError):  # if there is no other command, the file of this one is the best result
-                proposal, reports = _replace_proposal(
-                    first_measurement, proposal, questions, build_command, missing_submodules
-                )
-                workload = proposal.workload
-                trial_counts, tried_settings = proposal.trial_counts, proposal.tried_settings
+            proposal, reports = _propose_and_measure(
+                first_measurement, questions, build_command, run_command, missing_submodules
+            )
+        else:
+            reports = _measure_workload(first_measurement, kept_workload)
+    workload = proposal.workload if proposal else kept_workload
+    assert workload
+    trial_counts, tried_settings = (proposal.trial_counts, proposal.tried_settings) if proposal else ((), ())
     # Write the workload file, and the file of the gate for the CI system.
     written_files = (
         _write_workload(work_tree, proposal.text, questions, replace=is_existing_file_rejected) if proposal else []
@@ -391,6 +385,33 @@ def _refuse_incomplete_commit(
         refuse_missing_parts(repository, (revision,))
 
 
+def _propose_and_measure(
+    first_measurement: "FirstMeasurement",
+    questions: Questions,
+    build: str | None,
+    run: str | None,
+    missing_submodules: tuple[str, ...],
+) -> "tuple[_WorkloadProposal, list[Report]]":
+    """Propose a workload and measure it; if its command fails, propose one with another command.
+
+    A command that worked in its trial may fail now and then: a benchmark may judge its own time, for example. If no
+    other command works, the first proposal is returned. For the parameters, see :func:`_propose_workload`.
+    """
+    proposal = _propose_workload(first_measurement, questions, build, run, missing_submodules)
+    reports = _measure_workload(first_measurement, proposal.workload)
+    if run or any(report.samples for report in reports):
+        return proposal, reports
+    print_message(f"`{proposal.command}` worked when it was tried, and fails now: trying the other commands again")
+    with suppress(FaultwatchError):
+        other_proposal = _propose_workload(
+            first_measurement, questions, build, run, missing_submodules, unreliable_command=proposal.command
+        )
+        other_reports = _measure_workload(first_measurement, other_proposal.workload)
+        if any(report.samples for report in other_reports):
+            return other_proposal, other_reports
+    return proposal, reports
+
+
 def _propose_workload(
     first_measurement: "FirstMeasurement",
     questions: Questions,
@@ -452,28 +473,6 @@ def _propose_workload(
         choice.tried_settings,
         choice.tried_command.run.command,
     )
-
-
-def _replace_proposal(
-    first_measurement: "FirstMeasurement",
-    proposal: _WorkloadProposal,
-    questions: Questions,
-    build: str | None,
-    missing_submodules: tuple[str, ...],
-) -> "tuple[_WorkloadProposal, list[Report]]":
-    """Return a proposal with another command, and its measurement, for one whose command failed when it was measured.
-
-    Raises
-    ------
-    FaultwatchError
-        There is no other command, or it fails too.
-    """
-    print_message(f"`{proposal.command}` worked when it was tried, and fails now: trying the other commands again")
-    new_proposal = _propose_workload(first_measurement, questions, build, None, missing_submodules, proposal.command)
-    reports = _measure_workload(first_measurement, new_proposal.workload)
-    if not any(report.samples for report in reports):
-        raise FaultwatchError("the other commands fail as well", "pass the command to measure with --run")
-    return new_proposal, reports
 
 
 def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") -> str:
