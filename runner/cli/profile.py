@@ -128,8 +128,9 @@ def command(
         from runner.cli.profile_tables import show_diagnosis, show_profile
 
         if diagnosis is not None:
-            if diagnosis.difference:
-                show_causes(diagnosis.difference)
+            if diagnosis.difference and base_profile:
+                seconds = base_profile.find_value("task-clock"), profile.find_value("task-clock")
+                show_causes(diagnosis.difference, seconds)
             target = TypedTarget(workload.name, workload_name, repo, variables)
             show_diagnosis(
                 diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", head, *settings))

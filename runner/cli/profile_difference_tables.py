@@ -1,12 +1,14 @@
 """Prints the difference of two profiles on a terminal: the functions and lines with more or fewer faults."""
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference, DifferencePart
-from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place
+from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place, describe_opposite_place
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed
 from runner.contract.own_frame import shorten_source_path
@@ -18,22 +20,34 @@ _MAX_LINES = 10
 _MAX_STACKS = 5
 
 
-def show_causes(difference: Difference) -> None:
-    """Print the parts of the difference in faults, in their order, each with its source line and its price."""
+def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float | None] = (None, None)) -> None:
+    """Print the parts of the difference in faults, in their order, each with its source line and its price.
+
+    Parameters
+    ----------
+    cpu_seconds
+        The CPU time of an execution before and after the change, which was not recorded; None if it is unknown. Fewer
+        faults can cost more: a mapping that is populated at once has none.
+    """
     console = make_console()
     growth = difference.after - difference.before
+    seconds_before, seconds_after = cpu_seconds
+    times = ""
+    if seconds_before is not None and seconds_after is not None:
+        times = f"; CPU time {format_quantity(seconds_before, 's')} → {format_quantity(seconds_after, 's')}"
     console.print(
         f"[bold]{format_signed(growth)} {choose_unit(growth, 'faults')}[/] "
-        f"({difference.before:,} → {difference.after:,})" + (":" if growth else "."),
+        f"({difference.before:,} → {difference.after:,}{times})" + (":" if difference.parts else "."),
         highlight=False,
     )
-    for part in difference.parts[:_MAX_CAUSES]:
+    shown_parts = _choose_parts(difference.parts)
+    for part in shown_parts:
         subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
         share = _describe_share(part)
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
-    other_parts = difference.parts[_MAX_CAUSES:]
+    other_parts = [part for part in difference.parts if part not in shown_parts]
     if other_parts:
         other_faults = sum(part.faults for part in other_parts)
         n_others = format_count(len(other_parts), "other cause")
@@ -43,7 +57,16 @@ def show_causes(difference: Difference) -> None:
     changed_place = difference.changed_place
     if changed_place:
         line = describe_changed_place(changed_place, changed_place.place)
+        if difference.opposite_place:
+            opposite_line = describe_opposite_place(difference.opposite_place, difference.opposite_place.place)
+            line = f"{line} {opposite_line}"
         console.print(escape_text(f"  {line}"), highlight=False)
+
+
+def _choose_parts(parts: Sequence[DifferencePart]) -> list[DifferencePart]:
+    """Return the leading part and the largest others, in their order."""
+    largest_parts = sorted(parts[1:], key=lambda part: -abs(part.faults))[: _MAX_CAUSES - 1]
+    return [part for part in parts if part is parts[0] or part in largest_parts]
 
 
 def _describe_share(part: DifferencePart) -> str:

@@ -139,6 +139,9 @@ class Difference(Strict):
     removed; if the difference is negative, with the largest decline. If none of them faults more itself, the one that
     calls what faults more, or else what gives back the memory that faults, or else the line with the largest change in
     the other direction. None if no change reaches a twentieth of the difference, or if those lines are unknown."""
+    opposite_place: ChangedPlace | None = None
+    """The changed line whose own faults changed most in the other direction than those of ``changed_place``, if they
+    changed by at least a fifth of the difference: one commit can hide a regression behind an improvement."""
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from runner.contract.diagnosis import ChangedPlace
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
-from runner.contract.number_text import format_difference, format_share, format_signed, replace_no_break_spaces
+from runner.contract.number_text import (
+    format_count,
+    format_difference,
+    format_share,
+    format_signed,
+    replace_no_break_spaces,
+)
 
 _PLAIN_WORD = re.compile(
     r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[,.)]?|"
@@ -61,6 +67,12 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
     gained = "gained" if changed_place.faults > 0 else "lost"
     calls = ", in the code that it calls" if changed_place.is_caller else ""
     return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {format_signed(changed_place.faults)}."
+
+
+def describe_opposite_place(opposite_place: ChangedPlace, place_text: str) -> str:
+    """Return how many faults another changed line lost, or gained, against the first; see the function above."""
+    gained = "gained" if opposite_place.faults > 0 else "lost"
+    return f"Another, {place_text}, {gained} {format_count(abs(opposite_place.faults), 'fault')}."
 
 
 def _escape_names(sentence: str, escape_text: EscapeText) -> str:

@@ -86,7 +86,7 @@ def find_changed_place(
             growths[FunctionLine(place.function_key, 0, place.line_after)] += sign * change.growth
     largest_place = max(growths, key=lambda place: (growths[place], place), default=None)
     if largest_place is not None and growths[largest_place] >= least:
-        return _build_changed_place(largest_place, sign * growths[largest_place], is_caller=False)
+        return build_changed_place(largest_place, sign * growths[largest_place], is_caller=False)
     # None faults more, or less, itself. Compare the lines by the faults of what they call.
     before, after = (_sum_calling_lines(profile) for profile in profiles)
     growths_of_callers = {
@@ -101,7 +101,7 @@ def find_changed_place(
         place for place, faults in growths_of_callers.items() if faults >= _MIN_INNER_SHARE * largest_growth
     ]
     innermost = max(large_places, key=lambda place: (after.get_depth(place), place))
-    return _build_changed_place(innermost, sign * growths_of_callers[innermost], is_caller=True)
+    return build_changed_place(innermost, sign * growths_of_callers[innermost], is_caller=True)
 
 
 def find_changed_returning_place(
@@ -123,7 +123,7 @@ def find_changed_returning_place(
     if frame is None:
         return None
     place = FunctionLine(identify_function(frame), 0, frame.line)
-    return _build_changed_place(place, 0, is_caller=True, gives_back=True)
+    return build_changed_place(place, 0, is_caller=True, gives_back=True)
 
 
 def is_change_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
@@ -182,9 +182,7 @@ def _knows_callers(profile: Profile) -> bool:
     return n_known >= (1 - _MAX_UNKNOWN_SHARE) * total > 0
 
 
-def _build_changed_place(
-    place: FunctionLine, faults: int, *, is_caller: bool, gives_back: bool = False
-) -> ChangedPlace:
+def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool, gives_back: bool = False) -> ChangedPlace:
     """Return a line of the program as a part of a diagnosis, with the faults by which it has more or fewer."""
     return ChangedPlace(
         place=format_place(place),

@@ -49,6 +49,7 @@ from runner.contract.profile_difference import (
     pair_function_lines,
 )
 from service.rules.diagnose.calling_lines import (
+    build_changed_place,
     find_allocator_caller,
     find_changed_place,
     find_changed_returning_place,
@@ -72,6 +73,8 @@ _MIN_REMOVED_SHARE = 0.5
 """A line that may have been removed explains the difference if it had at least this share of it."""
 _MIN_OPPOSITE_SHARE = 0.2
 """A changed line in the other direction is named if its faults changed by at least this share of the difference."""
+_MIN_OPPOSITE_FAULTS = 16
+"""Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
 """A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
@@ -183,11 +186,15 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     )
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
     changed_place, is_indirect = _relate_to_change(sides, before, after, ranked_parts, changed_lines)
+    changed_place, opposite_place = _find_opposite_places(
+        sides, after.faults - before.faults, changed_place, changed_lines
+    )
     return Difference(
         before=before.faults,
         after=after.faults,
         parts=ranked_parts,
         changed_place=changed_place,
+        opposite_place=opposite_place,
         is_indirect=is_indirect,
     )
 
@@ -242,11 +249,37 @@ def _relate_to_change(
     return opposite_place, is_indirect
 
 
+def _find_opposite_places(
+    sides: list[_Side], growth: int, changed_place: ChangedPlace | None, changed_lines: ChangedLines
+) -> tuple[ChangedPlace | None, ChangedPlace | None]:
+    """Return the changed line to name, and the changed line whose own faults changed most in the other direction.
+
+    The second is None if it changed too little. Without a difference, both are named, or none.
+    """
+    growths: Counter[FunctionLine] = Counter()
+    for group in sides[0].lines.keys() | sides[1].lines.keys():
+        for place, change in _pair_lines(group, sides):
+            if place.line_after and _is_changed(changed_lines, place.function_key.file, place.line_after):
+                growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
+    if not growths or (growth and (changed_place is None or not changed_place.faults)):
+        return changed_place, None
+    gained_most, lost_most = (choose(growths, key=lambda place: (growths[place], place)) for choose in (max, min))
+    least = max(_MIN_OPPOSITE_FAULTS, _MIN_OPPOSITE_SHARE * abs(growth))
+    is_gain = changed_place is not None and changed_place.faults > 0
+    opposite = lost_most if is_gain or not growth else gained_most
+    has_opposite = growths[opposite] * (1 if opposite is gained_most else -1) >= least
+    if not growth:
+        if not has_opposite or growths[gained_most] < least:
+            return None, None
+        changed_place = build_changed_place(gained_most, growths[gained_most], is_caller=False)
+    return changed_place, build_changed_place(opposite, growths[opposite], is_caller=False) if has_opposite else None
+
+
 def _is_returner_unknown(leading_part: DifferencePart, after: Facts) -> bool:
-    """Return whether memory is given back more often than before, and the stacks do not show by which line."""
+    """Return whether the stacks do not show which line gives memory back by advice, or more often than before."""
     calls = _RETURNING_CALLS.get(leading_part.cause, ())
-    is_more_often = leading_part.faults > 0 and after.returns_more_often(*calls)
-    return is_more_often and not after.find_returning_line(*calls)
+    may_be_caller = leading_part.cause is FaultCause.AFTER_MADVISE or after.returns_more_often(*calls)
+    return leading_part.faults > 0 and may_be_caller and bool(calls) and not after.find_returning_line(*calls)
 
 
 def _find_removed_faults(

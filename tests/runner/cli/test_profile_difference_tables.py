@@ -23,7 +23,7 @@ def test_all_parts_of_a_difference_add_up_also_if_only_the_first_are_shown(capsy
     show_causes(Difference(before=500, after=1_230, parts=parts))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "+730 faults (500 → 1,230):"
-    assert lines[-1] == "  −430  in 2 other causes"
+    assert lines[-1] == "  +20  in 2 other causes", "the largest are shown, also in the other direction"
     assert sum(int(line.split()[0].replace("−", "-")) for line in lines[1:]) == 730
 
 
@@ -32,3 +32,11 @@ def test_a_place_with_more_faults_than_its_part_is_no_part_of_it(capsys: pytest.
     text = " ".join(capsys.readouterr().out.split())
     assert "(new memory, +9,000 there and −7,000 elsewhere)" in text
     assert "(new memory, +600 of them there)" in text
+
+
+def test_the_cpu_time_stands_beside_the_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    """A mapping that is populated at once has fewer faults, and can cost more."""
+    show_causes(Difference(before=1_000, after=0, parts=(make_part(-1_000),)), (0.0031, 0.0372))
+    assert "−1,000 faults (1,000 → 0; CPU time 3.1 ms → 37.2 ms):" in capsys.readouterr().out.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )

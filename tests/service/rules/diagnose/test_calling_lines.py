@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference
-from runner.contract.explanation_text import describe_changed_place
+from runner.contract.explanation_text import describe_changed_place, describe_opposite_place
 from runner.contract.profile import COMPILED_MODULE, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import profiled
@@ -138,6 +138,19 @@ def test_a_changed_line_that_took_everything_over_from_others_is_not_called_indi
     assert not difference.is_indirect
 
 
+@pytest.mark.parametrize(("more", "named"), [(2_000, True), (5_720, True), (10, False)])
+def test_a_regression_that_an_improvement_of_the_same_commit_hides_is_named(more: int, *, named: bool) -> None:
+    before = {(MAIN, GROW): 6_000, (MAIN, READ): 100}
+    after = {(MAIN, GROW): 280, (MAIN, READ): 100 + more}
+    difference = explain(before, after, file=(1, 99), table=(1, 99))
+    places = [difference.changed_place, difference.opposite_place]
+    assert {place.place: place.faults for place in places if place} == (
+        {"grow at src/table.c:12": -5_720} | ({"read_all at src/file.c:40": more} if named else {})
+    )
+    if difference.opposite_place and difference.changed_place and more < 5_720:
+        assert describe_opposite_place(difference.opposite_place, "f") == f"Another, f, gained {more:,} faults."
+
+
 def test_a_changed_line_is_not_named_if_one_that_may_be_removed_explains_more() -> None:
     before, after = {(MAIN, GROW): 100, (MAIN, READ): 50}, {(MAIN, GROW): 60}
     named = explain(before, after, table=(12, 12)).changed_place
@@ -187,7 +200,7 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(
         request = DiagnosisRequest(profile=returned(5000), before=returned(0), changed_lines=ranges)
         difference = diagnose_profile(request).difference
         assert difference is not None
-        assert difference.is_indirect is (difference.changed_place is None)
+        assert difference.is_indirect is (is_named and difference.changed_place is None)
         return difference.changed_place
 
     place = find_place(arena=(18, 22), main=(1, 2))

@@ -506,8 +506,8 @@ def test_who_gives_back_more_often_than_before_is_named_and_not_who_gives_back_m
 
 def test_no_change_is_called_indirect_if_it_is_unknown_who_gives_memory_back_more_often() -> None:
     def made(n_again: int, n_calls: int) -> Profile:
-        again: Row = (Memory.HEAP, Touch.AFTER_MADVISE, "", GROW, n_again)
-        census = Census(source="tracepoints", calls={"madvise": Call(calls=n_calls)})
+        again: Row = (Memory.HEAP, Touch.AFTER_BRK, "", GROW, n_again)
+        census = Census(source="tracepoints", calls={"brk": Call(calls=n_calls)})
         first: Row = (Memory.HEAP, Touch.FIRST, "", GROW, 100)
         return profiled(first, again, stacks={(0, 1): 100 + n_again}).model_copy(update={"census": census})
 
