@@ -230,6 +230,22 @@ def _sum_allocator_callers(profile: Profile, allocator: FunctionKey) -> defaultd
     return callers
 
 
+def compare_innermost_lines(profiles: tuple[Profile, Profile]) -> list[_LineChange]:
+    """Return the faults of each line before and after, including those in libraries that the line calls.
+
+    Unlike the lines of a single cause, these come from the stacks alone, so that what one line gained in a library and
+    another lost there does not cancel out.
+    """
+    sides: list[defaultdict[FunctionKey, Counter[int]]] = []
+    for profile in profiles:
+        lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
+        for frames, weight in _list_own_stacks(profile):
+            if frames:
+                lines[identify_function(frames[-1])][frames[-1].line] += weight
+        sides.append(lines)
+    return pair_function_lines(*sides)
+
+
 def _sum_calling_lines(profile: Profile) -> _CallingLines:
     """Return the program's lines, with the faults of the stacks on which they stand."""
     lines = _CallingLines(defaultdict(Counter), Counter())

@@ -50,6 +50,7 @@ from runner.contract.profile_difference import (
 )
 from service.rules.diagnose.calling_lines import (
     build_changed_place,
+    compare_innermost_lines,
     find_allocator_caller,
     find_changed_place,
     find_changed_returning_place,
@@ -72,7 +73,8 @@ lead."""
 _MIN_REMOVED_SHARE = 0.5
 """A line that may have been removed explains the difference if it had at least this share of it."""
 _MIN_OPPOSITE_SHARE = 0.2
-"""A changed line in the other direction is named if its faults changed by at least this share of the difference."""
+"""A changed line in the other direction is named if its faults changed by at least this share of the difference, and a
+part of this share has a say in whether the change acts indirectly."""
 _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
@@ -186,9 +188,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     )
     ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
     changed_place, is_indirect = _relate_to_change(sides, before, after, ranked_parts, changed_lines)
-    changed_place, opposite_place = _find_opposite_places(
-        sides, after.faults - before.faults, changed_place, changed_lines
-    )
+    changed_place, opposite_place = _find_opposite_places(before, after, changed_place, changed_lines)
     return Difference(
         before=before.faults,
         after=after.faults,
@@ -242,7 +242,11 @@ def _relate_to_change(
         leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
         and _contains_all_changes(changed_lines)
         and is_change_indirect(profiles, changed_lines, growth)
-        and not _is_returner_unknown(leading_part, after)
+        and not any(
+            _is_returner_unknown(part, after)
+            for part in ranked_parts
+            if abs(part.faults) >= _MIN_OPPOSITE_SHARE * abs(growth)
+        )
         # A line that gains as much as the program loses, or the reverse, took faults over from other lines.
         and not (opposite_place and abs(opposite_place.faults) >= _MIN_EXCHANGED_WHOLE * abs(growth))
     )
@@ -250,36 +254,39 @@ def _relate_to_change(
 
 
 def _find_opposite_places(
-    sides: list[_Side], growth: int, changed_place: ChangedPlace | None, changed_lines: ChangedLines
+    before: Facts, after: Facts, changed_place: ChangedPlace | None, changed_lines: ChangedLines
 ) -> tuple[ChangedPlace | None, ChangedPlace | None]:
-    """Return the changed line to name, and the changed line whose own faults changed most in the other direction.
+    """Return the changed line to name, and the changed line whose faults changed most in the other direction.
 
     The second is None if it changed too little. Without a difference, both are named, or none.
     """
+    growth = after.faults - before.faults
     growths: Counter[FunctionLine] = Counter()
-    for group in sides[0].lines.keys() | sides[1].lines.keys():
-        for place, change in _pair_lines(group, sides):
-            if place.line_after and _is_changed(changed_lines, place.function_key.file, place.line_after):
-                growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    if not growths or (growth and (changed_place is None or not changed_place.faults)):
+    for place, change in compare_innermost_lines((before.profile, after.profile)):
+        if place.line_after and _is_changed(changed_lines, place.function_key.file, place.line_after):
+            growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
+    if not growths or (changed_place is not None and changed_place.gives_back):
         return changed_place, None
     gained_most, lost_most = (choose(growths, key=lambda place: (growths[place], place)) for choose in (max, min))
     least = max(_MIN_OPPOSITE_FAULTS, _MIN_OPPOSITE_SHARE * abs(growth))
-    is_gain = changed_place is not None and changed_place.faults > 0
-    opposite = lost_most if is_gain or not growth else gained_most
+    direction = growth if changed_place is None else changed_place.faults
+    opposite = lost_most if direction >= 0 else gained_most
     has_opposite = growths[opposite] * (1 if opposite is gained_most else -1) >= least
     if not growth:
         if not has_opposite or growths[gained_most] < least:
             return None, None
         changed_place = build_changed_place(gained_most, growths[gained_most], is_caller=False)
-    return changed_place, build_changed_place(opposite, growths[opposite], is_caller=False) if has_opposite else None
+    if not has_opposite:
+        return changed_place, None
+    opposite_place = build_changed_place(opposite, growths[opposite], is_caller=False)
+    return (changed_place, opposite_place) if changed_place else (opposite_place, None)
 
 
-def _is_returner_unknown(leading_part: DifferencePart, after: Facts) -> bool:
+def _is_returner_unknown(part: DifferencePart, after: Facts) -> bool:
     """Return whether the stacks do not show which line gives memory back by advice, or more often than before."""
-    calls = _RETURNING_CALLS.get(leading_part.cause, ())
-    may_be_caller = leading_part.cause is FaultCause.AFTER_MADVISE or after.returns_more_often(*calls)
-    return leading_part.faults > 0 and may_be_caller and bool(calls) and not after.find_returning_line(*calls)
+    calls = _RETURNING_CALLS.get(part.cause, ())
+    may_be_caller = part.cause is FaultCause.AFTER_MADVISE or after.returns_more_often(*calls)
+    return part.faults > 0 and may_be_caller and bool(calls) and not after.find_returning_line(*calls)
 
 
 def _find_removed_faults(
