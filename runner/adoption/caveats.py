@@ -40,7 +40,8 @@ def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> st
             f"this measures little more than the program's start-up: without its input, `{run.command}` takes {fewer}"
         )
     does_nothing_with_file = bool(run.file) and tried_command.is_like_start
-    if does_nothing_with_file or (tried_command.takes_only_start and not tried_command.has_no_work):
+    does_nothing_alone = tried_command.takes_only_start or tried_command.ends_at_once
+    if does_nothing_with_file or (does_nothing_alone and not tried_command.has_no_work):
         return (
             f"this measures little more than the program's start-up: `{run.command}` takes only "
             f"{min(tried_command.faults)} faults"
@@ -52,6 +53,11 @@ def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> st
         )
     if tried_command.has_no_work:
         return f"this measures only the start-up of `{run.command}`, because it gets no input"
+    if tried_command.only_computes and not run.is_server:
+        return (
+            f"`{run.command}` takes only {min(tried_command.faults)} faults, about as many as an empty program, however "
+            "long it computes: memory that it newly touches shows in the count, but no slower computation"
+        )
     return ""
 
 

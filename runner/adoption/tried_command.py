@@ -9,6 +9,9 @@ from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 _START_FAULTS, START_CPU_SECONDS = 100, 0.02
 """A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
 100 faults, in a few milliseconds."""
+_QUICK_START_SECONDS = 0.004
+"""A native program that ends within this CPU time, and takes fewer faults than any such program takes to start, has
+found nothing to do: its standard input is empty, for example."""
 _RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS = 150, 0.005
 """The same for a program that is linked to the runtime library of Fortran or C++ too: 100 to 140 faults."""
 MAX_NATIVE_START_FAULTS = 500
@@ -103,6 +106,12 @@ class TriedCommand(Struct, frozen=True):
         return self.is_like_start and not self.run.file and not self.run.is_server
 
     @property
+    def ends_at_once(self) -> bool:
+        """Whether a command without an input takes as little CPU time as a program that has found nothing to do."""
+        is_quick = self.is_nearly_start and self.cpu_seconds < _QUICK_START_SECONDS
+        return is_quick and not (self.run.file or self.run.is_server or self.run.is_test)
+
+    @property
     def is_like_start(self) -> bool:
         """Whether the command takes no more faults and CPU time than the start of a native program."""
         command = self.run.command
@@ -112,6 +121,11 @@ class TriedCommand(Struct, frozen=True):
         return bool(self.faults) and any(
             min(self.faults) < faults and 0 < self.cpu_seconds < seconds for faults, seconds in limits
         )
+
+    @property
+    def only_computes(self) -> bool:
+        """Whether the command takes no more faults than the start of a native program, although it computes."""
+        return bool(self.faults) and min(self.faults) < _START_FAULTS and self.cpu_seconds >= START_CPU_SECONDS
 
     @property
     def is_nearly_start(self) -> bool:

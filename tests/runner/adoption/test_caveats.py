@@ -72,12 +72,24 @@ def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_s
     caveat = "this measures little more than the program's start-up: `build/x_test` takes only 66 faults"
     assert describe_caveat(test) == caveat
     assert describe_caveat(replace(tried("./bench"), faults=(66, 66), cpu_seconds=0.002))
-    assert describe_caveat(replace(test, cpu_seconds=0.5)) == "", "it computes"
+    assert "about as many as an empty program, however long it computes" in describe_caveat(
+        replace(test, cpu_seconds=0.5)
+    )
+    assert describe_caveat(replace(test, faults=(266, 266), cpu_seconds=0.5)) == ""
     assert describe_caveat(replace(tried("./x a.json", input_file="a.json"), faults=(66, 66))) == ""
     in_shell = tried("sh -c 'cd a && mkdir -p b && exec ./x_test'", may_do_nothing=True, is_test=True)
     in_shell = replace(in_shell, cpu_seconds=0.004)
     assert describe_caveat(replace(in_shell, faults=(225, 225))), "the shell and mkdir start too"
     assert describe_caveat(replace(in_shell, faults=(400, 400))) == ""
+
+
+def test_a_program_that_ends_at_once_without_an_input_is_said_to_do_nothing_but_start() -> None:
+    filtering = replace(tried("target/release/choose 0 3"), faults=(279, 279), cpu_seconds=0.002)
+    assert describe_caveat(filtering).startswith("this measures little more than the program's start-up")
+    assert describe_caveat(replace(filtering, cpu_seconds=0.01)) == ""
+    assert describe_caveat(replace(filtering, faults=(900, 900))) == ""
+    with_file = tried("target/release/choose 0 -i a.txt", input_file="a.txt")
+    assert describe_caveat(replace(with_file, faults=(279, 279), cpu_seconds=0.002)) == ""
 
 
 def test_an_example_that_only_imports_the_package_is_said_to_do_so() -> None:
