@@ -104,8 +104,20 @@ def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     assignees_and_snoozes.wake_event(event)
     if event.state in OPEN and previous_state in CLOSED:
         event.found_at = changed_at  # lists of new events show the event once more
+    if event.state is State.EXPECTED:
+        _forget_runs_of_withdrawn_drifts(session, event)
     if State.EXPECTED in {previous_state, event.state}:
         mark_series_stale(session, event)
+
+
+def _forget_runs_of_withdrawn_drifts(session: Session, event: Event) -> None:
+    """Let only the drifts that an event still has become baselines: nobody has decided about the others."""
+    session.execute(
+        update(EventDriftRow)
+        .where(EventDriftRow.event_id == event.id, EventDriftRow.still_detected.is_(False))
+        .values(run_after=None)
+        .execution_options(synchronize_session=False)
+    )
 
 
 def mark_series_stale(session: Session, event: Event) -> None:

@@ -174,14 +174,16 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         # Unless the step has moved since it was declared expected, what leads to the baseline is the expected change.
         has_moved = baseline_step is not None and before is None
         yield from (change for change in changes if change.high < end or (has_moved and change.index < end))
+        seen_step = next((change for change in changes if change.index == end and change.rule != "ramp"), None)
         if baseline_step is not None and before is not None:
             after = baseline_step[1]
             evidence = f"{format_change(before, after)}: expected, so later runs are judged from this level"
+            # The step may lie as far away as it did before it was declared expected: its candidates stay the same.
+            low, high = (seen_step.low, seen_step.high) if seen_step else (end, end)
             yield detect.LevelChange(
-                index=end, before=before, after=after, low=end, high=end, rule="expected", evidence=evidence
+                index=end, before=before, after=after, low=low, high=high, rule="expected", evidence=evidence
             )
-        is_seen_as_step = any(change.index == end and change.rule != "ramp" for change in changes)
-        if baseline_step is not None and is_seen_as_step:
+        if baseline_step is not None and seen_step:
             changes = [change for change in changes if change.index > end]
         else:
             changes = _detect_changes(sequence, end, is_exact)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, inspect, select, update
 
 from runner.contract import Case, Report
 from runner.contract.mapped_files import ProgramFiles
@@ -18,7 +18,7 @@ from service.pipeline import detect_suite_shifts, judging_schedule
 from service.store.engine.database import Database
 from service.store.events import deliveries
 from service.store.models import Case as CaseRow
-from service.store.models import Point, Revision, Run, Series
+from service.store.models import EventDriftRow, Point, Revision, Run, Series
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import JEMALLOC, OTHER_CASE, commit
@@ -138,6 +138,41 @@ def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api,
     judging_schedule.judge_stale_series(database)
     detect_suite_shifts.detect_shifts(database)
     assert [event["cause"] for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+
+
+def test_a_drift_that_was_withdrawn_before_an_event_is_declared_expected_becomes_no_baseline(
+    api: Api, database: Database
+) -> None:
+    levels = [100] * 4 + [150] * 4
+    take_in(
+        api,
+        [
+            run
+            for number, level in enumerate(levels, start=1)
+            for case in (reports.CASE, OTHER_CASE)
+            for run in reports.repeated(number, level if case is reports.CASE else 100, times=3, case=case)
+        ],
+    )
+    (event,) = events(api)
+    with database.writing() as session:
+        # The other case once seemed to have a step at its second commit.
+        (other,) = session.scalars(select(Series.id).join(Series.case).where(CaseRow.name == OTHER_CASE.name))
+        (second,) = session.scalars(
+            select(Run.id)
+            .join(Run.revision)
+            .join(Run.case)
+            .where(Revision.commit == commit(2), CaseRow.name == OTHER_CASE.name)
+            .limit(1)
+        )
+        (row,) = session.scalars(select(EventDriftRow))
+        columns = {column.key: getattr(row, column.key) for column in inspect(EventDriftRow).column_attrs}
+        columns |= {"drift_id": "0" * 16, "series_id": other, "run_after": second, "still_detected": False}
+        session.add(EventDriftRow(**columns))
+    told = {"action": "expect", "author": "Ada", "reason": "known"}
+    assert api.client.post(f"/api/v1/events/{event['id']}/decisions", json=told).status_code == 201
+    judging_schedule.judge_or_defer_series(database)
+    (drift,) = api.get("/drifts")["items"]
+    assert (drift["rule"], drift["case"]) == ("expected", reports.CASE.name)
 
 
 def test_an_expected_event_that_is_merged_into_a_dismissed_one_is_no_baseline(api: Api, database: Database) -> None:

@@ -191,6 +191,8 @@ def test_what_is_found_about_other_commits_does_not_change_when_a_step_is_declar
         ]
         (declared,) = [drift for drift in drifts_later if drift.change.rule == "expected"]
         assert declared.after.run_id == expected.after.run_id
+        assert (declared.outer_revisions, declared.cause) == (expected.outer_revisions, expected.cause)
+    assert any(drift.change.low < drift.change.high for drift in drifts), "the place of one is uncertain"
 
 
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=25), st.integers(0, 30))
