@@ -27,7 +27,6 @@ from service.schemas.triage import (
     Action,
     DecisionRequest,
     EventDetail,
-    EventSummary,
     TriageAction,
     TriageReceipt,
     TriageRequest,
@@ -81,7 +80,7 @@ def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
         "events.html",
         inbox.build_context(events_, states=inbox.STATES, **context),
         document=lambda: events_.events,
-        table=lambda: _build_event_table(events_.events.items),
+        table=lambda: inbox.build_table(request.args, path="/events", since=inbox.ALL),
     )
 
 
@@ -279,19 +278,6 @@ def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
         drifts.find_drift(session, leading_drift.drift_id)
         if leading_drift is not None and leading_drift.drift_id is not None
         else None
-    )
-
-
-def _build_event_table(summaries: list[EventSummary]) -> Table:
-    """Return the list of events as a table for CSV."""
-    return Table.from_records(
-        summaries,
-        *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),
-        ("drifts", lambda event: event.n_drifts),
-        *("silenced", "found_at"),
-        ("importance", lambda event: round(event.importance, 1)),
-        ("series", lambda event: event.n_series),
-        "assignee",
     )
 
 

@@ -33,7 +33,8 @@ from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 from service.web.rendering import forms, reader_visit
-from service.web.rendering.page_formats import MAX_OFFSET
+from service.web.rendering.csv_tables import build_event_table
+from service.web.rendering.page_formats import MAX_OFFSET, Table
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
 FIRST_VISIT_SINCE = "7d"
@@ -53,6 +54,8 @@ PARAMETERS = (
 )
 """The parameters that the address of a list may have."""
 _FOLDED_ROWS = 100
+_MAX_TABLE_EVENTS = 10_000
+"""The largest number of events in the CSV format."""
 _MAX_SERIES = 1_000_000
 _MAX_SHORT_CHARACTERS, _MAX_NAME_CHARACTERS, _MAX_AUTHOR_CHARACTERS = 40, 200, 100
 """Number of characters to which a value is cut: a time or the name of a parameter; the name of a subject, host or case;
@@ -178,6 +181,11 @@ class Inbox:
     rows: list[ListedEvent]
     folded_rows: list[ListedEvent]
     choices: Mapping[str, Sequence[tuple[str, str]]]
+
+
+def build_table(args: Mapping[str, str], *, path: str, since: str) -> Table:
+    """Return all events that an address asks for, from its offset on, as a table; for the parameters, see below."""
+    return build_event_table(read_inbox(args, path=path, since=since, limit=_MAX_TABLE_EVENTS).events.items)
 
 
 def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:

@@ -21,7 +21,6 @@ from service.web.charts.drift_map import SMALL_SIZE
 from service.web.pages import drift_map, inbox
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.inbox import Inbox
-from service.web.rendering.csv_tables import build_drift_table
 from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("overview")
@@ -29,7 +28,7 @@ bp = make_page_blueprint("overview")
 EVENTS_PER_PAGE = 25
 """Events on one page."""
 _MAX_LISTED_DRIFTS = 60
-"""Number of open drifts in the JSON and CSV formats."""
+"""Number of open drifts in the JSON format."""
 _MAX_SERIES = 40
 """Number of judged series in the JSON format."""
 _MAX_FAILURES = 50
@@ -85,7 +84,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
             "activity": activity,
             "jobs": open_jobs.items,
         },
-        table=lambda: build_drift_table(_list_open_drifts()),
+        table=lambda: inbox.build_table(request.args, path="/", since=inbox.VISIT),
     )
 
 

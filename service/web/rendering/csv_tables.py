@@ -7,8 +7,23 @@ from itertools import chain
 
 from runner.contract import Report, get_metric
 from service.schemas.history import Drift, RunSummary, SeriesDetail
+from service.schemas.triage import EventSummary
 from service.store.series.commits_without_run import CommitWithoutRun
 from service.web.rendering.page_formats import Table
+
+
+def build_event_table(summaries: Iterable[EventSummary]) -> Table:
+    """Return one row for each event."""
+    return Table.from_records(
+        summaries,
+        *("id", "subject", "state", "cause", "direction", "headline", "price", "certainty"),
+        *("revision", "title", "author", "committed_at"),
+        ("drifts", lambda event: event.n_drifts),
+        *("silenced", "found_at"),
+        ("importance", lambda event: round(event.importance, 1)),
+        ("series", lambda event: event.n_series),
+        "assignee",
+    )
 
 
 def build_drift_table(drifts: Iterable[Drift]) -> Table:

@@ -35,7 +35,10 @@ def test_each_page_links_its_formats_and_they_answer(client: FlaskClient, addres
 
 
 def test_the_formats_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
-    assert [row["change"] for row in rows(client, "/overview.csv")] == ["-16384", "3000", "1", "16384"]
+    listed = client.get("/api/v1/events").json["items"]
+    assert {row["id"] for row in rows(client, "/overview.csv?since=all")} == {event["id"] for event in listed}
+    better = [event["id"] for event in listed if event["direction"] == "improvement"]
+    assert [row["id"] for row in rows(client, "/overview.csv?since=all&direction=improvement")] == better != []
     points = rows(client, "/series/1.csv")
     assert points[history.REGRESSION]["value (faults)"] == "18623"
     assert client.get("/series/1.json").json == client.get("/api/v1/series/1").json
