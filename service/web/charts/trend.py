@@ -424,7 +424,7 @@ def _list_lines(series: SeriesDetail, path: DrawnPoints) -> list[ConfigLine]:
         lines.append(
             {
                 "x": path.slot_numbers[after] - 0.5,  # midway between the slots of the two runs
-                "t": (path.times[before] + path.times[after]) / 2,
+                "t": path.times[after],  # when the new setting was first seen
                 "label": describe_setting_changes(change.settings),
                 "short": describe_new_value(change.settings, _MAX_SHORT_CHARACTERS),
                 "settings": [describe_setting_change(setting) for setting in rank_setting_changes(change.settings)],

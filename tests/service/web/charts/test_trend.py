@@ -32,7 +32,10 @@ def test_a_failure_has_the_time_of_the_commit_before_it_also_if_no_run_is_on_the
 
 
 def test_a_configuration_change_lies_between_two_slots() -> None:
-    (line,) = build_chart(made_series.faults(), str)["lines"]
+    drawn = build_chart(made_series.faults(), str)
+    (line,) = drawn["lines"]
+    first_run = next(dot for dot in drawn["path"] if dot["x"] > line["x"])
+    assert line["t"] == first_run["t"], "not between two runs that may lie weeks apart"
     assert line["x"] == 9.5
     assert line["label"].endswith(" and 1 more")
     assert "LD_PRELOAD empty → …ux-gnu/libjemalloc.so.2" in line["settings"]
