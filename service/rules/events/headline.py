@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import get_metric
-from runner.contract.number_text import replace_no_break_spaces
+from runner.contract.number_text import format_count, replace_no_break_spaces
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDirection, EventDrift
@@ -62,7 +62,7 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
     if len(same_direction) > 1:
         largest_drift = _find_largest(same_direction, leading_drift.metric)
-        headline += f" and {len(same_direction) - 1:,} more"
+        headline += f" and {format_count(len(same_direction) - 1, 'more drift')}"
         if largest_drift.metric == leading_drift.metric and abs(largest_drift.change) > abs(leading_drift.change):
             mark = _mark_provisional(largest_drift, leading_drift)
             is_elsewhere = largest_drift.case == leading_drift.case and largest_drift.host != leading_drift.host
@@ -88,7 +88,7 @@ def write_short_headline(leading_drift: Drift, n_alike: int, n_opposite: int) ->
     """
     headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
     if n_alike > 1:
-        headline += f" and {n_alike - 1:,} more"
+        headline += f" and {format_count(n_alike - 1, 'more drift')}"
     if n_opposite:
         headline += f"; {n_opposite:,} {'better' if leading_drift.direction is Direction.REGRESSION else 'worse'}"
     return replace_no_break_spaces(headline)

@@ -36,7 +36,7 @@ def moved(case: str, before: float, after: float) -> made_series.Drift:
 def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
     drifts = [moved("small", 10, 40), moved("large", 100_000, 172_725), moved("back", 60_000, 30_190)]
     assert write_headline(drifts) == (
-        "+30 minor faults (+300 %) in small and 1 more, up to +72,725 minor faults (+72.7 %) in large; "
+        "+30 minor faults (+300 %) in small and 1 more drift, up to +72,725 minor faults (+72.7 %) in large; "
         "better: −29,810 minor faults (−49.7 %) in back"
     )
 
@@ -46,7 +46,7 @@ def test_a_headline_does_not_name_a_case_twice_that_moved_further_on_another_hos
     there = here.model_copy(update={"id": "there", "host": "second", "before": 150, "after": 290, "change": 140})
     there = there.model_copy(update={"percent": 93.3})
     assert write_headline([here, there]) == (
-        "+100 minor faults (+100 %) in copy and 1 more, up to +140 minor faults (+93.3 %) on another host"
+        "+100 minor faults (+100 %) in copy and 1 more drift, up to +140 minor faults (+93.3 %) on another host"
     )
 
 
@@ -54,7 +54,7 @@ def test_an_event_that_mostly_improved_is_no_regression_and_leads_with_its_large
     drifts = [moved("worse", 1000, 1001), moved("much better", 60_000, 30_000), moved("better", 1000, 900)]
     assert decide_direction(drifts) is EventDirection.MIXED
     assert write_headline(drifts) == (
-        "−30,000 minor faults (−50 %) in much better and 1 more; worse: +1 minor fault (+0.1 %) in worse"
+        "−30,000 minor faults (−50 %) in much better and 1 more drift; worse: +1 minor fault (+0.1 %) in worse"
     )
 
 
@@ -78,9 +78,9 @@ def test_a_mixed_event_is_within_the_budget_only_if_what_got_worse_is() -> None:
     ("headline", "case", "parts"),
     [
         ("+1 fault in a[n=1]", "a[n=1]", ("+1 fault in a[n=1]", "")),
-        ("+1 fault in a and 2 more; 1 better", "a", ("+1 fault in a", " and 2 more; 1 better")),
+        ("+1 fault in a and 2 more drifts; 1 better", "a", ("+1 fault in a", " and 2 more drifts; 1 better")),
         ("+1 fault in a; better: −1 fault in b", "a", ("+1 fault in a", "; better: −1 fault in b")),
-        ("+1 fault in ab and 2 more", "a", ("+1 fault in ab and 2 more", "")),
+        ("+1 fault in ab and 2 more drifts", "a", ("+1 fault in ab and 2 more drifts", "")),
         ("+1 fault in a", "", ("+1 fault in a", "")),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_headline_is_split_into_the_leading_drift_and_the_others(
 
 def test_a_headline_of_one_change_in_many_cases_counts_the_others() -> None:
     drifts = [moved(name, 100, 200) for name in ("one", "two", "three")]
-    assert write_headline(drifts) == "+100 minor faults (+100 %) in one and 2 more"
+    assert write_headline(drifts) == "+100 minor faults (+100 %) in one and 2 more drifts"
 
 
 def in_doubt(drift: made_series.Drift) -> made_series.Drift:
@@ -104,7 +104,7 @@ def test_what_is_a_fact_leads_and_what_is_not_says_so() -> None:
     sure, doubtful = moved("sure", 100, 110), in_doubt(moved("doubtful", 100, 900))
     assert choose_leading_drift([doubtful, sure]) is sure
     assert write_headline([doubtful, sure]) == (
-        "+10 minor faults (+10 %) in sure and 1 more, up to +800 minor faults (+800 %) in doubtful (suspected)"
+        "+10 minor faults (+10 %) in sure and 1 more drift, up to +800 minor faults (+800 %) in doubtful (suspected)"
     )
 
 

@@ -62,7 +62,7 @@ def test_one_commit_in_five_cases_is_one_event(api: Api) -> None:
     take_in(api, *step(100, 100, 150, cases=CASES))
     (event,) = events(api)
     assert (event["cause"], event["state"], event["n_series"], event["revision"]) == ("commit", "new", 5, commit(3))
-    assert event["headline"] == "+50 minor faults (+50 %) in copy[mib=1] and 4 more"
+    assert event["headline"] == "+50 minor faults (+50 %) in copy[mib=1] and 4 more drifts"
     detail = api.get(f"/events/{event['id']}")
     assert sorted(drift["case"] for drift in detail["drifts"]) == sorted(case.name for case in CASES)
     assert detail["allowed"] == ["acknowledge", "expect", "fix", "dismiss"]
@@ -316,8 +316,8 @@ def test_the_same_history_gives_the_same_events_in_one_batch_or_many(tmp_path: P
         told.append([(event["headline"], event["state"], event["n_drifts"]) for event in events(api)])
     assert told[0] == told[1]
     assert told[0] == [
-        ("+50 minor faults (+50 %) in copy[mib=1] and 1 more", "reopened", 4),
-        ("−50 minor faults (−33.3 %) in copy[mib=1] and 1 more", "new", 2),
+        ("+50 minor faults (+50 %) in copy[mib=1] and 1 more drift", "reopened", 4),
+        ("−50 minor faults (−33.3 %) in copy[mib=1] and 1 more drift", "new", 2),
     ]
 
 

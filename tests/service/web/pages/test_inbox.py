@@ -174,12 +174,12 @@ def test_a_filter_by_case_shows_and_judges_the_numbers_of_that_case(tmp_path: Pa
         assert "Accept the new level" in text
 
         (worse,) = listed(client, "?case=mib%3D4&direction=regression")
-        assert worse["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more"
+        assert worse["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more drift"
         assert listed(client, "?case=mib%3D4&direction=mixed") == []
         (second,) = listed(client, "?host=second")
         assert second["headline"] == "+100 minor faults (+10 %) in copy[mib=4]"
         (both,) = listed(client, "?metric=minor-faults&direction=mixed")
-        assert both["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more; 1 better"
+        assert both["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more drift; 1 better"
 
         page_of_case = Api(client).get("/events", case="mib=8")["items"]
         assert [entry["headline"] for entry in page_of_case] == [better["headline"]]
