@@ -54,7 +54,7 @@ def test_two_jobs_measure_their_stores_are_merged_and_the_pages_open_from_a_disk
     with sync_playwright() as playwright, launched(playwright) as browser:
         watched = watch(browser.new_context(viewport=DESKTOP), f"{site.as_uri()}/")
         page = watched.open("index.html")
-        page.get_by_role("link", name="minor faults").first.click()
+        page.get_by_role("link", name="minor faults").locator("visible=true").first.click()
         page.get_by_role("link", name="Minor faults", exact=True).first.click()
         assert comes_true(page, "() => Boolean(globalThis.Chart?.getChart(document.querySelector('canvas')))", 10)
         shown = {point["commit"] for point in drawn(page)["datasets"]["path"]}

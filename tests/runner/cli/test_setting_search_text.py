@@ -12,7 +12,7 @@ def test_levels_are_written_as_everywhere() -> None:
     assert describe_result(
         SettingSearch(stored_runs=4, answer=answer), Difference(settings, {}, ()), "minor-faults"
     ) == [
-        "minor-faults: 605 faults → 2,662 faults, caused by:",
+        "minor-faults: 605 faults → 2,662.5 faults, caused by:",
         "  variable.A: 1 → not set; without it 605 faults",
         "  variable.B: 1 → not set; without it 2,700 faults",
     ]
