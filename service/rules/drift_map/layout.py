@@ -234,10 +234,11 @@ def choose_step(drift: MapDrift) -> int:
 def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     """Return the leading drift of each event, by the event's id: the drift with which the event's headline begins."""
     leading_drifts: dict[str, MapDrift] = {}
+    ranks: dict[str, tuple[bool, bool, float]] = {}
     for drift in drifts:
-        leading_so_far = leading_drifts.setdefault(drift.event, drift)
-        if leading_so_far is not drift and _rank_in_event(drift) > _rank_in_event(leading_so_far):
-            leading_drifts[drift.event] = drift
+        rank = _rank_in_event(drift)
+        if drift.event not in ranks or rank > ranks[drift.event]:
+            leading_drifts[drift.event], ranks[drift.event] = drift, rank
     return leading_drifts
 
 
@@ -266,9 +267,10 @@ def _rank_row(
     for drift in drifts:
         weight = max(weight, drift.weight)
         if drift.importance > importance:
-            leading_drift = leading_drifts[drift.event]
-            relative_weight = min(1.0, drift.weight / leading_drift.weight) if leading_drift.weight else 1.0
-            share = 1.0 if leading_drift.row == name else _FURTHER_ROWS_WEIGHT * relative_weight
+            leading_drift, share = leading_drifts[drift.event], 1.0
+            if leading_drift.row != name:
+                relative_weight = drift.weight / leading_drift.weight if leading_drift.weight else 1.0
+                share = _FURTHER_ROWS_WEIGHT * min(1.0, relative_weight)
             importance = max(importance, drift.importance * share)
     return -importance, -weight, name
 
