@@ -269,9 +269,9 @@ def _find_opposite_places(
         return changed_place, None
     gained_most, lost_most = (choose(growths, key=lambda place: (growths[place], place)) for choose in (max, min))
     least = max(_MIN_OPPOSITE_FAULTS, _MIN_OPPOSITE_SHARE * abs(growth))
-    direction = growth if changed_place is None else changed_place.faults
-    opposite = lost_most if direction >= 0 else gained_most
-    has_opposite = growths[opposite] * (1 if opposite is gained_most else -1) >= least
+    is_gain = (growth if changed_place is None else changed_place.faults) >= 0
+    opposite = lost_most if is_gain else gained_most
+    has_opposite = (-growths[opposite] if is_gain else growths[opposite]) >= least
     if not growth:
         if not has_opposite or growths[gained_most] < least:
             return None, None

@@ -151,6 +151,15 @@ def test_a_regression_that_an_improvement_of_the_same_commit_hides_is_named(more
         assert describe_opposite_place(difference.opposite_place, "f") == f"Another, f, gained {more:,} faults."
 
 
+@pytest.mark.parametrize("faults", [900, 100])
+def test_a_single_changed_line_has_no_opposite(faults: int) -> None:
+    difference = explain(
+        {(MAIN, GROW): 500, (MAIN, READ): 50}, {(MAIN, GROW): faults, (MAIN, READ): 50}, table=(12, 12)
+    )
+    assert difference.changed_place is not None
+    assert difference.opposite_place is None
+
+
 def test_a_changed_line_is_not_named_if_one_that_may_be_removed_explains_more() -> None:
     before, after = {(MAIN, GROW): 100, (MAIN, READ): 50}, {(MAIN, GROW): 60}
     named = explain(before, after, table=(12, 12)).changed_place
