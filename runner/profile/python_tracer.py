@@ -46,6 +46,7 @@ class LineCounter:
         self.faults: Counter[tuple[CodeType, int]] = Counter()
         self.faults_after_fork: Counter[tuple[CodeType, int]] = Counter()
         self._n_faults = self._n_written_faults = 0
+        self._is_writing = False
         self._is_own_by_file: dict[str, bool] = {}
         self._place: tuple[CodeType, int] | None = None
         self._assigned_faults = self._n_events = 0
@@ -86,6 +87,7 @@ class LineCounter:
         self.faults.clear()
         self.faults_after_fork.clear()
         self._assigned_faults = self._n_faults = self._n_written_faults = 0
+        self._is_writing = False  # another thread of the parent may have been writing
 
     def _assign_faults(self) -> None:
         """Assign the faults since the last trace event to the line that was executed."""
@@ -124,7 +126,13 @@ class LineCounter:
         return is_own
 
     def write(self) -> None:
-        """Write the lines of this process with the most faults. The faults of writing itself are not counted."""
+        """Write the lines of this process with the most faults. The faults of writing itself are not counted.
+
+        If another thread is writing, it leaves the result to that one.
+        """
+        if self._is_writing:
+            return
+        self._is_writing = True
         lines = [
             [code.co_filename, code.co_name, line, faults, self.faults_after_fork[code, line]]
             for (code, line), faults in self.faults.most_common(MAX_LINES)
@@ -138,6 +146,7 @@ class LineCounter:
         except OSError:
             pass  # The execution has ended, and the folder is removed.
         self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
+        self._is_writing = False
 
     def end(self) -> None:
         """Stop counting, and write the result."""
