@@ -46,7 +46,7 @@ _STRANGE_WORD = re.compile(
     re.IGNORECASE,
 )
 """Words of commands that change something outside their folder, do not end, or need the network."""
-_NUMBER = re.compile(r"[\d.,:eE+-]+")
+_NUMBER = re.compile(r"(?=.*\d)[\d.,:eE+-]+")
 _OPTION = re.compile(r"--?[a-zA-Z]")
 _WRITER = re.compile(r"\s*(?:echo|printf)\s")
 """The beginning of a command that writes a text for the next one, which reads it."""

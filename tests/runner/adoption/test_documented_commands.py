@@ -41,6 +41,7 @@ def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str
     [
         "sorter [OPTIONS] test/a.fq",
         "sorter 10 20",
+        "sorter -f : 0 3 5",
         "sorter -n SIZE -t 1",
         "sorter -/ 1",
         "sorter <input> test/a.fq",
