@@ -236,7 +236,7 @@ class _WorkloadProposal(Struct, frozen=True):
     tried_settings
         What was tried in vain to make its count repeat.
     command
-        The command as it was proposed first, without the variables that make its count repeat.
+        The chosen command, without its variables.
     """
 
     text: str

@@ -260,6 +260,8 @@ def _find_opposite_places(
 
     The second is None if it changed too little. Without a difference, both are named, or none.
     """
+    if not changed_lines:
+        return changed_place, None
     growth = after.faults - before.faults
     growths: Counter[FunctionLine] = Counter()
     for place, change in compare_innermost_lines((before.profile, after.profile)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from runner.contract.diagnosis import Remedy
@@ -16,6 +15,7 @@ from service.rules.diagnose.heap_remedies import (
 from service.rules.diagnose.process_contents import Allocator, identify_allocator, identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
+from service.rules.diagnose.tail_calls import find_source_name
 from service.text.numbers import format_amount, format_number, format_share
 
 MIN_REQUESTS_FOR_BUFFER = 1.5
@@ -32,7 +32,6 @@ _RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 _MALLOC_MEMORY = frozenset({Memory.HEAP})
 """Memory that only malloc takes: a collector maps its own memory, which can look like an arena of malloc."""
 _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
-_TRIM_FUNCTION = re.compile(r"_*(?:libc_)?malloc_trim(?:@.*)?")
 
 
 def _is_heap_collected(facts: Facts) -> bool:
@@ -110,7 +109,7 @@ def _is_trimmed_by_program(facts: Facts) -> bool:
     """Return whether most of the time in madvise is spent on behalf of calls of ``malloc_trim``."""
 
     def calls_trim(frames: Sequence[Frame]) -> bool:
-        return any(_TRIM_FUNCTION.fullmatch(frame.function) for frame in frames)
+        return any(find_source_name(frame.function) == "malloc_trim" for frame in frames)
 
     return facts.find_returning_place(calls_trim, "madvise") is True
 

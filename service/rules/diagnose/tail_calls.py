@@ -47,7 +47,7 @@ def insert_tail_callers(after: Profile, before: Profile, changed_calls: Collecti
     inserted_frames: dict[_Edge, int] = {}
     for outer, inner in sorted(edges):
         caller, callee = after.frames[outer], after.frames[inner].function
-        call = calls_by_callee.get(callee) or calls_by_callee.get(_strip_decoration(callee))
+        call = calls_by_callee.get(callee) or calls_by_callee.get(find_source_name(callee))
         if call is None or not is_own_frame(caller) or (identify_function(caller), callee) in edges_before:
             continue
         if _has_name(caller.function, call.caller) or not any(_has_name(name, call.caller) for name in callees[outer]):
@@ -74,7 +74,7 @@ def _name_edges(frames: Sequence[Frame], edges: Collection[_Edge]) -> set[tuple[
     return {(identify_function(frames[outer]), frames[inner].function) for outer, inner in edges}
 
 
-def _strip_decoration(function: str) -> str:
+def find_source_name(function: str) -> str:
     """Return the name by which a program calls a function: without class, parameters and a library's affixes."""
     match = _C_LIBRARY_NAME.fullmatch(function.partition("(")[0].rpartition("::")[2])
     name = match["name"] if match else function
