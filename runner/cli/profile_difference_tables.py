@@ -52,6 +52,8 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
         other_faults = sum(part.faults for part in other_parts)
         n_others = format_count(len(other_parts), "other cause")
         console.print(f"  {format_signed(other_faults)}  in {n_others}", highlight=False)
+    for remark in difference.remarks:
+        console.print(escape_text(f"  {remark}"), highlight=False)
     if difference.is_indirect:
         console.print(f"  {INDIRECT_CHANGE}", highlight=False)
     changed_place = difference.changed_place

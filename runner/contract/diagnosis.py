@@ -145,6 +145,8 @@ class Difference(Strict):
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""
+    remarks: tuple[Line, ...] = ()
+    """What else the program does more or less than before, besides touching pages, as sentences."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:

@@ -54,6 +54,7 @@ class StackKind(StrEnum):
     FAULTS = "faults"
     ON_CPU = "on-cpu"
     OFF_CPU = "off-cpu"
+    RETURNED = "returned"
 
 
 class StackProfile(Strict):
@@ -261,6 +262,9 @@ class Census(Strict):
     calls: dict[Name, Call]
     advice: dict[Name, Count] = Field(default_factory=dict)
     """Number of calls of madvise with each advice, such as ``MADV_RANDOM``; empty if arguments were not recorded."""
+    populated_bytes: Count = 0
+    """Bytes of memory that calls provided at once, without a fault for each page: with MAP_POPULATE, MAP_LOCKED,
+    MADV_POPULATE_READ or MADV_POPULATE_WRITE, or by mlock."""
 
 
 ProfileScope = Literal["region", "windows", "process"]
@@ -301,6 +305,9 @@ class Profile(Strict):
     faults: StackProfile | None = None
     on_cpu: StackProfile | None = None
     off_cpu: StackProfile | None = None
+    returned: StackProfile | None = None
+    """The system calls that gave back pages which the program touched again, weighted by these faults; the name of the
+    call is the innermost frame. None if there were none, or if they were not recorded with their stacks."""
     anatomy: Anatomy | None = None
     census: Census | None = None
     python_lines: tuple[PythonLine, ...] = Field(default=(), max_length=100)
@@ -316,7 +323,7 @@ class Profile(Strict):
     @property
     def stack_profiles(self) -> tuple[StackProfile, ...]:
         """The stack profiles that were recorded."""
-        return tuple(stacks for stacks in (self.faults, self.on_cpu, self.off_cpu) if stacks)
+        return tuple(stacks for stacks in (self.faults, self.on_cpu, self.off_cpu, self.returned) if stacks)
 
     def find_value(self, name: str) -> float | None:
         """Return the value of a metric in the execution that was not profiled; None if it has none."""

@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping
 from runner.contract import pprof
 from runner.contract.profile import Frame, Profile, StackKind, StackProfile
 
-UNITS = {StackKind.FAULTS: "count", StackKind.ON_CPU: "nanoseconds", StackKind.OFF_CPU: "nanoseconds"}
+UNITS = {
+    StackKind.FAULTS: "count",
+    StackKind.ON_CPU: "nanoseconds",
+    StackKind.OFF_CPU: "nanoseconds",
+    StackKind.RETURNED: "count",
+}
 
 
 def write_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> bytes:

@@ -41,6 +41,10 @@ _FIXED = 2
 """The flag MREMAP_FIXED, with which mremap replaces what is mapped at the new address."""
 _DONT_UNMAP = 4
 """The flag MREMAP_DONTUNMAP, with which mremap leaves the old range mapped, without its pages."""
+_MAP_POPULATE, _MAP_LOCKED = 0x8000, 0x2000
+_POPULATING_ADVICE = {22, 23}
+"""Advice of madvise: POPULATE_READ, POPULATE_WRITE."""
+_MLOCK_ONFAULT, _MCL_FUTURE = 1, 2
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
 _PRIVATE_KINDS = frozenset(
     memory.value for memory in (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STATIC, Memory.STACK)
@@ -124,6 +128,9 @@ class AnatomyBuilder(Struct):
     forks: int = 0
     threads: int = 0
     _bytes: Counter[str] = field(default_factory=Counter)
+    _populated_bytes: int = 0
+    _locked_images: set[int] = field(default_factory=set)
+    """The images that have asked with mlockall to populate all memory that they will map."""
     _images: dict[int, int] = field(default_factory=dict)
     """By process: the number of its present image, if the process began or executed a program meanwhile."""
     _last_image: int = -1
@@ -217,6 +224,7 @@ class AnatomyBuilder(Struct):
         self.calls.update(separate_builder.calls)
         self.advice.update(separate_builder.advice)
         self._bytes.update(separate_builder._bytes)
+        self._populated_bytes += separate_builder._populated_bytes
         self.lost += separate_builder.lost
 
     def build_anatomy(self, n_counted: int, locate: Locate) -> Anatomy:
@@ -281,6 +289,7 @@ class AnatomyBuilder(Struct):
             source=source,
             calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names},
             advice=dict(self.advice.most_common()),
+            populated_bytes=self._populated_bytes,
         )
 
     def _add_fault(self, event: Fault) -> None:
@@ -377,6 +386,12 @@ class AnatomyBuilder(Struct):
                     self._heap_ends[image] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call to {name} cannot be read: {error}") from None
+            populated_bytes = _count_populated_bytes(name, arguments)
+            if name == "mlockall" and arguments["flags"] & _MCL_FUTURE:
+                self._locked_images.add(image)
+            elif image in self._locked_images and name in {"mmap", "brk"}:
+                populated_bytes = byte_count or 0
+            self._populated_bytes = min(self._populated_bytes + populated_bytes, _MAX_BYTES)
             # A call that the kernel refuses is recorded too, and may have any length.
             self._bytes[name] = min(self._bytes[name] + (byte_count or 0), _MAX_BYTES)
 
@@ -497,6 +512,17 @@ class AnatomyBuilder(Struct):
                 - min(faults_of_thread.first_time for faults_of_thread in thread_faults),
             ),
         )
+
+
+def _count_populated_bytes(name: str, arguments: Mapping[str, int]) -> int:
+    """Return how many bytes of memory a system call provides at once, without a fault for each page."""
+    if name == "mmap":
+        return arguments["len"] if arguments["flags"] & (_MAP_POPULATE | _MAP_LOCKED) else 0
+    if name == "madvise":
+        return arguments["len_in"] if arguments["behavior"] in _POPULATING_ADVICE else 0
+    if name in {"mlock", "mlock2"}:
+        return 0 if arguments.get("flags", 0) & _MLOCK_ONFAULT else arguments["len"]
+    return 0
 
 
 def merge_small_files(

@@ -50,7 +50,16 @@ from runner.profile.missing_names_and_callers import (
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
-from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
+from runner.profile.recording_reader import (
+    ADDRESS_FIELDS,
+    CALL_FIELDS,
+    FAULT_STACK_FIELDS,
+    STACK_FIELDS,
+    TRACE_FIELDS,
+    count_calls,
+    read_events,
+)
+from runner.profile.returning_calls import ReturningCalls
 from runner.profile.script_parser import Event
 from runner.profile.source_lines import SourceLineCache
 from runner.profile.stack_folding import (
@@ -189,23 +198,45 @@ class Collector(Struct):
             anatomy_builder.add_calls(self._read_events(calls_file, *CALL_FIELDS))
         return anatomy_builder
 
-    def record_fault_stacks(self, expected_counts: ExpectedCounts, n_counted: int) -> Future[StackProfile]:
-        """Record the stacks of faults in one execution; return a future of their profile, scaled to ``n_counted``."""
+    def record_fault_stacks(
+        self, expected_counts: ExpectedCounts, n_counted: int
+    ) -> Future[tuple[StackProfile, StackProfile | None]]:
+        """Record in one execution the stacks of faults, and of the system calls that give pages back.
+
+        Return a future of the profile of the faults, scaled to ``n_counted``, and of the profile of the system calls
+        whose pages fault again; None instead of the latter if there are none, or if there are too many system calls.
+        """
         stacks_file = self.scratch / "stacks.data"
         period = recording_plan.compute_stacks_period(
             expected_counts.faults, recording_plan.MAX_FAULT_STACKS[self.call_graph]
         )
-        options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
-        expected_bytes = recording_plan.estimate_stack_bytes(expected_counts.faults, period, self.call_graph)
+        n_calls = self._count_recorded_calls() if self.permissions.tracepoints else None
+        with_calls = n_calls is not None and n_calls <= recording_plan.MAX_CALL_STACKS[self.call_graph]
+        n_stacks = expected_counts.faults // period + (n_calls or 0) * with_calls
+        options = recording_plan.build_fault_stack_options(period, self.call_graph, with_calls=with_calls)
+        expected_bytes = recording_plan.estimate_stack_bytes(n_stacks, 1, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
 
-        def read() -> StackProfile:
-            """Read the recording; return the profile of its stacks, with weights that add up to the counted faults."""
-            weighted_stacks = count_stacks(compiled_code.name_functions(self._read_events(stacks_file, *STACK_FIELDS)))
-            return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, n_counted)
+        def read() -> tuple[StackProfile, StackProfile | None]:
+            """Read the recording; return the profiles of both kinds of stacks."""
+            calls = ReturningCalls(os.sysconf("SC_PAGE_SIZE"), has_every_fault=period == 1)
+            events = compiled_code.name_functions(self._read_events(stacks_file, *FAULT_STACK_FIELDS))
+            fault_stacks = count_stacks(calls.follow(events))
+            call_stacks = calls.weighted_stacks
+            faults = self._build_stack_profile(StackKind.FAULTS, fault_stacks, period, stacks_file, n_counted)
+            if not call_stacks.samples:
+                return faults, None
+            n_returned = call_stacks.samples * period
+            return faults, self._build_stack_profile(StackKind.RETURNED, call_stacks, period, stacks_file, n_returned)
 
         return self.reader.submit(read)
+
+    def _count_recorded_calls(self) -> int | None:
+        """Return how many system calls were recorded with the faults; None if perf does not say it."""
+        calls_file = self.scratch / "calls.data"
+        file = calls_file if calls_file.exists() else self.scratch / "faults.data"
+        return count_calls(file, sandbox_prefix=self.sandbox_prefix)
 
     def record_times(self, expected_counts: ExpectedCounts) -> Future[tuple[StackProfile, StackProfile]]:
         """Record in one execution where CPU time is spent and where threads wait; return a future of both profiles."""
@@ -379,7 +410,7 @@ class Profiling(Struct, frozen=True):
         def assemble() -> Profile:
             """Assemble the profile, with paths relative to the tree."""
             anatomy, census = pending_anatomy.result()
-            faults = pending_faults.result()
+            faults, returned = pending_faults.result()
             on_cpu, off_cpu = pending_times.result() if pending_times else (None, None)
             root = f"{trial.tree.absolute()}/"
             frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
@@ -407,6 +438,7 @@ class Profiling(Struct, frozen=True):
                 faults=faults,
                 on_cpu=on_cpu,
                 off_cpu=off_cpu,
+                returned=returned,
                 anatomy=_make_anatomy_relative(anatomy, root),
                 census=census,
                 python_lines=python_lines,

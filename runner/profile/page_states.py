@@ -75,27 +75,35 @@ class PageStates(Struct):
         """Return how many pages of a range have faulted."""
         return sum(start <= page * self.page_size < end for page in self._states)
 
-    def record_call(self, name: str, arguments: dict[str, int]) -> int | None:
-        """Record a system call; return the number of bytes that it concerns, or None if it does not affect pages."""
+    def record_call(self, name: str, arguments: dict[str, int], mark: str = "") -> int | None:
+        """Record a system call; return the number of bytes that it concerns, or None if it does not affect pages.
+
+        Parameters
+        ----------
+        mark
+            What :meth:`record_fault` is to return for the next touch of the pages that the call gives back, instead of
+            the kind of this touch.
+        """
         match name:
             case "munmap":
-                self._mark_returned(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
+                self._mark_returned(arguments["addr"], arguments["len"], mark or Touch.AFTER_MUNMAP.value)
                 return arguments["len"]
             case "mmap":
                 if arguments["flags"] & _MAP_FIXED:
-                    self._mark_returned(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
+                    self._mark_returned(arguments["addr"], arguments["len"], mark or Touch.AFTER_MUNMAP.value)
                 return arguments["len"]
             case "madvise":
                 if arguments["behavior"] in _RETURNING_ADVICE:
-                    self._mark_returned(arguments["start"], arguments["len_in"], Touch.AFTER_MADVISE)
+                    self._mark_returned(arguments["start"], arguments["len_in"], mark or Touch.AFTER_MADVISE.value)
                 return arguments["len_in"]
             case "mremap":
                 cut_bytes = arguments["old_len"] - arguments["new_len"]
                 if cut_bytes > 0:
-                    self._mark_returned(arguments["addr"] + arguments["new_len"], cut_bytes, Touch.AFTER_MUNMAP)
+                    start = arguments["addr"] + arguments["new_len"]
+                    self._mark_returned(start, cut_bytes, mark or Touch.AFTER_MUNMAP.value)
                 return arguments["new_len"]
             case "brk":
-                return self._move_heap_end(arguments["brk"])
+                return self._move_heap_end(arguments["brk"], mark or Touch.AFTER_BRK.value)
         return None
 
     def move_pages(self, start: int, size: int, new_start: int) -> None:
@@ -111,7 +119,7 @@ class PageStates(Struct):
         self._shared_pages.update(page + distance for page in shared_pages)
         self._states.update(states)
 
-    def _move_heap_end(self, end: int) -> int:
+    def _move_heap_end(self, end: int, mark: str) -> int:
         """Move the end of the heap; return by how many bytes it moved."""
         if not end:
             return 0  # The call only queries the end of the heap.
@@ -120,18 +128,18 @@ class PageStates(Struct):
         if not previous_end:
             return 0  # The previous end is unknown.
         if end < previous_end:
-            self._mark_returned(end, previous_end - end, Touch.AFTER_BRK)
+            self._mark_returned(end, previous_end - end, mark)
         return abs(end - previous_end)
 
-    def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
-        """Mark the pages of a range that have faulted as given back to the kernel; ``touch`` says how."""
+    def _mark_returned(self, start: int, size: int, mark: str) -> None:
+        """Mark the pages of a range that have faulted as given back to the kernel."""
         # Like the kernel, round both ends up: a page that is still used in part is not given back.
         first_page, end_page = -(-start // self.page_size), -(-(start + size) // self.page_size)
         for page in _select_pages(self._shared_pages, first_page, end_page):
             self._shared_pages.discard(page)
-            self._states[page] = touch.value
+            self._states[page] = mark
         for page in _select_pages(self._states, first_page, end_page):
-            self._states[page] = touch.value
+            self._states[page] = mark
 
 
 class LateAttachPageStates(PageStates):
@@ -150,11 +158,11 @@ class LateAttachPageStates(PageStates):
         returned_range = self._returned_ranges.find(page * self.page_size) if is_new else None
         return returned_range.kind if returned_range else previous_state
 
-    def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
-        PageStates._mark_returned(self, start, size, touch)
+    def _mark_returned(self, start: int, size: int, mark: str) -> None:
+        PageStates._mark_returned(self, start, size, mark)
         if size > 0:
-            # These mappings serve only as ranges: their kind is the kind of touch, and nothing else of them is used.
-            self._returned_ranges.add(MemoryMapping(start, start + size, 0, Memory.OTHER, touch.value, ""))
+            # These mappings serve only as ranges: their kind is the mark, and nothing else of them is used.
+            self._returned_ranges.add(MemoryMapping(start, start + size, 0, Memory.OTHER, mark, ""))
 
 
 def _select_pages(pages: Collection[int], first_page: int, end_page: int) -> list[int]:

@@ -17,12 +17,18 @@ copy of the stack memory."""
 MAX_FAULT_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 16_000}
 """The same for the stacks of faults in a program that is executed for the profile, at most 130 MB. Only if each fault
 is recorded with its stack is it known to the single fault which line has more of them than before."""
+MAX_CALL_STACKS = {"fp": 100_000, "lbr": 100_000, "dwarf": 16_000}
+"""The largest number of system calls to record with their stacks: all or none, because a call that was not recorded may
+be the one that gave a page back."""
 _STACK_BYTES = {"fp": 512, "lbr": 1024, "dwarf": 8192 + 512}
 """The size of a recorded stack, rounded up."""
 _MIN_CLOCK_NANOSECONDS = 100_000
 """The smallest number of nanoseconds of CPU time between two recorded stacks."""
-TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
-"""The system calls that allocate or release memory."""
+FILE_CALLS = ("ftruncate", "fallocate", "msync", "fsync", "fdatasync")
+"""The system calls after which a page of a shared file that was present can fault again: they take it away, or
+write-protect it until its content is written to the file."""
+TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap", "mlock", "mlock2", "mlockall", *FILE_CALLS)
+"""The system calls that allocate or release memory, or populate it without faults."""
 
 
 class ExpectedCounts(Struct, frozen=True):
@@ -93,10 +99,27 @@ def build_calls_options() -> tuple[str, ...]:
     return ("-c", "1", *(word for event in _list_call_tracepoints() for word in ("-e", event)))
 
 
+def build_fault_stack_options(period: int, call_graph: CallGraph, *, with_calls: bool) -> tuple[str, ...]:
+    """Return the options to record one in ``period`` faults with its stack and its address.
+
+    Parameters
+    ----------
+    with_calls
+        Whether to record each system call that allocates or releases memory with its stack, too.
+    """
+    calls = _list_call_tracepoints() if with_calls else ()
+    faults = f"page-faults/period={period},name=page-faults/"
+    events = (word for event in (faults, *calls) for word in ("-e", event))
+    return ("-d", "-c", "1", *events, "--call-graph", _describe_call_graph(call_graph))
+
+
 def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
     """Return the options to record an event with its stack."""
-    graph = "dwarf,8192" if call_graph == "dwarf" else call_graph  # with 8 KiB of the stack, from which perf unwinds it
-    return ("-e", event, "-c", str(period), "--call-graph", graph)
+    return ("-e", event, "-c", str(period), "--call-graph", _describe_call_graph(call_graph))
+
+
+def _describe_call_graph(call_graph: CallGraph) -> str:
+    return "dwarf,8192" if call_graph == "dwarf" else call_graph  # with 8 KiB of the stack, from which perf unwinds it
 
 
 def _list_call_tracepoints() -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Reads the events of a recording with ``perf script``."""
 
+import re
 import resource
 import subprocess
 import tempfile
@@ -11,15 +12,21 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
-from runner.perf.perf_binary import get_perf_program
+from runner.perf.perf_binary import get_perf_program, run_tool
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACK_FIELDS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
+FAULT_STACK_FIELDS = (
+    *("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso"),
+    *("-F", "trace:pid,tid,time,event,trace,ip,sym,symoff,dso"),
+)
+"""The fields of faults with addresses and stacks, and of system calls with stacks."""
 TRACE_FIELDS = ("-F", "trace:pid,tid,time,event,trace")
 CALL_FIELDS = ("-F", "sw:pid,tid,time,event", *TRACE_FIELDS)
 """The fields of a recording of tracepoints only. They include those of perf's own software event, which records
 mappings."""
+_CALL_STATISTICS = re.compile(r"^syscalls:\S+ stats:\s+SAMPLE events: +(\d+)", re.ASCII | re.MULTILINE)
 MAX_SECONDS = 3600.0
 MAX_MEMORY_BYTES = 8 << 30
 """The limit of perf script's address space in bytes, because it reads the symbols of untrusted binaries."""
@@ -76,7 +83,8 @@ def read_events(
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
             deadline = _Deadline(process)
             try:
-                yield from parse_script(_list_whole_lines(process.stdout))
+                lines = _list_whole_lines(process.stdout)
+                yield from parse_script(lines, has_fault_stacks=fields == FAULT_STACK_FIELDS)
             except ScriptError as error:
                 process.kill()
                 raise FaultwatchError(f"the output of perf script cannot be parsed: {error}") from None
@@ -92,6 +100,15 @@ def read_events(
     if process.returncode:
         last_line = message.strip().rpartition("\n")[2] or "no error message"
         raise FaultwatchError(f"perf script failed: {last_line[:_MAX_MESSAGE_CHARACTERS]}")
+
+
+def count_calls(file: Path, sandbox_prefix: Sequence[str] = ()) -> int | None:
+    """Return how many system calls, or returns from them, a recording contains; None if perf does not say it."""
+    words = [*sandbox_prefix, get_perf_program(), "report", "--stats", "-i", str(file)]
+    result = run_tool(words)
+    if result is None or result.returncode or "SAMPLE events" not in result.stdout:
+        return None
+    return sum(int(match[1]) for match in _CALL_STATISTICS.finditer(result.stdout))
 
 
 def _list_whole_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ because a program can choose any name. A line of an unknown format raises a :cla
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -54,13 +54,23 @@ class ScriptFrame(NamedTuple):
 
 
 class Stacked(Struct, frozen=True):
-    """An event with its stack, innermost frame first."""
+    """An event with its stack, innermost frame first.
+
+    Attributes
+    ----------
+    address
+        The address that faulted; None if it was not printed.
+    text
+        The arguments of a tracepoint; empty for other events.
+    """
 
     pid: int
     tid: int
     time: float
     event: str
     frames: tuple[ScriptFrame, ...]
+    address: int | None = None
+    text: str = ""
 
 
 class Mapped(NamedTuple):
@@ -113,6 +123,7 @@ class _StackHeading(NamedTuple):
     tid: int
     time: float
     event: str
+    address: int | None = None
 
 
 Event = Fault | Traced | Stacked | Mapped | Switched | Forked | Executed | Lost
@@ -142,16 +153,21 @@ _MAX_ARGUMENT = 2**64 - 1
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
 
 
-def parse_script(lines: Iterable[str]) -> Iterator[Event]:
+def parse_script(lines: Iterable[str], *, has_fault_stacks: bool = False) -> Iterator[Event]:
     """Parse the output of ``perf script``, line by line.
+
+    Parameters
+    ----------
+    has_fault_stacks
+        Whether both the addresses and the stacks of faults were printed.
 
     Raises
     ------
     ScriptError
         A line is not in one of the formats that perf was asked to print.
     """
-    parser = _LineParser()
-    head: _StackHeading | None = None
+    parser = _LineParser(has_fault_stacks=has_fault_stacks)
+    head: _StackHeading | Traced | None = None
     frames: list[ScriptFrame] = []
     number = 0
     try:
@@ -160,10 +176,10 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
                 if line[:1] == "\t":  # perf indents the frames of a stack.
                     frames.append(parser.frames[line.rstrip("\n")])
                     continue
-                yield Stacked(*head, tuple(frames))
+                yield _add_frames(head, frames)
                 head, frames = None, []
             event = parser.parse_line(line)
-            if isinstance(event, _StackHeading):
+            if isinstance(event, _StackHeading | Traced):
                 head = event
             elif event is not None:
                 yield event
@@ -173,14 +189,24 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
             f"{line[:_MAX_QUOTED_LINE_CHARACTERS]!r}"
         ) from None
     if head is not None:
-        yield Stacked(*head, tuple(frames))
+        yield _add_frames(head, frames)
+
+
+def _add_frames(head: _StackHeading | Traced, frames: Sequence[ScriptFrame]) -> Stacked | Traced:
+    """Return an event with the stack that followed it; a tracepoint may have none."""
+    if isinstance(head, _StackHeading):
+        return Stacked(head.pid, head.tid, head.time, head.event, tuple(frames), address=head.address)
+    if not frames:
+        return head
+    return Stacked(head.pid, head.tid, head.time, head.event, tuple(frames), text=head.text)
 
 
 class _LineParser:
     """Parses lines with caches of their parts: half a million faults are a million lines, whose parts often repeat."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_fault_stacks: bool) -> None:
         self.frames = _Cache(_parse_frame)
+        self._has_fault_stacks = has_fault_stacks
         self._threads = _Cache(_parse_thread)
         self._places = _Cache(_parse_place)
         self._names = _Cache(_parse_event_name)
@@ -213,9 +239,10 @@ class _LineParser:
         pid, tid = self._threads[thread_text]
         if ":" in name:
             return Traced(pid, tid, _parse_time(time_text), name, content)
-        if not content:
-            return _StackHeading(pid, tid, _parse_time(time_text), name)
         address, _, tail = content.partition(" ")
+        if not content or self._has_fault_stacks:  # The stack follows in further lines.
+            fault_address = int(address, 16) if content else None
+            return _StackHeading(pid, tid, _parse_time(time_text), name, fault_address)
         ip, place = self._places[tail]
         exception = self._exceptions.pop(thread_text, "")
         # The exception is "address=0x7f00 ip=… error_code=0x6". It belongs to this fault only if the address matches.

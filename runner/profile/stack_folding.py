@@ -18,7 +18,7 @@ FindLines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 """Returns the source lines at offsets of a module."""
 Key = TypeVar("Key", bound=Hashable)
 KERNEL = "[kernel]"
-_KERNEL_START = 1 << 63
+KERNEL_START = 1 << 63
 """The lowest address that belongs to the kernel on 64-bit processors."""
 _MAX_FRAMES = 500
 """The largest number of frames of a stack, inlined functions included: a recursion may be deeper."""
@@ -213,7 +213,7 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
 
 def is_user_frame(frame: ScriptFrame) -> bool:
     """Return whether a frame belongs to the program or its libraries, not to the kernel."""
-    return frame.offset < _KERNEL_START
+    return frame.offset < KERNEL_START
 
 
 def make_path_relative(path: str, root: str) -> str:

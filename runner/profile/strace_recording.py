@@ -35,6 +35,14 @@ _ARGUMENT_NAMES = {
     "madvise": ("start", "len_in", "behavior"),
     "brk": ("brk",),
     "mremap": ("addr", "old_len", "new_len", "flags"),
+    "mlock": ("start", "len"),
+    "mlock2": ("start", "len", "flags"),
+    "mlockall": ("flags",),
+    "ftruncate": ("fd", "length"),
+    "fallocate": ("fd", "mode", "offset", "len"),
+    "msync": ("start", "len", "flags"),
+    "fsync": ("fd",),
+    "fdatasync": ("fd",),
 }
 """The arguments of each call in order, with the names that they have in the tracepoints."""
 _MREMAP_EXIT = "syscalls:sys_exit_mremap"

@@ -93,6 +93,7 @@ def thin_profile(profile: Profile) -> Profile:
         "faults": profile.faults,
         "on_cpu": profile.on_cpu,
         "off_cpu": profile.off_cpu,
+        "returned": profile.returned,
     }
     thinned_stacks = {
         name: _keep_heaviest_stacks(stacks, merged_frame)

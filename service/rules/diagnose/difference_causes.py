@@ -59,6 +59,7 @@ from service.rules.diagnose.calling_lines import (
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.place_text import format_place, replace_numbers
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
+from service.rules.diagnose.work_without_faults import describe_work_without_faults
 from service.text.numbers import format_amount
 
 _MAX_CAUSES = 12
@@ -92,8 +93,9 @@ _RETURNING_CALLS = {
     FaultCause.AFTER_MADVISE: ("madvise",),
     FaultCause.AFTER_MUNMAP: ("munmap", "mremap"),
     FaultCause.AFTER_BRK: ("brk",),
+    FaultCause.AGAIN: ("ftruncate", "fallocate", "msync", "fsync", "fdatasync"),
 }
-"""The system calls that gave the memory back."""
+"""The system calls that gave the memory back, or write-protected it."""
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns; empty if it concerns none."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
@@ -196,6 +198,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         changed_place=changed_place,
         opposite_place=opposite_place,
         is_indirect=is_indirect,
+        remarks=tuple(describe_work_without_faults(before, after)),
     )
 
 
@@ -243,7 +246,7 @@ def _relate_to_change(
         and _contains_all_changes(changed_lines)
         and is_change_indirect(profiles, changed_lines, growth)
         and not any(
-            _is_returner_unknown(part, after)
+            _may_change_return_memory(part, after, changed_lines)
             for part in ranked_parts
             if abs(part.faults) >= _MIN_OPPOSITE_SHARE * abs(growth)
         )
@@ -284,11 +287,17 @@ def _find_opposite_places(
     return (changed_place, opposite_place) if changed_place else (opposite_place, None)
 
 
-def _is_returner_unknown(part: DifferencePart, after: Facts) -> bool:
-    """Return whether the stacks do not show which line gives memory back by advice, or more often than before."""
+def _may_change_return_memory(part: DifferencePart, after: Facts, changed_lines: ChangedLines) -> bool:
+    """Return whether the change may have made the program give back by advice, or more often, the memory of a part.
+
+    That is so unless the stacks show that it is given back by a line in an unchanged file.
+    """
     calls = _RETURNING_CALLS.get(part.cause, ())
     may_be_caller = part.cause is FaultCause.AFTER_MADVISE or after.returns_more_often(*calls)
-    return part.faults > 0 and may_be_caller and bool(calls) and not after.find_returning_line(*calls)
+    if part.faults <= 0 or not may_be_caller or not calls:
+        return False
+    frame = after.find_returning_place(find_own_frame, *calls)
+    return frame is None or frame.file in changed_lines
 
 
 def _find_removed_faults(

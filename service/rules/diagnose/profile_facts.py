@@ -32,8 +32,11 @@ _FAULT_FUNCTION = re.compile(
     r"(?:asm_)?exc_page_fault|_*do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort|do_dat_exception"
 )
 _MAPPING_FUNCTION = re.compile(
-    r"(?:__[a-z0-9]+_(?:compat_)?sys_(?:x86_)?|k?sys_)(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
+    r"(?:__[a-z0-9]+_(?:compat_)?sys_(?:x86_)?|k?sys_|vm_(?=mmap_pgoff))"
+    r"(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
 )
+_POPULATING_FUNCTION = re.compile(r"__mm_populate|populate_vma_page_range|faultin_(?:vma_)?page_range")
+"""The functions of the kernel that provide the pages of a mapping at once."""
 _LOCK_FUNCTION = re.compile(
     r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*"
 )
@@ -243,6 +246,11 @@ class Facts:
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
 
+    @property
+    def populated_bytes(self) -> int:
+        """Bytes of memory that system calls provided at once; 0 if they were not recorded."""
+        return self.profile.census.populated_bytes if self.profile.census else 0
+
     def count_advice(self, name: str) -> int:
         """Return how often madvise was called with the given advice; 0 if it was not recorded."""
         return self.profile.census.advice.get(name, 0) if self.profile.census else 0
@@ -285,8 +293,10 @@ class Facts:
     def find_returning_place(self, find_place: Callable[[Sequence[Frame]], _Place], *calls: str) -> _Place | None:
         """Return the place from which the given system calls give memory back, or do so more often than before.
 
-        It is the place with most of the CPU-time samples of these calls, whose time grows with the memory given back.
-        If there are more calls than in the earlier profile, only the function in which this time grew most counts.
+        It is the place with most of the faults on pages that these calls gave back. If the stacks of the calls were not
+        recorded, it is the place with most of their CPU-time samples, since their time grows with the memory given
+        back. Given the earlier profile, only the function in which these weights grew most counts; for CPU time only if
+        there are more calls than before.
         None if there are too few samples, or if no place, or no function, has half of them. In stacks recorded with
         frame pointers, the place is unknown if a library makes the call, because the C library has no frame pointers.
         Go's runtime, which is part of the program, has them.
@@ -296,22 +306,38 @@ class Facts:
         find_place
             Returns the place of a stack, given its frames, outermost first.
         """
-        on_cpu = self.profile.on_cpu
-        if on_cpu is None or not on_cpu.total:
+        recorded_stacks = self.profile.returned or self.profile.on_cpu
+        if recorded_stacks is None or not recorded_stacks.total:
             return None
-        stacks = list(self._iterate_returning_stacks(calls))
+        is_exact = self.profile.returned is not None
+        stacks = list(self._iterate_returning_stacks(calls, is_exact=is_exact))
         weight = sum(weight for _, weight in stacks)
-        if self.before is not None and self.returns_more_often(*calls):
-            function, weight = _find_grown_function(self.before._iterate_returning_stacks(calls), stacks)
+        if self.before is not None and (is_exact or self.returns_more_often(*calls)):
+            stacks_before = self.before._iterate_returning_stacks(calls, is_exact=is_exact)
+            function, weight = _find_grown_function(stacks_before, stacks)
             stacks = [(frames, weight) for frames, weight in stacks if _find_own_function(frames) == function]
-        if on_cpu.samples * weight / on_cpu.total < _MIN_CALLING_SAMPLES:  # weights are times
+        n_samples = recorded_stacks.samples * weight / recorded_stacks.total
+        if not n_samples or (not is_exact and n_samples < _MIN_CALLING_SAMPLES):
             return None
         weights: Counter[_Place | None] = Counter()
         for frames, stack_weight in stacks:
-            is_known = on_cpu.call_graph != "fp" or not _is_innermost_in_library(frames)
+            is_known = recorded_stacks.call_graph != "fp" or not _is_innermost_in_library(frames)
             weights[find_place(frames) if is_known else None] += stack_weight
         ((place, weight),) = weights.most_common(1)
         return place if 2 * weight >= weights.total() else None
+
+    def find_populating_line(self) -> str:
+        """Return the program's line for which the kernel spends most of the CPU time of populating memory.
+
+        Empty if it is unknown, or if no line has half of this time.
+        """
+        weights: Counter[str] = Counter()
+        for stack in _list_stacks(self.profile.on_cpu, _find_frames(self.profile, _POPULATING_FUNCTION)):
+            weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
+        if not weights:
+            return ""
+        ((line, weight),) = weights.most_common(1)
+        return line if 2 * weight >= weights.total() else ""
 
     def returns_more_often(self, *calls: str) -> bool:
         """Return whether the given system calls were made notably more often than before; False if that is unknown."""
@@ -319,8 +345,19 @@ class Facts:
             return False
         return self.count_calls(*calls) > _MAX_SAME_CALLS_FACTOR * self.before.count_calls(*calls)
 
-    def _iterate_returning_stacks(self, calls: Sequence[str]) -> Iterator[tuple[Sequence[Frame], int]]:
-        """Yield the stacks of the given system calls that were recorded while they took CPU time, with this time."""
+    def _iterate_returning_stacks(
+        self, calls: Sequence[str], *, is_exact: bool
+    ) -> Iterator[tuple[Sequence[Frame], int]]:
+        """Yield the stacks of the given system calls, with the faults on pages that they gave back.
+
+        If ``is_exact`` is false, they are the stacks recorded while the calls took CPU time, with this time.
+        """
+        if is_exact:
+            for stack in self.profile.returned.stacks if self.profile.returned else ():
+                *frames, call = (self.profile.frames[index] for index in stack.frames)
+                if call.function in calls:
+                    yield frames, stack.weight
+            return
         call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
         for stack in _list_stacks(self.profile.on_cpu, call_frames):
             yield [self.profile.frames[index] for index in stack.frames], stack.weight

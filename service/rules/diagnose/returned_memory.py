@@ -221,12 +221,13 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that keep buffers between operations: in the program, the C library, or another allocator."""
     maps_itself = not any(facts.anatomy.by_memory.get(kind) for kind in (Memory.HEAP, Memory.ARENA))
+    populates_less = facts.before is not None and facts.before.populated_bytes > facts.populated_bytes
     mapping_remedy = Remedy(
         text="map with MAP_POPULATE, so that all pages are faulted in at once instead of one by one"
     )
     return (
         Remedy(text="keep the buffers between operations, or work on rows that fit into the cache"),
-        *([mapping_remedy] if maps_itself else []),
+        *([mapping_remedy] if maps_itself and not populates_less else []),
         *(suggest_malloc_settings(facts) if _is_heap_collected(facts) else suggest_heap_settings(facts)),
     )
 
@@ -263,4 +264,8 @@ def _describe_refaults(facts: Facts) -> str:
 def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
     """Return as evidence the line of the program from which the given calls give memory back; empty if unknown."""
     line = facts.find_returning_line(*calls)
-    return (f"at least half of the CPU time in calls that give memory back comes from {line}",) if line else ()
+    if not line:
+        return ()
+    if facts.profile.returned is not None:
+        return (f"most of the pages that fault again were given back by {line}",)
+    return (f"at least half of the CPU time in calls that give memory back comes from {line}",)

@@ -28,7 +28,12 @@ _MAX_STACKS = 15
 _MAX_FRAMES = 7
 """Number of frames of a stack that a table shows, counted from the innermost."""
 _TITLES = {"by_memory": "Kind of memory", "by_touch": "Page state before the fault", "by_access": "Kind of access"}
-UNITS = {StackKind.FAULTS: "faults", StackKind.ON_CPU: "ns", StackKind.OFF_CPU: "ns"}
+UNITS = {
+    StackKind.FAULTS: "faults",
+    StackKind.ON_CPU: "ns",
+    StackKind.OFF_CPU: "ns",
+    StackKind.RETURNED: "faults",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -531,3 +531,19 @@ def test_a_page_that_had_been_given_back_before_calls_ended_counts_as_such_at_la
     whole = AnatomyBuilder(100, PAGE, FaultAccess("x86_64"), attached_late=True)
     whole.add_events(events, [returned])
     assert whole.build_anatomy(0, named).by_touch == {Touch.AGAIN: 200, Touch.AFTER_MUNMAP: 100, Touch.FIRST: 100}
+
+
+def test_memory_that_calls_populate_at_once_is_counted() -> None:
+    def count(*calls: Traced) -> int:
+        return dissected(calls).build_census().populated_bytes
+
+    mapping = "addr: 0x0, len: 0x8000, prot: 0x3, flags: {}"
+    assert count(call("mmap", mapping.format("0x22"))) == 0
+    assert count(call("mmap", mapping.format("0x8022"))) == 0x8000  # MAP_POPULATE
+    assert count(call("madvise", "start: 0x10000, len_in: 0x3000, behavior: 0x17")) == 0x3000
+    assert (
+        count(call("mlock", "start: 0x10000, len: 0x2000"), call("mlock2", "start: 0x0, len: 0x2000, flags: 0x1"))
+        == 0x2000
+    )
+    # After mlockall for the future, each mapping is populated.
+    assert count(call("mlockall", "flags: 0x2"), call("mmap", mapping.format("0x22"))) == 0x8000

@@ -95,6 +95,20 @@ def test_static_data_of_programs_and_libraries_is_told_from_memory_that_is_reque
     assert anatomy.by_memory.get(Memory.ANONYMOUS, 0) < 20
 
 
+def test_the_lines_that_give_pages_back_are_known_with_the_faults_that_follow(profile: Profile) -> None:
+    if not detect_recording_permissions().tracepoints:
+        pytest.skip("calls can be recorded with their stacks only if there are tracepoints")
+    assert profile.returned is not None
+    lines = AGAIN.read_text().splitlines()
+    faults = {}
+    for stack in profile.returned.stacks:
+        frames = [profile.frames[index] for index in stack.frames]
+        line = next(frame.line for frame in reversed(frames) if frame.function == "main")
+        faults[frames[-1].function, lines[line - 1].split("(")[0].strip()] = stack.weight
+    assert faults["madvise", "madvise"] == 24
+    assert faults["munmap", "munmap"] == 16
+
+
 def test_the_source_line_that_faults_is_named(profile: Profile) -> None:
     assert profile.anatomy is not None
     site = max(profile.anatomy.sites, key=lambda one: one.faults)

@@ -50,6 +50,24 @@ def test_a_recording_of_switches_has_stacks_with_kernel_and_user_frames() -> Non
     assert any(isinstance(event, Switched) and event.preempted for event in events("switches.txt"))
 
 
+def test_stacks_follow_faults_with_addresses_and_system_calls() -> None:
+    text = [
+        "1/1 2.000000000: page-faults:     7fffffffde40 [unknown] ([stack])\n",
+        "\t 28b0 f+0x20 (/srv/program)\n",
+        "\n",
+        "1/1 3.000000000: syscalls:sys_enter_madvise: start: 0x7f00, len_in: 0x1000, behavior: 0x4\n",
+        "\t 28b9 g+0x20 (/srv/program)\n",
+        "\n",
+        "1/1 4.000000000: syscalls:sys_exit_mremap: 0x7f00\n",
+    ]
+    fault, call, call_without_stack = parse_script(text, has_fault_stacks=True)
+    assert isinstance(fault, Stacked)
+    assert (fault.address, fault.text, len(fault.frames)) == (0x7FFFFFFFDE40, "", 1)
+    assert isinstance(call, Stacked)
+    assert (call.address, call.text) == (None, "start: 0x7f00, len_in: 0x1000, behavior: 0x4")
+    assert call_without_stack == Traced(1, 1, 4.0, "syscalls:sys_exit_mremap", "0x7f00")
+
+
 def test_names_with_spaces_and_parentheses_stay_whole() -> None:
     text = [
         "1/1 2.000000000: page-faults: \n",

@@ -51,6 +51,19 @@ def test_the_new_address_of_memory_is_known_even_if_another_thread_calls_meanwhi
     assert ends == [Traced(7, 7, 1.7, "syscalls:sys_exit_mremap", "0x7f6ba0aaa000")]
 
 
+def test_calls_that_populate_memory_or_take_pages_of_a_file_away_are_read() -> None:
+    lines = (
+        "7  1.5 mlockall(0x3) = 0",
+        "7  1.6 fallocate(3, 0x3, 0, 4096) = 0",
+        "7  1.7 mlock2(0x7f6ba0fce000, 4096, 0) = 0",
+    )
+    assert [parse_arguments(call.text) for call in parse_calls(lines, 0.0)] == [
+        {"flags": 3},
+        {"fd": 3, "mode": 3, "offset": 0, "len": 4096},
+        {"start": 0x7F6BA0FCE000, "len": 4096, "flags": 0},
+    ]
+
+
 @given(st.text(max_size=200) | st.sampled_from([line[:cut] for line in OUTPUT.splitlines() for cut in (20, 40, 60)]))
 def test_no_text_breaks_the_parser(text: str) -> None:
     for call in parse_calls(text.splitlines(), 0.0):

@@ -518,3 +518,29 @@ def test_no_change_is_called_indirect_if_it_is_unknown_who_gives_memory_back_mor
         difference = diagnose_profile(request).difference
         assert difference is not None
         assert difference.is_indirect is is_indirect
+
+
+def test_who_gave_the_memory_back_is_known_exactly_from_the_stacks_of_the_calls() -> None:
+    release = Frame(function="release", module="prog", file="src/pool.c", line=88)
+    trim = Frame(function="trim", module="prog", file="src/idle.c", line=7)
+    free = Frame(function="__libc_free", module="/usr/lib/x86_64-linux-gnu/libc.so.6")
+    frames = (*FRAMES, release, trim, free, Frame(function="munmap", module="[kernel]"))
+
+    def made(n_again: int, releasing: int, trimming: int, call_graph: str = "dwarf") -> Profile:
+        stacks = (Stack(frames=(3, 5, 6), weight=releasing), Stack(frames=(4, 5, 6), weight=trimming))
+        returned = StackProfile(
+            kind=StackKind.RETURNED,
+            samples=releasing + trimming,
+            period=1,
+            total=releasing + trimming,
+            call_graph=call_graph,
+            stacks=stacks,
+        )
+        again: Row = (Memory.HEAP, Touch.AFTER_MUNMAP, "", GROW, n_again)
+        return profiled(again).model_copy(update={"frames": frames, "returned": returned})
+
+    before = made(900, 899, 1)
+    assert explain(before, made(903, 899, 4)).parts[0].sentence.endswith("(from trim at src/idle.c:7)")
+    assert explain(before, made(1_900, 1_896, 4)).parts[0].sentence.endswith("(from release at src/pool.c:88)")
+    # The C library has no frame pointers.
+    assert "from" not in explain(made(900, 899, 1, "fp"), made(903, 899, 4, "fp")).parts[0].sentence
