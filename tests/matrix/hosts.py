@@ -60,7 +60,7 @@ class Host:
             done = self._nightly(shlex.join(command))
             print(f"{self.name}: {nightly_run} took {time.monotonic() - began:.0f} s", flush=True)
             if done.returncode:
-                print(done.stderr[-3000:], flush=True)
+                print(f"exit code {done.returncode}: {done.stderr[-3000:]}", flush=True)
 
     def _in_session(self, script: str) -> None:
         self.guest.run(script)
