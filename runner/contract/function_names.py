@@ -9,6 +9,7 @@ _OPERATOR = re.compile(
     r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|=>|\(anonymous namespace\)|\(\*?\w+\)(?=\.)"
 )
 """Brackets that do not enclose types: in an operator, in an arrow, around a namespace, or around a receiver in Go."""
+_TEMPLATE_TYPES = re.compile("<…>")
 _OPEN, _CLOSED = "<([", ">)]"
 _MASK_BRACKETS = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
 _UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
@@ -34,6 +35,17 @@ def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     start_characters = max_characters // 3
     end_characters = max_characters - start_characters - len("…")
     return f"{short_name[:start_characters]}…{short_name[-end_characters:]}"
+
+
+def get_qualified_name(name: str) -> str:
+    """Return a function's name with its namespaces or classes, but without types: its result, parameters, templates.
+
+    ``std::vector<int> (anonymous namespace)::f<std::less<int>>(int)`` has the qualified name ``f``.
+    """
+    plain_name = name.replace("(anonymous namespace)::", "")
+    masked_name = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), plain_name)
+    name_without_types = _TEMPLATE_TYPES.sub("", _replace_nested_types(masked_name, 1))
+    return name_without_types.partition("(")[0].strip().rpartition(" ")[2].translate(_UNMASK_BRACKETS)
 
 
 def _compute_depth(name: str) -> int:

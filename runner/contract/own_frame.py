@@ -3,13 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from runner.contract.function_names import shorten_name
+from runner.contract.function_names import get_qualified_name, shorten_name
 from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, UNKNOWN_FUNCTION, Frame
 
 _SYSTEM_PREFIXES = ("/usr/", "/lib/", "/lib32/", "/lib64/", "/libx32/", "/opt/", "[", RUNTIME_MODULE)
 """Prefixes of modules that do not belong to the subject."""
 _FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib(?:32|64|x32)?|opt|rustc)/|/\.cargo/|/pkg/mod/")
 """Paths of source files that belong to the system, to a toolchain or to packages."""
+_STANDARD_LIBRARY = ("std::", "__gnu_cxx::")
+"""The namespaces of C++'s standard library. GNU's addr2line can name a wrong file for a function inlined there."""
 _MAX_PATH_CHARACTERS = 200
 """The longest path in a sentence. Debug information may contain paths of any length."""
 
@@ -35,7 +37,7 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
 
 def is_own_frame(frame: Frame) -> bool:
     """Return whether a frame belongs to the subject's own code, judging by its module and its source file."""
-    return not frame.module.startswith(_SYSTEM_PREFIXES) and not (frame.file and _FOREIGN_SOURCE.search(frame.file))
+    return not frame.module.startswith(_SYSTEM_PREFIXES) and not (frame.file and _has_foreign_source(frame))
 
 
 def find_own_line(frames: Sequence[Frame]) -> str:
@@ -62,4 +64,11 @@ def shorten_source_path(file: str) -> str:
 
 def _is_own_source(frame: Frame) -> bool:
     """Return whether the source file of a frame is known and belongs to the subject."""
-    return bool(frame.file) and not _FOREIGN_SOURCE.search(frame.file)
+    return bool(frame.file) and not _has_foreign_source(frame)
+
+
+def _has_foreign_source(frame: Frame) -> bool:
+    """Return whether a frame with a known line belongs to the system, to a toolchain or to packages."""
+    return _FOREIGN_SOURCE.search(frame.file) is not None or (
+        "::" in frame.function and get_qualified_name(frame.function).startswith(_STANDARD_LIBRARY)
+    )

@@ -20,7 +20,7 @@ from tests.hosts.ssh import Guest, Key, NotUp
 # see a processor that has it, because numpy requires x86-64-v2. 141 is its number: older kernels know no names.
 _KERNEL = "clearcpuid=141 nokaslr mitigations=off init_on_alloc=0 tsc=reliable random.trust_cpu=on audit=0 quiet"
 _KERNEL += " console=ttyS0"
-# One thread for all CPUs: with several, a guest kernel that patches its own code (tracepoints in the scheduler, when perf
+# One thread for all CPUs: with several, a kernel that patches its own code (tracepoints in the scheduler, when perf
 # starts) can execute a half-written instruction, and panics.
 _MACHINE = ["-accel", "tcg,thread=single,tb-size=512", "-cpu", "Nehalem", "-machine", "q35", "-m", "2048"]
 _MACHINE += ["-smp", "2", "-display", "none", "-nodefaults", "-device", "virtio-rng-pci"]

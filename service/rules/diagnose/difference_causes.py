@@ -227,7 +227,7 @@ def _relate_to_change(
     is_changed = partial(_is_changed, changed_lines)
     changed_place = find_changed_place(changes, profiles, is_changed, growth)
     if changed_place is None and leading_part.faults > 0:
-        returning_calls = _RETURNING_CALLS.get(leading_part.cause, ())
+        returning_calls = _list_returning_calls(leading_part.cause, leading_part.file, leading_part.faults, after)
         changed_place = find_changed_returning_place(after, returning_calls, is_changed)
     # A line without faults after the change may have been removed, and then explains more than others.
     n_removed = _find_removed_faults(changes, changed_lines, growth)
@@ -292,8 +292,11 @@ def _may_change_return_memory(part: DifferencePart, after: Facts, changed_lines:
 
     That is so unless the stacks show that it is given back by a line in an unchanged file.
     """
-    calls = _RETURNING_CALLS.get(part.cause, ())
-    may_be_caller = part.cause is FaultCause.AFTER_MADVISE or after.returns_more_often(*calls)
+    calls = _list_returning_calls(part.cause, part.file, part.faults, after)
+    # Who takes away what is shared or in a file is no allocator.
+    may_be_caller = part.cause not in {FaultCause.AFTER_MUNMAP, FaultCause.AFTER_BRK} or after.returns_more_often(
+        *calls
+    )
     if part.faults <= 0 or not may_be_caller or not calls:
         return False
     frame = after.find_returning_place(find_own_frame, *calls)
@@ -752,9 +755,26 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     }
     # The side with more of these faults shows which line gave the memory back.
     side = facts if growth > 0 else facts.before
-    line = side.find_returning_line(*_RETURNING_CALLS[cause]) if side and cause in _RETURNING_CALLS else ""
-    sentence = f"{sentences[cause]} (from {line})" if line else sentences[cause]
+    calls = _list_returning_calls(cause, file, abs(growth), side) if side else ()
+    line = side.find_returning_line(*calls) if side and calls else ""
+    unmapped = " that had been unmapped" if cause is FaultCause.FILE_PAGES and calls else ""
+    sentence = sentences[cause] + unmapped + (f" (from {line})" if line else "")
     return f"{sentence}, and the rest at different lines than before" if is_exchange else sentence
+
+
+def _list_returning_calls(cause: FaultCause, file: str, n_faults: int, facts: Facts) -> tuple[str, ...]:
+    """Return the system calls that gave back the pages of a part of a difference, or write-protected them.
+
+    Pages of a file were given back if at least half of so many faults can be on pages that are known to be unmapped.
+    """
+    if cause is not FaultCause.FILE_PAGES:
+        return _RETURNING_CALLS.get(cause, ())
+    unmapped_faults = sum(
+        kind.faults
+        for kind in facts.anatomy.kinds
+        if kind.memory is Memory.FILE_DATA and kind.file == file and kind.touch is Touch.AFTER_MUNMAP
+    )
+    return ("munmap",) if facts.profile.returned is not None and 2 * unmapped_faults >= n_faults else ()
 
 
 def _is_exchange(

@@ -15,6 +15,9 @@ from service.text.numbers import format_amount, format_share
 
 MIN_WINDOWS = 32
 """A file is mapped in windows if munmap is called at least this often; fewer calls may be for files read once each."""
+MIN_MORE_WINDOWS, MIN_GROWTH_FACTOR = 8, 2.0
+"""If the faults on pages that had been unmapped are at least so many times as many as before a change, this many calls
+of munmap are enough."""
 MIN_WINDOWS_PER_FILE = 8
 """If munmap is called less often for each of the files, they are small files that are read whole a few times, such as
 the objects of git, and no window could be larger."""
@@ -60,17 +63,25 @@ def _count_minor_remapped_faults(facts: Facts) -> int:
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
-    """Return whether files are mapped in windows: piece by piece, and each piece is unmapped.
+    """Return whether files are mapped again and again: whole or piece by piece, and unmapped each time.
 
     If threads wait for the mmap lock, this lock is the finding instead.
     """
     n_files, n_calls = _estimate_files(facts), facts.count_calls("munmap")
+    min_calls = MIN_MORE_WINDOWS if _has_grown(facts) else MIN_WINDOWS
     return (
-        n_calls >= max(MIN_WINDOWS, MIN_WINDOWS_PER_FILE * n_files)
+        n_calls >= max(min_calls, MIN_WINDOWS_PER_FILE * n_files)
         and _count_minor_remapped_faults(facts) > 0
         and _count_remapped_faults(facts) >= MIN_FAULTS_PER_CALL * n_calls
         and LOCK_CONTENTION.evaluate(facts) is None
     )
+
+
+def _has_grown(facts: Facts) -> bool:
+    """Return whether several times as many faults as before the change are on pages of files that had been unmapped."""
+    if facts.before is None:
+        return False
+    return _count_remapped_faults(facts) >= MIN_GROWTH_FACTOR * max(1, _count_remapped_faults(facts.before))
 
 
 def _estimate_one_mapping_saving(facts: Facts) -> float:
@@ -126,13 +137,20 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
         f"{windows:,} calls to munmap, on average one for {format_amount(faults * facts.page_size / windows)} of pages "
         "that faulted again; a lasting mapping of each file would save up to "
         f"{format_share(_estimate_one_mapping_saving(facts))} of the CPU time",
+        *_describe_unmapping_line(facts),
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
 
 
+def _describe_unmapping_line(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the line that unmaps what faults again; empty if it is unknown, or only estimated."""
+    line = facts.find_returning_line("munmap") if facts.profile.returned else ""
+    return (f"{line} unmaps most of what faults again",) if line else ()
+
+
 FILE_WINDOWS = Rule(
     name="file-windows",
-    title="A file is mapped and unmapped repeatedly, piece by piece",
+    title="A file is mapped and unmapped repeatedly",
     condition=_is_mapped_in_windows,
     max_saving=_estimate_one_mapping_saving,
     evidence=_describe_windows,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.function_names import MAX_NAME_CHARACTERS, shorten_name
+from runner.contract.function_names import MAX_NAME_CHARACTERS, get_qualified_name, shorten_name
 
 STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
@@ -61,3 +61,17 @@ def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, m
 def test_a_name_with_thousands_of_levels_is_shortened_as_quickly_as_any() -> None:
     name = "f" + "<" * 100_000
     assert shorten_name(name) == "f" + "<" * 58 + "…"
+
+
+@pytest.mark.parametrize(
+    ("name", "qualified_name"),
+    [
+        ("main", "main"),
+        ("bool std::operator< <char, std::less>(x)", "std::operator<"),
+        ("std::vector<int> a::f<std::less<int>>(int)", "a::f"),
+        ("std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>::_M_release()", "std::_Sp_counted_base::_M_release"),
+        ("(anonymous namespace)::f(int, char*)", "f"),
+    ],
+)
+def test_types_are_no_part_of_a_qualified_name(name: str, qualified_name: str) -> None:
+    assert get_qualified_name(name) == qualified_name

@@ -34,3 +34,11 @@ def test_a_folder_whose_name_only_begins_like_one_of_the_system_is_the_projects(
 def test_a_line_of_the_c_library_is_no_line_of_a_program_without_lines() -> None:
     unmapping = Frame(function="__munmap", module="/usr/lib/libc.so.6", file="./misc/../sysdeps/template.S", line=117)
     assert find_own_line([Frame(function="_PyEval_EvalFrameDefault", module="/usr/bin/python3.11"), unmapping]) == ""
+
+
+def test_a_function_of_the_standard_library_is_no_own_code_whatever_file_its_debug_information_names() -> None:
+    caller = Frame(function="Cache::get(int)", module="prog", file="cache.cpp", line=12)
+    release = Frame(function="std::_Sp_counted_base<2>::_M_release()", module="prog", file="main.cpp", line=175)
+    vector = Frame(function="std::vector<int> parse<int>(int)", module="prog", file="parse.cpp", line=7)
+    assert find_own_frame([caller, release]) == caller
+    assert find_own_frame([caller, vector]) == vector

@@ -187,6 +187,12 @@ def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
     assert finding.evidence[1].endswith(f"a lasting mapping of each file would save up to 79{PERCENT} of the CPU time")
 
 
+def test_a_file_that_a_change_maps_again_twenty_times_is_mapped_repeatedly() -> None:
+    once = profile(anatomy({Touch.FIRST: 99}), cost=0.8, calls={"mmap": 1, "munmap": 1})
+    assert rules(mapped_again(20), once) == ["file-windows"]
+    assert "file-windows" not in rules(mapped_again(20), mapped_again(20))
+
+
 def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
     assert rules(mapped_again(20)) == []
 

@@ -544,3 +544,25 @@ def test_who_gave_the_memory_back_is_known_exactly_from_the_stacks_of_the_calls(
     assert explain(before, made(1_900, 1_896, 4)).parts[0].sentence.endswith("(from release at src/pool.c:88)")
     # The C library has no frame pointers.
     assert "from" not in explain(made(900, 899, 1, "fp"), made(903, 899, 4, "fp")).parts[0].sentence
+
+
+def test_who_unmaps_a_file_that_is_mapped_again_is_named() -> None:
+    close = Frame(function="close_file", module="prog", file="src/file.c", line=31)
+    frames = (*FRAMES, close, Frame(function="munmap", module="[kernel]"))
+
+    def made(n_faults: int, *, is_recorded: bool = True) -> Profile:
+        returned = StackProfile(
+            kind=StackKind.RETURNED,
+            samples=n_faults,
+            period=1,
+            total=n_faults,
+            call_graph="dwarf",
+            stacks=(Stack(frames=(3, 4), weight=n_faults),),
+        )
+        profile = profiled((Memory.FILE_DATA, Touch.AFTER_MUNMAP, "/srv/data.bin", GROW, n_faults))
+        return profile.model_copy(update={"frames": frames, "returned": returned if is_recorded else None})
+
+    sentence = "has more faults on pages of data.bin"
+    known = explain(made(20), made(2_000)).parts[0].sentence
+    assert known == f"{sentence} that had been unmapped (from close_file at src/file.c:31)"
+    assert explain(made(20), made(2_000, is_recorded=False)).parts[0].sentence == sentence
