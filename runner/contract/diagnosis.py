@@ -11,8 +11,16 @@ from runner.contract.profile import Count, Label, Profile
 _LineNumber = Annotated[int, Field(ge=0, le=2**31)]
 LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
-MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS = 1000, 10_000, 1000
+MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000, 10_000, 1000, 20
 """The largest numbers of files, line ranges and calls of a change. What a larger change has more is ignored."""
+
+
+class CallSite(Strict):
+    """A line that contains a call."""
+
+    file: Label
+    """The file, relative to the top of the repository."""
+    line: _LineNumber
 
 
 class ChangedCall(Strict):
@@ -26,6 +34,8 @@ class ChangedCall(Strict):
     """The file of the line, relative to the top of the repository."""
     line: _LineNumber
     """The number of the line after the change."""
+    caller_sites: tuple[CallSite, ...] = Field(default=(), max_length=MAX_CALL_SITES)
+    """Lines after the change that call ``caller``; empty if they were not searched, or if there are too many."""
 
 
 class DiagnosisRequest(Strict):

@@ -7,14 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.diagnosis import (
+    MAX_CALL_SITES,
     MAX_CHANGED_CALLS,
     MAX_CHANGED_FILES,
     MAX_CHANGED_RANGES,
+    CallSite,
     ChangedCall,
     LineRange,
 )
+from runner.errors import FaultwatchError
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 
@@ -25,6 +29,10 @@ _CALL = re.compile(
 )
 _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)|^\s*[*#].*")
 """What is no code of a line in C and languages like it: a comment, the inside of a long one, or a directive."""
+_SITE = re.compile(r"[^:]+:(.+)\0(\d+)\0(.*)")
+"""A line that git grep prints: the commit, the file, the number of the line, and the line."""
+_MAX_SEARCHED_FUNCTIONS = 50
+"""The lines that call the functions around changed calls are searched only if there are at most this many functions."""
 _OPTIONS = (
     *("--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
     "--dst-prefix=b/",
@@ -73,7 +81,26 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
         text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
     except GitError:
         return SourceChange()
-    return parse_source_change(text)
+    change = parse_source_change(text)
+    return replace(change, calls=tuple(_add_caller_sites(repository, head, change.calls)))
+
+
+def _add_caller_sites(repository: Repository, commit: str, calls: Sequence[ChangedCall]) -> Iterator[ChangedCall]:
+    """Yield calls with the lines of the commit that call the function around each of them."""
+    functions = sorted({call.caller for call in calls})
+    sites: defaultdict[str, list[CallSite]] = defaultdict(list)
+    if 0 < len(functions) <= _MAX_SEARCHED_FUNCTIONS:
+        pattern = rf"\b({'|'.join(functions)})[[:space:]]*\("
+        try:
+            text = repository.git("grep", "-n", "-z", "-I", "-E", "-e", pattern, commit, "--", decode_paths=True)
+        except FaultwatchError:
+            text = ""  # No line calls them.
+        for match in filter(None, map(_SITE.fullmatch, text.split("\n"))):
+            for function in set(_CALL.findall(_COMMENT.sub("", match[3]))):
+                sites[function].append(CallSite(file=match[1], line=int(match[2])))
+    for call in calls:
+        caller_sites = tuple(sites[call.caller])
+        yield call.model_copy(update={"caller_sites": caller_sites}) if len(caller_sites) <= MAX_CALL_SITES else call
 
 
 def parse_source_change(text: str) -> SourceChange:

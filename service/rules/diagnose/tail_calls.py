@@ -27,7 +27,7 @@ def insert_tail_callers(after: Profile, before: Profile, changed_calls: Collecti
 
     A frame is inserted between a line of the program and a function that this line's function did not call before, if a
     single changed line calls this function, and the line of the program also calls the function that contains the
-    changed line.
+    changed line, according to the stacks or to the sources.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ def insert_tail_callers(after: Profile, before: Profile, changed_calls: Collecti
         call = calls_by_callee.get(callee) or calls_by_callee.get(find_source_name(callee))
         if call is None or not is_own_frame(caller) or (identify_function(caller), callee) in edges_before:
             continue
-        if _has_name(caller.function, call.caller) or not any(_has_name(name, call.caller) for name in callees[outer]):
+        is_caller_site = any((site.file, site.line) == (caller.file, caller.line) for site in call.caller_sites)
+        calls_caller = is_caller_site or any(_has_name(name, call.caller) for name in callees[outer])
+        if _has_name(caller.function, call.caller) or not calls_caller:
             continue
         inserted_frames[outer, inner] = len(frames)
         frames.append(Frame(function=call.caller, module=caller.module, file=call.file, line=call.line))

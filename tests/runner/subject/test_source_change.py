@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.diagnosis import ChangedCall
 from runner.subject.repository import Repository
 from runner.subject.source_change import parse_source_change, read_source_change
 from tests.runner.commands import git
@@ -58,8 +57,24 @@ def test_the_calls_in_added_lines_are_known_if_a_single_line_makes_them(tmp_path
     text = f"void\ncollect(void)\n{{\n{changed}}}\n\nint other(int x)\n{{\n{other}}}\n"
     (tmp_path / "gc.c").write_text(text, encoding="utf-8")
     git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
-    calls = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").calls
-    assert calls == (ChangedCall(callee="malloc_trim", caller="collect", file="gc.c", line=7),)
+    (call,) = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").calls
+    assert (call.callee, call.caller, call.file, call.line) == ("malloc_trim", "collect", "gc.c", 7)
+
+
+def test_the_lines_that_call_the_function_of_a_changed_call_are_known(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "main.c").write_text("int work(void)\n{\n  return done (1);\n}\n// done(2)\n", encoding="utf-8")
+    text = "int done(int x)\n{\n  return x;\n}\n"
+    (tmp_path / "buffer: 1.c").write_text(text, encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    (tmp_path / "buffer: 1.c").write_text(text.replace("x;", "madvise(x);"), encoding="utf-8")
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
+    (call,) = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").calls
+    assert (call.callee, call.file, call.line) == ("madvise", "buffer: 1.c", 3)
+    sites = {(site.file, site.line) for site in call.caller_sites}
+    assert ("main.c", 3) in sites
+    assert ("main.c", 5) not in sites
 
 
 def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:

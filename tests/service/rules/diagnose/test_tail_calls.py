@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.contract.diagnosis import ChangedCall, Diagnosis, DiagnosisRequest
+from runner.contract.diagnosis import CallSite, ChangedCall, Diagnosis, DiagnosisRequest
 from runner.contract.profile import Call, Census, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.tail_calls import insert_tail_callers
@@ -106,3 +106,13 @@ def test_functions_are_recognised_by_the_name_in_the_source() -> None:
         call = CALL.model_copy(update={"callee": callee})
         after = profile_stacks(SWEEPING, TRIMMING, frames=frames)
         assert list_stacks(insert_tail_callers(after, BEFORE, [call]))[1][1] == INSERTED, symbol
+
+
+def test_a_function_that_stands_on_no_stack_is_found_by_the_lines_that_call_it() -> None:
+    before, after = profile_stacks(FAULTING), profile_stacks(TRIMMING, FAULTING)
+    assert insert_tail_callers(after, before, [CALL]) == after
+    site = CallSite(file=LOOP.file, line=LOOP.line)
+    completed = insert_tail_callers(after, before, [CALL.model_copy(update={"caller_sites": (site,)})])
+    assert [LOOP, INSERTED, TRIM, ADVISE] in list_stacks(completed)
+    other_site = CallSite(file=LOOP.file, line=LOOP.line + 1)
+    assert insert_tail_callers(after, before, [CALL.model_copy(update={"caller_sites": (other_site,)})]) == after
