@@ -34,6 +34,7 @@ def publish(tmp_path: Path, place: str, *words: str) -> Path:
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
+@pytest.mark.thorough
 def test_two_jobs_measure_their_stores_are_merged_and_the_pages_open_from_a_disk(tmp_path: Path) -> None:
     commits = make_history(tmp_path / "repo", [10, 10, 10, 30, 30])
     first = measure(tmp_path, "one", "--revision", "HEAD~2")
