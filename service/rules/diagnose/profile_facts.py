@@ -512,20 +512,24 @@ def _map_calls_by_frame(profile: Profile) -> dict[int, str]:
 def _is_mapped_by_program(profile: Profile) -> bool:
     """Return whether the stacks of calls that map or unmap show that the program makes them, rather than a malloc.
 
+    The stacks of the calls that gave back what faults again are exact; otherwise the calls are sampled by CPU time.
     Stacks recorded with frame pointers are not enough: the C library has none, so they lack the calling function.
     """
-    on_cpu = profile.on_cpu
-    if on_cpu is None or on_cpu.call_graph == "fp":
+    stack_profile = profile.returned or profile.on_cpu
+    if stack_profile is None or stack_profile.call_graph == "fp":
         return False
-    mapping_frames = _find_frames(profile, _MAPPING_FUNCTION)
     malloc_frames = _find_frames(profile, _MALLOC_FUNCTION) | {
         index for index, frame in enumerate(profile.frames) if is_allocator_frame(frame)
     }
-    mapping_stacks = [stack for stack in on_cpu.stacks if not mapping_frames.isdisjoint(stack.frames)]
-    weight = sum(stack.weight for stack in mapping_stacks)
-    malloc_weight = sum(stack.weight for stack in mapping_stacks if not malloc_frames.isdisjoint(stack.frames))
-    n_samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0  # weights are times
-    return n_samples >= _MIN_CALLING_SAMPLES and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
+    stacks = stack_profile.stacks
+    if not profile.returned:
+        mapping_frames = _find_frames(profile, _MAPPING_FUNCTION)
+        stacks = tuple(stack for stack in stacks if not mapping_frames.isdisjoint(stack.frames))
+    weight = sum(stack.weight for stack in stacks)
+    malloc_weight = sum(stack.weight for stack in stacks if not malloc_frames.isdisjoint(stack.frames))
+    n_samples = stack_profile.samples * weight / stack_profile.total if stack_profile.total else 0
+    is_known = profile.returned is not None or n_samples >= _MIN_CALLING_SAMPLES
+    return is_known and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:

@@ -28,6 +28,9 @@ MIN_REPEATED_COST = 0.05
 """Smallest share of the CPU time that such memory costs: with less, it can be the result of the program's work."""
 MIN_GROWTH_FACTOR = 2.0
 """A change is the cause if at least this many times as many pages come and go as before."""
+_MIN_MALLOC_SHARE = 0.5
+"""Settings of glibc are offered if at least this share of the pages that madvise gave back is in arenas of malloc, and
+another malloc if it is in the heap."""
 _RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 _MALLOC_MEMORY = frozenset({Memory.HEAP})
 """Memory that only malloc takes: a collector maps its own memory, which can look like an arena of malloc."""
@@ -94,15 +97,21 @@ def _describe_returned_pages(facts: Facts) -> tuple[str, ...]:
 def _suggest_keeping_pages(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that keep freed pages in the process: settings of its runtime or malloc, or code changes.
 
-    glibc calls madvise only to trim, so with glibc, it is usually the program itself that gives its pages back. No
-    setting of glibc changes what its function ``malloc_trim`` does.
+    glibc calls madvise only to trim: with its function ``malloc_trim``, which no setting changes, and at the end of the
+    arenas of threads. Other pages are given back by the program itself, and no malloc keeps them.
     """
     settings = suggest_heap_settings(facts)
+    replacing_settings = [remedy for remedy in settings if "allocator" in remedy.settings]
     if _is_trimmed_by_program(facts):
-        replacing_settings = (remedy for remedy in settings if "allocator" in remedy.settings)
         return (Remedy(text="call malloc_trim less often, or not at all"), *replacing_settings)
-    is_own_advice = identify_allocator(facts.profile) is Allocator.GLIBC and not _is_heap_collected(facts)
-    return (KEEP_BUFFER, *settings) if is_own_advice else (*settings, KEEP_BUFFER)
+    if identify_allocator(facts.profile) is not Allocator.GLIBC or _is_heap_collected(facts):
+        return (*settings, KEEP_BUFFER)
+    least_share = _MIN_MALLOC_SHARE * _compute_refault_share(facts)
+    if facts.sum_shares(frozenset({Memory.ARENA}), Touch.AFTER_MADVISE) >= least_share:
+        return (KEEP_BUFFER, *settings)
+    if facts.sum_shares(_MALLOC_MEMORY, Touch.AFTER_MADVISE) >= least_share:
+        return (KEEP_BUFFER, *replacing_settings)
+    return (KEEP_BUFFER,)
 
 
 def _is_trimmed_by_program(facts: Facts) -> bool:

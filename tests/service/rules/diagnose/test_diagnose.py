@@ -61,7 +61,7 @@ def test_a_single_fault_is_written_in_the_singular() -> None:
 
 
 def test_pages_that_madvise_took_and_the_program_needs_again() -> None:
-    (finding,) = findings(profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99}))
+    (finding,) = findings(profile(anatomy(AGAIN, Memory.HEAP), cost=0.5, calls={"madvise": 99}))
     assert finding.rule == "returned-memory"
     assert finding.price == pytest.approx(0.495)
     assert f"99{PERCENT} of the faults" in finding.evidence[0]

@@ -43,13 +43,13 @@ def read_first(**settings: str) -> Profile:
     return profile(made, cost=0.4, settings=settings)
 
 
-def returned(*frames: Frame, settings: dict[str, str] | None = None) -> Profile:
+def returned(*frames: Frame, settings: dict[str, str] | None = None, memory: Memory = Memory.ANONYMOUS) -> Profile:
     """Return a profile of memory that is given back and touched again."""
     kinds = (
         FaultKind(memory=Memory.FILE_TEXT, touch=Touch.FIRST, file=LIBC, faults=0),
-        FaultKind(memory=Memory.ANONYMOUS, touch=Touch.AFTER_MADVISE, faults=10_000),
+        FaultKind(memory=memory, touch=Touch.AFTER_MADVISE, faults=10_000),
     )
-    made = anatomy({Touch.AFTER_MADVISE: 10_000}, kinds=kinds)
+    made = anatomy({Touch.AFTER_MADVISE: 10_000}, memory, kinds=kinds)
     return profile(made, cost=0.5, calls={"madvise": 99}, frames=(*FRAMES, KERNEL, *frames), settings=settings)
 
 
@@ -123,9 +123,17 @@ def test_options_that_the_process_has_are_kept() -> None:
 
 def test_what_the_process_has_already_is_no_remedy() -> None:
     variables = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
-    assert list_settings(find(returned()).remedies).keys() >= {f"env.{variable}" for variable in variables}
+    arena = Memory.ARENA
+    assert list_settings(find(returned(memory=arena)).remedies).keys() >= {f"env.{name}" for name in variables}
     present = dict.fromkeys([f"variable.{variable}" for variable in variables], "4294967296")
-    assert not any("let the C library" in remedy.text for remedy in find(returned(settings=present)).remedies)
+    remedies = find(returned(settings=present, memory=arena)).remedies
+    assert not any("let the C library" in remedy.text for remedy in remedies)
+
+
+def test_settings_of_malloc_are_offered_only_where_malloc_gives_memory_back() -> None:
+    """The program itself maps and advises memory outside of the heap and the arenas, or blocks as large as these."""
+    assert list_settings(find(returned(memory=Memory.HEAP)).remedies) == {"allocator": "tcmalloc"}
+    assert list_settings(find(returned(memory=Memory.ANONYMOUS)).remedies) == {}
 
 
 @pytest.mark.parametrize("present", ["--title=(hidden)", "--require=" + "x" * 2_000])
